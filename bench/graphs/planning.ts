@@ -18,7 +18,7 @@ import { lower } from '../../src/compile/lower/lower.ts'
 import { emitted, planOf } from '../../src/compile/plan/plan.ts'
 import { NOTHING } from '../../src/compile/stages.ts'
 import { moduleBytes } from '../../src/compile/wasm/assembler.ts'
-import { graphBudget } from '../../src/onnx/evaluate.ts'
+import { PlanBudget } from '../../src/onnx/graph-budget.ts'
 import type { Graph } from '../../src/onnx/ir/graph.ts'
 import { runPasses } from '../../src/onnx/passes/pass.ts'
 import { COMPILER_PASSES } from '../../src/onnx/passes.ts'
@@ -78,7 +78,7 @@ async function round(file: string | undefined): Promise<number[][]> {
   const bytes = file === undefined ? bertBytes(NARROW) : new Uint8Array(await readFile(file))
   const { graph } = await readModel(bufferSource('model.onnx', bytes))
   const start = process.threadCpuUsage().user
-  const open = runPasses(graph, COMPILER_PASSES, { budget: graphBudget() }).graph
+  const open = runPasses(graph, COMPILER_PASSES, { budget: new PlanBudget() }).graph
   const passesMs = (process.threadCpuUsage().user - start) / 1000
   const taken = open.inputs.map(({ name, type }) => ({ name, dtype: type!.dtype, dims: type!.dims! }))
   const axes = openAxes(taken)
@@ -109,11 +109,13 @@ async function planned(
       type!.dims!.map((size) => (typeof size === 'number' ? size : sizes[axes.indexOf(size)]!)),
     ]),
   )
-  const bound = timed(() => boundGraph(graph, shapes, COMPILER_PASSES))
-  const program = timed(() => lower(bound, 'f32', NOTHING))
-  timed(() => growGroups(program, true))
+  const budget = new PlanBudget()
+  const options = { weights: 'f32', leftOut: NOTHING, budget } as const
+  const bound = timed(() => boundGraph(graph, shapes, COMPILER_PASSES, budget))
+  const program = timed(() => lower(bound, options))
+  timed(() => growGroups(program, true, budget))
   const fuseMs = times.at(-1)!
-  const plan = timed(() => planOf(program, NOTHING))
+  const plan = timed(() => planOf(program, options))
   // It grows the groups too.
   times[3] = Math.max(0, times[3]! - fuseMs)
   const missing = new Map(

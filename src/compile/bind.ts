@@ -1,21 +1,21 @@
 // Gives a graph the sizes of a run: symbols of the inputs become numbers, the passes run again, and a plan is
 // made.
 import { HalfbyteError } from '../base/errors.ts'
-import { graphBudget } from '../onnx/evaluate.ts'
+import type { PlanBudget } from '../onnx/graph-budget.ts'
 import { evaluateDim } from '../onnx/ir/dims.ts'
 import type { Graph, Input } from '../onnx/ir/graph.ts'
 import type { Tensor } from '../onnx/ir/tensor.ts'
 import { type Pass, runPasses } from '../onnx/passes/pass.ts'
 import { lower } from './lower/lower.ts'
-import type { WeightPolicy } from './lower/policy.ts'
+import type { LowerOptions } from './lower/lowering.ts'
 import { planOf } from './plan/plan.ts'
-import type { LeftOut } from './stages.ts'
 
 /** Throws `unsupported` for an input that is missing or of another shape, with both shapes. */
 export function boundGraph(
   graph: Graph,
   shapes: ReadonlyMap<string, readonly number[]>,
   passes: readonly Pass[],
+  budget: PlanBudget,
 ): Graph {
   const sizes = sizesOf(graph.inputs, shapes)
   const inputs = graph.inputs.map((input): Input => {
@@ -23,14 +23,14 @@ export function boundGraph(
     checkDims(input, dims, sizes)
     return { ...input, type: { dtype: input.type!.dtype, dims } }
   })
-  return runPasses({ ...graph, inputs }, passes, { budget: graphBudget() }).graph
+  return runPasses({ ...graph, inputs }, passes, { budget }).graph
 }
 
 /** The plan of a bound graph, and the graph with the constants that the plan made. Throws as `lower` does. */
-export function planBound(graph: Graph, weights: WeightPolicy, leftOut: LeftOut) {
-  const program = lower(graph, weights, leftOut)
+export function planBound(graph: Graph, options: LowerOptions) {
+  const program = lower(graph, options)
   const constants = new Map([...graph.constants, ...program.made])
-  return { graph: { ...graph, constants }, plan: planOf(program, leftOut) }
+  return { graph: { ...graph, constants }, plan: planOf(program, options) }
 }
 
 export const shapesOf = (tensors: ReadonlyMap<string, Tensor>): ReadonlyMap<string, readonly number[]> =>

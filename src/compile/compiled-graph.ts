@@ -1,5 +1,5 @@
 // A graph that runs: a plan for each combination of input sizes, and the functions and constants they share.
-import { graphBudget } from '../onnx/evaluate.ts'
+import { type NetworkLimits, PlanBudget } from '../onnx/graph-budget.ts'
 import { inferTypes } from '../onnx/infer.ts'
 import type { Graph, Input } from '../onnx/ir/graph.ts'
 import type { Tensor } from '../onnx/ir/tensor.ts'
@@ -31,16 +31,20 @@ export interface RunnableGraph {
   dispose(): void | Promise<void>
 }
 
-/** A plan for inputs of these shapes. Throws `unsupported` with the node that is not compiled. */
+/**
+ * A plan for inputs of these shapes. Throws `unsupported` with the node that is not compiled, and
+ * `out-of-memory` for one that asks for more than the budget has.
+ */
 export function planGraph(
   graph: Graph,
   shapes: ReadonlyMap<string, readonly number[]>,
   weights: WeightPolicy = 'f32',
   leftOut = NOTHING,
+  budget = new PlanBudget(),
 ) {
-  const bound = boundGraph(graph, shapes, passesWithout(leftOut))
+  const bound = boundGraph(graph, shapes, passesWithout(leftOut), budget)
   try {
-    return planBound(bound, weights, leftOut)
+    return planBound(bound, { weights, leftOut, budget })
   } catch (error) {
     throw withWayOut(error)
   }
@@ -53,14 +57,16 @@ export class CompiledGraph implements RunnableGraph {
   readonly machine: LateMachine
   readonly #graph: Graph
   readonly #leftOut: LeftOut
+  readonly #limits: NetworkLimits | undefined
   readonly #plans = new Kept<LoadedPlan>((loaded) => this.machine.unload(loaded))
   readonly #turns = new Turns()
 
   /** Runs the passes on the graph, which may have inputs of unknown sizes. */
   constructor(graph: Graph, options: CompileOptions) {
-    const { leftOut = NOTHING } = options
-    this.#graph = runPasses(graph, passesWithout(leftOut), { budget: graphBudget() }).graph
+    const { leftOut = NOTHING, limits } = options
+    this.#graph = runPasses(graph, passesWithout(leftOut), { budget: new PlanBudget(limits) }).graph
     this.#leftOut = leftOut
+    this.#limits = limits
     this.machine = new LateMachine(this.#graph, options)
   }
 
@@ -82,7 +88,7 @@ export class CompiledGraph implements RunnableGraph {
    * not fit or a node that is not compiled.
    */
   prepare(shapes: ReadonlyMap<string, readonly number[]>, signal?: AbortSignal): Promise<Plan> {
-    return this.#turns.take(async () => (await this.#loaded(shapes, signal)).plan)
+    return this.#turns.take(async () => (await this.#loaded(shapes, signal)).plan, signal)
   }
 
   /**
@@ -90,19 +96,18 @@ export class CompiledGraph implements RunnableGraph {
    */
   run(feeds: ReadonlyMap<string, Tensor>, signal?: AbortSignal): Promise<Map<string, Tensor>> {
     return this.#turns.take(async () => {
-      signal?.throwIfAborted()
       checkDtypes(this.#graph, feeds)
       const loaded = await this.#loaded(shapesOf(feeds), signal)
-      signal?.throwIfAborted()
-      return (await this.machine.open()).run(loaded, feeds)
-    })
+      return (await this.machine.open()).run(loaded, feeds, signal)
+    }, signal)
   }
 
   async #loaded(shapes: ReadonlyMap<string, readonly number[]>, signal?: AbortSignal): Promise<LoadedPlan> {
     const key = keyOf(this.#graph, shapes)
     const known = this.#plans.get(key)
     if (known !== undefined) return known
-    const { plan, graph } = planGraph(this.#graph, shapes, this.machine.weights, this.#leftOut)
+    const budget = new PlanBudget(this.#limits, signal)
+    const { plan, graph } = planGraph(this.#graph, shapes, this.machine.weights, this.#leftOut, budget)
     const loaded = await (await this.machine.open()).load(plan, graph, signal)
     this.#plans.set(key, loaded)
     return loaded

@@ -1,4 +1,5 @@
 // The machine of a graph, which is opened when a plan is first loaded.
+import type { NetworkLimits } from '../onnx/graph-budget.ts'
 import type { Graph } from '../onnx/ir/graph.ts'
 import type { WeightPolicy } from './lower/policy.ts'
 import { type LoadedPlan, Machine, type MachineOptions } from './run/machine.ts'
@@ -9,6 +10,8 @@ export interface CompileOptions extends Pick<MachineOptions, 'fuse' | 'workers'>
   readonly weights?: WeightPolicy | undefined
   /** Loads the engine's module, when plans need it. Default: everything is multiplied in f32. */
   readonly loadKernels?: (() => Promise<NonNullable<MachineOptions['kernels']>>) | undefined
+  /** What the graph may take. */
+  readonly limits?: NetworkLimits | undefined
   /** For tests and measurements. Default: nothing. */
   readonly leftOut?: LeftOut | undefined
 }

@@ -97,3 +97,11 @@ test('a product without rows reads nothing', async () => {
   const products = await new CompiledGraph(batch, { fuse: true }).run(new Map([['x', empty]]))
   expect(products.get('y')!.dims).toEqual([0, 2, 2])
 })
+
+test('the logarithm of a sum of whole numbers is refused by its node', async () => {
+  const { inputs, ...rest } = graphOf('ReduceLogSumExp', {})
+  const whole: Graph = { ...rest, inputs: [{ ...inputs[0]!, type: { dtype: 'i64', dims: [2, 3] } }] }
+  const given = tensorOf('i64', [2, 3], [1, 2, 3, 4, 5, 6])
+  const made = new CompiledGraph(whole, { fuse: true }).run(new Map([['x', given]]))
+  await expect(made).rejects.toMatchObject({ code: 'unsupported', detail: { op: 'ReduceLogSumExp' } })
+})

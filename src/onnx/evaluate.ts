@@ -1,8 +1,9 @@
 // The evaluator: computes the outputs of a graph node by node, in plain TypeScript. It defines what a graph
 // means; models run as plans.
-import { Budget, type Excess } from '../base/budget.ts'
+import type { Budget } from '../base/budget.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { memo } from '../base/values.ts'
+import { graphBudget } from './graph-budget.ts'
 import { type Graph, isStored, type Node, readsOf } from './ir/graph.ts'
 import { checkAxes, type Evaluate, type Operator, unclaimed, unfit } from './ir/operator.ts'
 import { type DType, rounder, type Tensor } from './ir/tensor.ts'
@@ -14,24 +15,6 @@ type Lookup = (name: string) => Tensor | undefined
 /** Evaluators of operators whose entries have no evaluator. */
 export type Evaluators = ReadonlyMap<Operator, Evaluate>
 const NONE: Evaluators = new Map()
-
-/** The work that one file may cause: elements read and written, products added up, nodes. About 3 s. */
-const MOST_WORK = 2 ** 27
-/** Most bytes of values that are still needed. */
-const MOST_BYTES = 2 ** 28
-
-/** The budget of the work that one file may cause. */
-export const graphBudget = (signal?: AbortSignal): Budget =>
-  new Budget({ work: MOST_WORK, bytes: MOST_BYTES, signal, refuse: tooMuch })
-
-const tooMuch = ({ what, asked, most }: Excess): HalfbyteError =>
-  new HalfbyteError(
-    'out-of-memory',
-    what === 'work'
-      ? `the graph needs ${asked} steps of work to be understood and may take ${most}; export the model with less computed in its graph, or as GGUF or safetensors`
-      : `the graph holds ${asked} bytes of computed values at once and may hold ${most}; export the model with smaller masks and tables, or as GGUF or safetensors`,
-    { what, asked, most },
-  )
 
 /** What evaluation needs besides graphs and values. */
 export interface Resources {

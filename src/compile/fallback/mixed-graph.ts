@@ -2,7 +2,7 @@
 // compiled. A run goes from stage to stage, because the sizes of what a foreign part makes are known when it
 // has run.
 import { HalfbyteError } from '../../base/errors.ts'
-import { graphBudget } from '../../onnx/evaluate.ts'
+import { type NetworkLimits, PlanBudget } from '../../onnx/graph-budget.ts'
 import { inferTypes } from '../../onnx/infer.ts'
 import type { Graph, Input, Type } from '../../onnx/ir/graph.ts'
 import type { Tensor } from '../../onnx/ir/tensor.ts'
@@ -36,10 +36,12 @@ export class MixedGraph implements RunnableGraph {
   readonly #foreign = new Map<string, ForeignNode>()
   /** What was known of values at the load. */
   readonly #types = new Map<string, Type>()
+  readonly #limits: NetworkLimits | undefined
   #isClosed = false
 
   private constructor(graph: Graph, options: CompileOptions) {
     this.#graph = graph
+    this.#limits = options.limits
     this.machine = new LateMachine(graph, options)
   }
 
@@ -49,7 +51,8 @@ export class MixedGraph implements RunnableGraph {
    */
   static async open(graph: Graph, options: CompileOptions, signal?: AbortSignal): Promise<MixedGraph> {
     const own = options.weights === 'f32' ? withFloatProducts(graph) : graph
-    const mixed = new MixedGraph(runPasses(own, COMPILER_PASSES, { budget: graphBudget() }).graph, options)
+    const budget = new PlanBudget(options.limits, signal)
+    const mixed = new MixedGraph(runPasses(own, COMPILER_PASSES, { budget }).graph, options)
     try {
       await mixed.#survey(signal)
       return mixed
@@ -83,7 +86,7 @@ export class MixedGraph implements RunnableGraph {
    * nodes that no runtime knows, `format` for values that a node refuses, and `disposed`.
    */
   run(feeds: ReadonlyMap<string, Tensor>, signal?: AbortSignal): Promise<Map<string, Tensor>> {
-    return this.#turns.take(() => this.#run(feeds, signal))
+    return this.#turns.take(() => this.#run(feeds, signal), signal)
   }
 
   async #run(feeds: ReadonlyMap<string, Tensor>, signal?: AbortSignal): Promise<Map<string, Tensor>> {
@@ -95,7 +98,7 @@ export class MixedGraph implements RunnableGraph {
     while (stage !== undefined) {
       this.#check(signal)
       if (stage.compiled !== undefined) {
-        const made = (await this.machine.open()).run(stage.compiled, values)
+        const made = await (await this.machine.open()).run(stage.compiled, values, signal)
         for (const [name, tensor] of made) values.set(name, tensor)
       }
       for (const part of stage.foreign) {
@@ -155,9 +158,10 @@ export class MixedGraph implements RunnableGraph {
 
   async #firstStage(shapes: ReadonlyMap<string, readonly number[]>, signal?: AbortSignal): Promise<Stage> {
     const key = keyOf(this.#graph, shapes)
-    return (
-      this.#first.get(key) ?? this.#loaded(this.#first, key, boundGraph(this.#graph, shapes, PASSES), signal)
-    )
+    const known = this.#first.get(key)
+    if (known !== undefined) return known
+    const budget = new PlanBudget(this.#limits, signal)
+    return this.#loaded(this.#first, key, boundGraph(this.#graph, shapes, PASSES, budget), budget, signal)
   }
 
   /** `rest`: what the stage has left; `values`: its inputs. */
@@ -174,8 +178,9 @@ export class MixedGraph implements RunnableGraph {
       const { dtype, dims } = values.get(name)!
       return { name, type: { dtype, dims } }
     })
-    const { graph } = runPasses({ ...rest, inputs }, PASSES, { budget: graphBudget() })
-    return this.#loaded(next, key, graph, signal)
+    const budget = new PlanBudget(this.#limits, signal)
+    const { graph } = runPasses({ ...rest, inputs }, PASSES, { budget })
+    return this.#loaded(next, key, graph, budget, signal)
   }
 
   #drop({ compiled, next }: Stage): void {
@@ -183,8 +188,14 @@ export class MixedGraph implements RunnableGraph {
     next.clear()
   }
 
-  async #loaded(to: Kept<Stage>, key: string, graph: Graph, signal?: AbortSignal): Promise<Stage> {
-    const planned = planStage(graph, this.machine.weights)
+  async #loaded(
+    to: Kept<Stage>,
+    key: string,
+    graph: Graph,
+    budget: PlanBudget,
+    signal?: AbortSignal,
+  ): Promise<Stage> {
+    const planned = planStage(graph, this.machine.weights, budget)
     this.#note(planned.reasons)
     const { compiled } = planned
     const loaded = compiled && (await (await this.machine.open()).load(compiled.plan, compiled.graph, signal))

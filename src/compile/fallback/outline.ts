@@ -1,5 +1,5 @@
 // What a run with a fallback would do for some sizes, without running it: for `halfbyte inspect`.
-import { graphBudget } from '../../onnx/evaluate.ts'
+import { PlanBudget } from '../../onnx/graph-budget.ts'
 import type { Graph, Type } from '../../onnx/ir/graph.ts'
 import { runPasses } from '../../onnx/passes/pass.ts'
 import { PASSES } from '../../onnx/passes.ts'
@@ -23,16 +23,17 @@ export async function outlineOf(
   const sessions = new Sessions()
   const pages: string[] = []
   try {
-    let next: Graph | undefined = boundGraph(graph, shapes, PASSES)
+    const budget = new PlanBudget({}, signal)
+    let next: Graph | undefined = boundGraph(graph, shapes, PASSES, budget)
     while (next !== undefined) {
-      const stage = planStage(next, weights)
+      const stage = planStage(next, weights, budget)
       pages.push(pageOf(stage))
       next = await restAfter(stage, sessions, signal)
       if (next !== undefined && !hasSizes(next)) {
         pages.push(`${next.nodes.length} nodes more, whose sizes depend on what is computed`)
         break
       }
-      next = next && runPasses(next, PASSES, { budget: graphBudget() }).graph
+      next = next && runPasses(next, PASSES, { budget }).graph
     }
   } finally {
     await sessions.close()

@@ -1,4 +1,5 @@
 // One stage of a graph whose sizes are known: a plan, and the foreign parts that read what it makes.
+import type { PlanBudget } from '../../onnx/graph-budget.ts'
 import { inferTypes } from '../../onnx/infer.ts'
 import type { Graph, Node, Type } from '../../onnx/ir/graph.ts'
 import { planBound } from '../bind.ts'
@@ -27,16 +28,17 @@ export interface PlannedStage {
  * `graph`: bound, after its passes. A node that cannot be planned joins the foreign ones. Throws what has
  * other causes, such as sizes that do not fit together.
  */
-export function planStage(graph: Graph, weights: WeightPolicy): PlannedStage {
+export function planStage(graph: Graph, weights: WeightPolicy, budget: PlanBudget): PlannedStage {
   const types = inferTypes(graph)
   const reasons = refusedNodes(graph, types)
   for (;;) {
     const { compiled, foreign, rest } = splitGraph(graph, (node) => reasons.has(node))
     const own: Graph = { ...compiled, name: graph.name, inputs: typedInputs(compiled, types) }
+    budget.startAgain()
     try {
       return {
         graph,
-        compiled: own.nodes.length === 0 ? undefined : planBound(own, weights, NOTHING),
+        compiled: own.nodes.length === 0 ? undefined : planBound(own, { weights, leftOut: NOTHING, budget }),
         foreign,
         reasons: reasonsOf(foreign, reasons),
         types,

@@ -1,5 +1,7 @@
 // Grows groups of loops that become one function each.
+import type { Budget } from '../../base/budget.ts'
 import { isAlone, type Loop, type ProductLoop, type Program, type Ref, type Value } from '../loops/program.ts'
+import { costOf } from '../loops/tree.ts'
 import { isWhole, reshaped, type View, whole } from '../loops/view.ts'
 import { MOST_ROW, PAIRS } from './pairs.ts'
 
@@ -24,6 +26,8 @@ export interface Group {
   first: number
   /** The place of the last loop in it and in all groups that it needs. */
   reach: number
+  /** Instructions on an element. */
+  cost: number
 }
 
 export const squeezed = (dims: readonly number[]): readonly number[] => dims.filter((size) => size !== 1)
@@ -98,26 +102,51 @@ function contiguous(dims: readonly number[]): number[] {
     .reverse()
 }
 
+/** Loops of a group, and instructions: longer functions gain nothing, and emitting one goes as deep as it is. */
+const MOST_LOOPS = 128
+const MOST_COST = 4096
+
+const costOfLoop = (loop: Loop): number =>
+  1 + ('tree' in loop && loop.tree !== undefined ? costOf(loop.tree) : 0)
+
+/** Charges for groups that a search visits. */
+type Spend = Pick<Budget, 'spend'>
+
+const VISIT_UNITS = 4
+
 /** Without `fuses`, each loop is a group of its own. */
-export function growGroups({ loops }: Pick<Program, 'loops'>, fuses: boolean): readonly Group[] {
-  const groups: Group[] = []
+export function growGroups(
+  { loops }: Pick<Program, 'loops'>,
+  fuses: boolean,
+  budget: Spend,
+): readonly Group[] {
+  const groups = new Set<Group>()
   const makers = new Map<Value, Set<Group>>()
   for (const [at, loop] of loops.entries()) {
     const near = [...new Set(loop.args.flatMap(({ value }) => [...(makers.get(value) ?? [])]))]
     // The largest intermediate first: it saves most.
     const sizes = new Map(near.map((group) => [group, savedBy(group, loop)]))
     near.sort((a, b) => sizes.get(b)! - sizes.get(a)!)
-    const joined = near.find((group) => fuses && mayJoin(group, loop, makers)) ?? newGroup(groups, loop, at)
-    add(joined, loop, at, makers)
+    const joined =
+      near.find((group) => fuses && mayJoin(group, loop, makers, budget)) ?? newGroup(groups, loop, at)
+    add(joined, loop, at, makers, budget)
     // Several groups may make the parts of one value.
     makers.set(loop.out, (makers.get(loop.out) ?? new Set()).add(joined))
-    for (const other of near) if (fuses && mayMerge(joined, other, loop)) merge(groups, makers, joined, other)
+    for (const other of near)
+      if (fuses && mayMerge(joined, other, loop, budget)) merge(groups, makers, joined, other, budget)
   }
   return inOrder(groups)
 }
 
-function add(group: Group, loop: Loop, at: number, makers: ReadonlyMap<Value, ReadonlySet<Group>>): void {
+function add(
+  group: Group,
+  loop: Loop,
+  at: number,
+  makers: ReadonlyMap<Value, ReadonlySet<Group>>,
+  budget: Spend,
+): void {
   group.loops.push(loop)
+  group.cost += costOfLoop(loop)
   group.made.set(loop.out, [...(group.made.get(loop.out) ?? []), loop])
   if (loop.loop === 'reduce') group.isReduced = true
   for (const { value } of loop.args) {
@@ -128,14 +157,18 @@ function add(group: Group, loop: Loop, at: number, makers: ReadonlyMap<Value, Re
       each.after.add(group)
     }
   }
-  raise(group, at)
+  raise(group, at, budget)
 }
 
 /** The group, and with it every group that needs it, reaches at least this place. */
-function raise(group: Group, reach: number): void {
-  if (group.reach >= reach) return
-  group.reach = reach
-  for (const each of group.after) raise(each, reach)
+function raise(group: Group, reach: number, budget: Spend): void {
+  const waiting = [group]
+  for (let each = waiting.pop(); each !== undefined; each = waiting.pop()) {
+    if (each.reach >= reach) continue
+    each.reach = reach
+    budget.spend(VISIT_UNITS * (1 + each.after.size))
+    for (const next of each.after) waiting.push(next)
+  }
 }
 
 /** Whether the group is one loop that no other joins. */
@@ -150,7 +183,7 @@ const savedBy = (group: Group, loop: Loop): number =>
   )
 
 /** A group for the loop, which is not in it yet. */
-function newGroup(groups: Group[], loop: Loop, first: number): Group {
+function newGroup(groups: Set<Group>, loop: Loop, first: number): Group {
   const product = loop.loop === 'product' ? loop : undefined
   const group: Group = {
     loops: [],
@@ -163,8 +196,9 @@ function newGroup(groups: Group[], loop: Loop, first: number): Group {
     read: new Set(),
     first,
     reach: -1,
+    cost: 0,
   }
-  groups.push(group)
+  groups.add(group)
   return group
 }
 
@@ -178,8 +212,14 @@ function readBesides({ read, made }: Group, other: Pick<Group, 'made'>): Set<Val
   return found
 }
 
-function mayJoin(group: Group, loop: Loop, makers: ReadonlyMap<Value, ReadonlySet<Group>>): boolean {
+function mayJoin(
+  group: Group,
+  loop: Loop,
+  makers: ReadonlyMap<Value, ReadonlySet<Group>>,
+  budget: Spend,
+): boolean {
   if (loop.loop === 'product' || isAlone(loop) || isOne(group)) return false
+  if (group.loops.length >= MOST_LOOPS || group.cost + costOfLoop(loop) > MOST_COST) return false
   const known = loop.args.flatMap(({ value }) => group.made.get(value) ?? [])
   if (known.some(({ mapping }) => PAIRS[mapping][loop.mapping] === 'never')) return false
   const read = readBesides(group, group)
@@ -187,7 +227,7 @@ function mayJoin(group: Group, loop: Loop, makers: ReadonlyMap<Value, ReadonlySe
   if (read.size > MOST_READ) return false
   // Tables and indices are read from memory.
   if (loop.loop === 'gather' && known.length > 0) return false
-  return fits(group, loop) && isLegal(group, loop, makers)
+  return fits(group, loop) && isLegal(group, loop, makers, budget)
 }
 
 function fits(group: Group, loop: Loop): boolean {
@@ -230,27 +270,38 @@ const isScattered = (loop: Loop): boolean =>
 const isMade = (group: Group, value: Value): boolean => group.made.has(value)
 
 /** Whether no value goes from the group through other groups to the loop. */
-function isLegal(group: Group, loop: Loop, makers: ReadonlyMap<Value, ReadonlySet<Group>>): boolean {
+function isLegal(
+  group: Group,
+  loop: Loop,
+  makers: ReadonlyMap<Value, ReadonlySet<Group>>,
+  budget: Spend,
+): boolean {
   const seen = new Set<Group>()
   return loop.args.every(({ value }) =>
-    [...(makers.get(value) ?? [])].every((each) => each === group || !needs(each, group, seen)),
+    [...(makers.get(value) ?? [])].every((each) => each === group || !needs(each, group, seen, budget)),
   )
 }
 
 /** Whether one group is the other one, or reads its values, or needs a group that does. */
-function needs(from: Group, to: Group, seen: Set<Group>): boolean {
-  if (from === to) return true
-  // Whatever reads a value of the other group comes after that group's first loop.
-  if (from.reach <= to.first || seen.has(from)) return false
-  seen.add(from)
-  for (const each of from.before) if (needs(each, to, seen)) return true
+function needs(from: Group, to: Group, seen: Set<Group>, budget: Spend): boolean {
+  const waiting = [from]
+  for (let each = waiting.pop(); each !== undefined; each = waiting.pop()) {
+    if (each === to) return true
+    // Whatever reads a value of the other group comes after that group's first loop.
+    if (each.reach <= to.first || seen.has(each)) continue
+    seen.add(each)
+    budget.spend(VISIT_UNITS * (1 + each.before.size))
+    for (const next of each.before) waiting.push(next)
+  }
   return false
 }
 
 /** Whether another group, which makes an argument of the loop in step, can be part of the loop's group. */
-function mayMerge(group: Group, other: Group, loop: Loop): boolean {
+function mayMerge(group: Group, other: Group, loop: Loop, budget: Spend): boolean {
   if (other === group || other.product !== undefined || group.product !== undefined) return false
   if (isOne(other) || isOne(group)) return false
+  if (group.loops.length + other.loops.length > MOST_LOOPS || group.cost + other.cost > MOST_COST)
+    return false
   // Tables and indices are read from memory.
   if (loop.loop === 'gather' || (loop.loop === 'place' && isOfRows(other, loop))) return false
   if (!isSame(other.space, group.space) || (other.isReduced && group.space.length === 0)) return false
@@ -266,11 +317,20 @@ function mayMerge(group: Group, other: Group, loop: Loop): boolean {
   // The loop itself is what makes the group read the other one.
   const rest = [...group.before].filter((each) => each !== other)
   const reaches = (before: Iterable<Group>, to: Group, seen = new Set<Group>()): boolean =>
-    [...before].some((each) => needs(each, to, seen))
+    [...before].some((each) => needs(each, to, seen, budget))
   return !isRead && !reaches(rest, other) && !reaches(other.before, group)
 }
 
-function merge(groups: Group[], makers: Map<Value, Set<Group>>, group: Group, other: Group): void {
+function merge(
+  groups: Set<Group>,
+  makers: Map<Value, Set<Group>>,
+  group: Group,
+  other: Group,
+  budget: Spend,
+): void {
+  budget.spend(VISIT_UNITS * (other.before.size + other.after.size))
+  group.cost += other.cost
+
   group.loops.unshift(...other.loops)
   group.isReduced ||= other.isReduced
   group.first = Math.min(group.first, other.first)
@@ -281,13 +341,13 @@ function merge(groups: Group[], makers: Map<Value, Set<Group>>, group: Group, ot
     each.after.add(group)
   }
   group.before.delete(other)
-  groups.splice(groups.indexOf(other), 1)
+  groups.delete(other)
   for (const each of other.after) {
     if (each === group) continue
     each.before.delete(other)
     each.before.add(group)
     group.after.add(each)
-    raise(each, group.reach)
+    raise(each, group.reach, budget)
   }
   for (const [value, loops] of other.made) {
     group.made.set(value, [...loops, ...(group.made.get(value) ?? [])])
@@ -298,13 +358,16 @@ function merge(groups: Group[], makers: Map<Value, Set<Group>>, group: Group, ot
 }
 
 /** Each after those whose values it reads. */
-function inOrder(groups: readonly Group[]): readonly Group[] {
+function inOrder(groups: ReadonlySet<Group>): readonly Group[] {
   const ordered = new Set<Group>()
-  const visit = (group: Group): void => {
-    if (ordered.has(group)) return
-    for (const each of group.before) visit(each)
-    ordered.add(group)
+  for (const first of groups) {
+    // A stack instead of recursion: groups may be a chain of many thousand.
+    const waiting = [{ group: first, rest: first.before.values() }]
+    for (let last = waiting.at(-1); last !== undefined; last = waiting.at(-1)) {
+      const { value: group } = ordered.has(last.group) ? { value: undefined } : last.rest.next()
+      if (group === undefined) ordered.add(waiting.pop()!.group)
+      else if (!ordered.has(group)) waiting.push({ group, rest: group.before.values() })
+    }
   }
-  for (const group of groups) visit(group)
   return [...ordered]
 }

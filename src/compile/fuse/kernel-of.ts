@@ -67,6 +67,8 @@ class KernelMaker {
   readonly #drafts: StreamDraft[] = []
   readonly #known = new Map<string, number>()
   readonly #cells: Cell[] = []
+  /** Instructions to compute each cell from memory. */
+  readonly #costs: number[] = []
   readonly #made = new Map<Value, Source>()
   readonly #stores: Store[] = []
   readonly #sizes: number[] = []
@@ -137,13 +139,13 @@ class KernelMaker {
     }
     const isRow = loop.loop !== 'reduce' && this.#scope(out.dims) === 'row'
     const pass = Math.max(0, ...args.map((source) => this.#ready(source)))
-    if (loop.loop === 'reduce') this.#cells.push({ how: loop.how, kind: out.kind, arg: args[0]!, pass })
-    else {
-      const tree: Tree =
-        loop.loop === 'gather' ? { arg: 0, kind: out.kind } : this.#sized(loop.tree, loop.sizes)
-      this.#cells.push({ tree, args, isRow, pass })
-    }
-    const source = { cell: this.#cells.length - 1 }
+    const tree = (): Tree =>
+      loop.loop === 'map' ? this.#sized(loop.tree, loop.sizes) : { arg: 0, kind: out.kind }
+    const source = this.#addCell(
+      loop.loop === 'reduce'
+        ? { how: loop.how, kind: out.kind, arg: args[0]!, pass }
+        : { tree: tree(), args, isRow, pass },
+    )
     this.#made.set(out, source)
     if (this.#isStored(out)) this.#store(out, source, whole(out.dims))
   }
@@ -207,8 +209,7 @@ class KernelMaker {
     let source = this.#source(updates)
     if (tree !== undefined) {
       const old = { stream: this.#stream(out, to.view, moved) }
-      this.#cells.push({ tree, args: [old, source], isRow: false, pass: 0 })
-      source = { cell: this.#cells.length - 1 }
+      source = this.#addCell({ tree, args: [old, source], isRow: false, pass: 0 })
     }
     const stream = this.#drafts.length
     this.#drafts.push({ value: out, offset: to.view.offset, steps, kind: out.kind, index: moved })
@@ -246,7 +247,7 @@ class KernelMaker {
     for (const { source, pass } of this.#stores) note(source, pass)
     for (const index of later) {
       const cell = this.#cells[index]!
-      if (!('tree' in cell) || this.#costOf(index) <= CHEAP) continue
+      if (!('tree' in cell) || this.#costs[index]! <= CHEAP) continue
       const stored = this.#stores.find(
         ({ source, stream }) =>
           'cell' in source && source.cell === index && this.#drafts[stream]!.steps.at(-1) === 1,
@@ -263,12 +264,15 @@ class KernelMaker {
     return found
   }
 
-  /** Instructions to compute a cell from memory. */
-  #costOf(index: number): number {
-    const cell = this.#cells[index]!
-    if (!('tree' in cell) || cell.isRow) return 0
-    const own = costOf(cell.tree)
-    return cell.args.reduce((sum, each) => sum + ('cell' in each ? this.#costOf(each.cell) : 0), own)
+  /** Adds a cell after those that it reads. */
+  #addCell(cell: Cell): Source {
+    let cost = 0
+    if ('tree' in cell && !cell.isRow) {
+      cost = costOf(cell.tree)
+      for (const each of cell.args) if ('cell' in each) cost += this.#costs[each.cell]!
+    }
+    this.#costs.push(cost)
+    return { cell: this.#cells.push(cell) - 1 }
   }
 
   /** The space with as few axes as the strides allow; the last is that of the rows' elements. */

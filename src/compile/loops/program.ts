@@ -2,7 +2,7 @@
 import { roundUp } from '../../abi/encodings.ts'
 import type { Mapping } from '../../onnx/ir/operator.ts'
 import { countOf, type Tensor } from '../../onnx/ir/tensor.ts'
-import type { Kind, Tree } from './tree.ts'
+import { costOf, type Kind, type Tree } from './tree.ts'
 import { isWhole, spread, type View, whole } from './view.ts'
 
 /** Elements in row order of `dims`, which may be another order of axes than the graph's. */
@@ -217,6 +217,31 @@ export interface Program {
   readonly viewBytes: number
   /** Nodes that became views. */
   readonly viewNodes: number
+}
+
+/** Steps of an instruction on an element: it takes about as long as so many multiplications of a product. */
+const ELEMENT_STEPS = 16
+
+/** Steps of a run that a loop takes: multiplications of products, or weighted instructions on elements. */
+export function stepsOf(loop: Loop): number {
+  switch (loop.loop) {
+    case 'product':
+      return countOf(loop.at.dims) * loop.args[1].view.dims.at(-2)!
+    case 'linear':
+      return loop.m * countOf(dimsOf(loop.matrix))
+    case 'map':
+      return ELEMENT_STEPS * countOf(loop.out.dims) * (1 + costOf(loop.tree))
+    case 'select':
+      return ELEMENT_STEPS * countOf(dimsOf(loop.args[0])) * (1 + Math.log2(1 + loop.out.dims.at(-1)!))
+    case 'reduce':
+    case 'gather':
+    case 'place':
+    case 'scatter':
+    case 'quantize':
+      return ELEMENT_STEPS * countOf(dimsOf(loop.args[0]))
+    default:
+      return loop satisfies never
+  }
 }
 
 export const refTo = (value: Value): Ref => ({ value, view: whole(value.dims) })

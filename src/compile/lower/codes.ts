@@ -180,8 +180,9 @@ const gatherBlocks: Handler = (lowering, node) => {
     return lowering.reshape(node, made, [...dimsOf(indices), blocks, ...tail, 1])
   }
   const words = rows(lowering.packed(node, data, 'words', [dims[0]!, k / each]), block / each)
-  const factors = Array.from({ length: each }, (_, at) => 2 ** (32 - bits * (at + 1)))
-  const toTop = lowering.once(`top ${bits}`, () => lowering.constant(tensorOf('i32', [each], factors)))
+  const toTop = lowering.once(`top ${bits}`, () =>
+    lowering.table('i32', [each], (at) => 2 ** (32 - bits * (at + 1))),
+  )
   const args = [words, toTop, rows(lowering.ref(node, scales), 1)]
   const moved = apply('i.mul', arg(0, 'i32'), arg(1, 'i32'))
   const code = apply('i.shr', moved, number(32 - bits, 'i32'))

@@ -1,7 +1,6 @@
 // Handlers of operators that make images larger or smaller. Each axis is resized by gathering rows of places
 // and adding them up with weights, which are constants of the sizes.
 import { hasInput, type Node } from '../../onnx/ir/graph.ts'
-import { tensorOf } from '../../onnx/ir/tensor.ts'
 import { blocksOf, isResized, type Scaling, scalingsOf, tapsOf } from '../../onnx/operators/images/resize.ts'
 import { dimsOf, type Ref } from '../loops/program.ts'
 import { add, arg, mul, type Tree } from '../loops/tree.ts'
@@ -30,14 +29,14 @@ const resize: Handler = (lowering, node) => {
 
 function resizedAlong(lowering: Lowering, node: Node, x: Ref, axis: number, scaling: Scaling): Ref {
   const { from, to } = scaling
-  const { index, weight } = tapsOf(node, scaling)
+  const { index, weight } = tapsOf(node, scaling, (units) => lowering.spend(units))
   const dims = dimsOf(x)
   const times = to / from
-  const [only = []] = index
+  const [only] = index
   if (
     index.length === 1 &&
     Number.isInteger(times) &&
-    only.every((at, place) => at === Math.floor(place / times))
+    only!.every((at, place) => at === Math.floor(place / times))
   ) {
     const apart = lowering.reshape(node, x, dims.toSpliced(axis, 1, from, 1))
     const wide = spread(apart.view, dims.toSpliced(axis, 1, from, times))
@@ -47,10 +46,10 @@ function resizedAlong(lowering: Lowering, node: Node, x: Ref, axis: number, scal
   const args: Ref[] = []
   const terms: Tree[] = []
   for (const [tap, places] of index.entries()) {
-    const indices = lowering.constant(tensorOf('i32', [to], places))
+    const indices = lowering.table('i32', [to], (place) => places[place]!)
     const part = gatherAlong(lowering, node, { data: x, axis, indices, name: node.name })
     if (index.length === 1) return part
-    const weights = lowering.constant(tensorOf('f32', [to, ...tail], weight[tap]!))
+    const weights = lowering.table('f32', [to, ...tail], (place) => weight[tap]![place]!)
     args.push(part, weights)
     terms.push(mul(arg(args.length - 2), arg(args.length - 1)))
     // A loop reads so many values at most.

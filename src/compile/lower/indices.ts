@@ -2,7 +2,7 @@
 import { axisOf } from '../../onnx/ir/broadcast.ts'
 import type { Node } from '../../onnx/ir/graph.ts'
 import { flagOf, intOf, unclaimed, unfit } from '../../onnx/ir/operator.ts'
-import { countOf, numbersOf, stridesOf, tensorOf } from '../../onnx/ir/tensor.ts'
+import { countOf, numbersOf, stridesOf } from '../../onnx/ir/tensor.ts'
 import { dimsOf, type Ref, refTo } from '../loops/program.ts'
 import { add, apply, arg, number, select, type Tree } from '../loops/tree.ts'
 import { sliced, spread, type View } from '../loops/view.ts'
@@ -185,8 +185,7 @@ const gatherNd: Handler = (lowering, node) => {
 export const placesAlong = (lowering: Lowering, size: number, after: number): Ref =>
   lowering.once(`places ${size} before ${after}`, () => {
     const dims = [size, ...Array.from({ length: after }, () => 1)]
-    const places = Int32Array.from({ length: size }, (_, at) => at)
-    return lowering.constant(tensorOf('i32', dims, places))
+    return lowering.table('i32', dims, (at) => at)
   })
 
 export const add32 = (a: Tree, b: Tree): Tree => apply('i.add', a, b)

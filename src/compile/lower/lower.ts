@@ -7,7 +7,6 @@ import { DTYPES, type DType, isFloat } from '../../onnx/ir/tensor.ts'
 import { whyUnclaimed } from '../../onnx/operators.ts'
 import type { Program, Ref } from '../loops/program.ts'
 import type { Tree } from '../loops/tree.ts'
-import type { LeftOut } from '../stages.ts'
 import { ATTENTION_HANDLERS } from './attention.ts'
 import { bodyOf, castTree, clipped, operatorName } from './bodies.ts'
 import { CODE_HANDLERS } from './codes.ts'
@@ -16,9 +15,8 @@ import { GROUP_HANDLERS } from './group-attention.ts'
 import { HANDLERS, type Handler, reorganise } from './handlers.ts'
 import { IMAGE_HANDLERS } from './images.ts'
 import { INDEX_HANDLERS } from './indices.ts'
-import { COMPUTED, kindOf, Lowering, mappingOf, misfit } from './lowering.ts'
+import { COMPUTED, kindOf, Lowering, type LowerOptions, mappingOf, misfit } from './lowering.ts'
 import { PLACE_HANDLERS } from './places.ts'
-import type { WeightPolicy } from './policy.ts'
 import { POOL_HANDLERS } from './pools.ts'
 import { PRODUCT_HANDLERS } from './products.ts'
 import { RECURRENT_HANDLERS } from './recurrent.ts'
@@ -26,13 +24,17 @@ import { ROTARY_HANDLERS } from './rotary.ts'
 import { SCATTER_HANDLERS } from './scatters.ts'
 import { CONV_HANDLERS } from './windows.ts'
 
-/** Throws `unsupported` for a node that is not compiled, with its name and the reason. */
-export function lower(graph: Graph, weights: WeightPolicy, leftOut: LeftOut): Program {
+/**
+ * Throws `unsupported` for a node that is not compiled, with its name and the reason, and `out-of-memory` for
+ * one that asks for more than the budget has.
+ */
+export function lower(graph: Graph, options: LowerOptions): Program {
   const types = inferTypes(graph)
-  const lowering = new Lowering(graph, types, readersOf(graph), { weights, leftOut })
+  const lowering = new Lowering(graph, types, readersOf(graph), options)
   for (const node of graph.nodes) {
     const why = refusalOf(node, types)
     if (why !== undefined) throw unclaimed(node, why)
+    lowering.begin(node)
     handlerOf(node)!(lowering, node)
   }
   return lowering.program()
@@ -83,7 +85,15 @@ function handlerOf(node: Node): Handler | undefined {
 /** Elementwise operators whose trees depend on more than their arguments. */
 const OWN_TREES = ['Clip', 'Cast', 'CastLike']
 
+/** Inputs of an elementwise operator: a loop holds each in registers. */
+const MOST_INPUTS = 64
+
 const elementwise: Handler = (lowering, node) => {
+  if (node.inputs.length > MOST_INPUTS)
+    throw unclaimed(
+      node,
+      `it has ${node.inputs.length} inputs where ${MOST_INPUTS} are the most that are compiled`,
+    )
   if (node.outputs.slice(1).some((name) => name !== '') || !wants(node, 0))
     throw unclaimed(node, 'its second output is not compiled')
   const args: Ref[] = []

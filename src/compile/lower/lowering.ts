@@ -1,13 +1,14 @@
 // Lowering: what handlers of operators use to make loops, and the program that comes out.
 import { HalfbyteError } from '../../base/errors.ts'
-import type { Graph, Node, Type } from '../../onnx/ir/graph.ts'
-import { isStored } from '../../onnx/ir/graph.ts'
+import type { PlanBudget } from '../../onnx/graph-budget.ts'
+import { type Graph, isStored, type Node, outputsOf, producersOf, type Type } from '../../onnx/ir/graph.ts'
 import { intsOf, type Mapping, unclaimed } from '../../onnx/ir/operator.ts'
-import { countOf, type DType, isFloat, numbersOf, type Tensor } from '../../onnx/ir/tensor.ts'
+import { arrayOf, countOf, type DType, isFloat, numbersOf, type Tensor } from '../../onnx/ir/tensor.ts'
 import { operatorOf } from '../../onnx/operators.ts'
 import { limitedTo32, unheldOf, WHY_UNHELD } from '../loops/held.ts'
 import {
   type BlockCodes,
+  bytesOf,
   type Codes,
   dimsOf,
   isAll,
@@ -21,9 +22,10 @@ import {
   type Ref,
   refTo,
   spreadRef,
+  stepsOf,
   type Value,
 } from '../loops/program.ts'
-import { arg, checked, type Kind, number, type Tree } from '../loops/tree.ts'
+import { arg, checked, costOf, type Kind, number, type Tree } from '../loops/tree.ts'
 import { inverseOf, orderOf, reshaped, sliced, transposed, type View, whole } from '../loops/view.ts'
 import type { LeftOut } from '../stages.ts'
 import type { WeightPolicy } from './policy.ts'
@@ -40,13 +42,26 @@ export function kindOf(node: Node, dtype: DType): Kind {
   throw unclaimed(node, `values of ${dtype} are not compiled`)
 }
 
-/** A memory has 4 GiB. */
-const MOST_ELEMENTS = 2 ** 30
+/** Work of planning a node, for each name that it has, for a loop, and for an entry of a table. */
+const NODE_UNITS = 512
+const NAME_UNITS = 64
+const LOOP_UNITS = 1280
+const TREE_UNITS = 16
+export const TABLE_UNITS = 4
+
+/** How nodes are lowered. */
+export interface LowerOptions {
+  readonly weights: WeightPolicy
+  readonly leftOut: LeftOut
+  /** What the plan and its runs may take. */
+  readonly budget: PlanBudget
+}
 
 export class Lowering {
   readonly graph: Graph
   readonly weights: WeightPolicy
   readonly #leftOut: LeftOut
+  readonly #budget: PlanBudget
   readonly #types: ReadonlyMap<string, Type>
   readonly #refs = new Map<string, Ref>()
   readonly #inputs = new Map<string, Value>()
@@ -63,13 +78,30 @@ export class Lowering {
     graph: Graph,
     types: ReadonlyMap<string, Type>,
     readers: ReadonlyMap<string, readonly Node[]>,
-    { weights, leftOut }: { readonly weights: WeightPolicy; readonly leftOut: LeftOut },
+    { weights, leftOut, budget }: LowerOptions,
   ) {
     this.graph = graph
     this.weights = weights
     this.#leftOut = leftOut
+    this.#budget = budget
     this.#types = types
     this.#readers = readers
+  }
+
+  /** Charges for a node before its handler begins: its names, and the elements of what it makes. */
+  begin(node: Node): void {
+    const names = node.inputs.length + node.outputs.length
+    this.#budget.spend(NODE_UNITS + NAME_UNITS * names)
+    for (const name of node.outputs) {
+      const dims = this.#types.get(name)?.dims
+      if (dims?.every((size) => typeof size === 'number'))
+        this.#budget.step(node.name, countOf(dims as number[]))
+    }
+  }
+
+  /** Charges for what a handler works out while it plans, before it does: units of `NetworkLimits.planning`. */
+  spend(units: number): void {
+    this.#budget.spend(units)
   }
 
   /** The sizes of a value. Throws `unsupported` where they depend on more than the sizes of the inputs. */
@@ -100,12 +132,16 @@ export class Lowering {
     return numbersOf(tensor)
   }
 
-  /** A constant that the file does not have, of f32 or i32. */
-  constant(tensor: Tensor): Ref {
+  /** A constant that the file does not have: `entry` gives the number at each place in row order. */
+  table(kind: Kind, dims: readonly number[], entry: (place: number) => number): Ref {
+    const count = countOf(dims)
     const name = `(constant ${this.#made.size})`
-    this.#made.set(name, tensor)
-    const kind = isFloat(tensor.dtype) ? 'f32' : 'i32'
-    return refTo({ id: this.#values++, name, kind, dims: tensor.dims, given: { constant: name } })
+    this.#budget.spend(TABLE_UNITS * count)
+    this.#budget.room(`a table of [${dims.join(', ')}]`, 4 * count)
+    const data = arrayOf(kind, count)
+    for (let place = 0; place < count; place++) data[place] = entry(place)
+    this.#made.set(name, { dtype: kind, dims, data })
+    return refTo({ id: this.#values++, name, kind, dims, given: { constant: name } })
   }
 
   /** A value that is a number whatever the inputs are. */
@@ -128,7 +164,12 @@ export class Lowering {
     return this.name(name, refTo(value))
   }
 
+  /** Says where a value of the graph lies. Throws `unsupported` for floats under a name of whole numbers. */
   name(name: string, ref: Ref): Ref {
+    const dtype = this.#types.get(name)?.dtype
+    const maker = producersOf(this.graph).get(name)
+    if (dtype !== undefined && maker !== undefined && isFloat(dtype) !== (ref.value.kind === 'f32'))
+      throw unclaimed(maker, `its output of ${dtype} is compiled as ${ref.value.kind}`)
     this.#refs.set(name, ref)
     return ref
   }
@@ -160,16 +201,9 @@ export class Lowering {
     this.name(output, isCopied ? this.copy(node, ref) : ref)
   }
 
-  /** Throws `out-of-memory` for more elements than memory can hold. */
+  /** Throws `out-of-memory` for more bytes than the values of a run may have. */
   value(name: string, kind: Kind, dims: readonly number[]): Value {
-    const count = countOf(dims)
-    if (count > MOST_ELEMENTS) {
-      throw new HalfbyteError(
-        'out-of-memory',
-        `${name} of the shape [${dims.join(', ')}] has ${count} elements, and memory holds ${MOST_ELEMENTS}; give smaller inputs`,
-        { count, most: MOST_ELEMENTS },
-      )
-    }
+    this.#budget.room(`${name} of the shape [${dims.join(', ')}]`, bytesOf({ dims }))
     return { id: this.#values++, name, kind, dims }
   }
 
@@ -180,7 +214,12 @@ export class Lowering {
     return made
   }
 
+  /** Every loop of a plan passes here, and is charged for. */
   add(loop: Loop): void {
+    this.#budget.spend(
+      LOOP_UNITS + ('tree' in loop && loop.tree !== undefined ? TREE_UNITS * costOf(loop.tree) : 0),
+    )
+    this.#budget.step(loop.node, stepsOf(loop))
     this.#loops.push(loop)
   }
 
@@ -357,7 +396,7 @@ export class Lowering {
     const readers = this.#readers.get(name)
     const [reader] = readers ?? []
     if (this.#leftOut.has('orders')) return undefined
-    if (readers?.length !== 1 || reader === undefined || this.graph.outputs.includes(name)) return undefined
+    if (readers?.length !== 1 || reader === undefined || outputsOf(this.graph).has(name)) return undefined
     if (reader.op !== 'Transpose' || reader.domain !== '') return undefined
     const perm = intsOf(reader, 'perm', undefined)
     return perm?.length === rank && perm.at(-1) === rank - 1 ? perm : undefined

@@ -3,9 +3,8 @@
 import { axisOf } from '../../onnx/ir/broadcast.ts'
 import { hasInput, type Node } from '../../onnx/ir/graph.ts'
 import { flagOf, stringOf, unclaimed, unfit } from '../../onnx/ir/operator.ts'
-import { tensorOf } from '../../onnx/ir/tensor.ts'
 import { countedTaps, type PoolAxis, poolOf } from '../../onnx/operators/images/pool.ts'
-import { dimsOf, type Ref } from '../loops/program.ts'
+import { dimsOf, type Reduction, type Ref } from '../loops/program.ts'
 import { add, apply, arg, mul, number, type Tree } from '../loops/tree.ts'
 import { inverseOf, orderOf, sliced, spread, transposed } from '../loops/view.ts'
 import type { Handler } from './handlers.ts'
@@ -14,16 +13,36 @@ import type { Lowering } from './lowering.ts'
 /** Views that one loop reads: more would leave no registers. */
 const MOST_TAPS = 8
 
+/** Taps from which on a window is reduced as a row: a loop for each few of them would be a long plan. */
+const LONG_WINDOW = 64
+
 type Combine = (a: Tree, b: Tree) => Tree
 
+/** How a pool combines taps. */
+interface Combined {
+  readonly combine: Combine
+  readonly how: Reduction
+  /** In the border: it never wins a maximum, and adds nothing to a sum. */
+  readonly fill: number
+}
 /** The window's taps along one axis, combined. */
 function along(
   lowering: Lowering,
   node: Node,
   x: Ref,
-  { axis, window, places, combine }: { axis: number; window: PoolAxis; places: number; combine: Combine },
+  { axis, window, places, by }: { axis: number; window: PoolAxis; places: number; by: Combined },
 ): Ref {
   const { kernel, stride, dilation } = window
+  if (kernel >= LONG_WINDOW) {
+    const { offset, dims, strides } = x.view
+    const step = strides[axis]!
+    const view = {
+      offset,
+      dims: [...dims.with(axis, places), kernel],
+      strides: [...strides.with(axis, stride * step), dilation * step],
+    }
+    return lowering.reduce(node, { ...x, view }, [dims.length], by.how)
+  }
   const taps = Array.from(
     { length: kernel },
     (_, tap): Ref => ({ ...x, view: sliced(x.view, axis, tap * dilation, places, stride) }),
@@ -33,13 +52,12 @@ function along(
     const some = taps.splice(0, made === undefined ? MOST_TAPS : MOST_TAPS - 1)
     if (made !== undefined) some.unshift(made)
     const [first, ...rest] = some.map((_, index): Tree => arg(index))
-    made = rest.length === 0 ? some[0]! : lowering.map(node, some, rest.reduce(combine, first!))
+    made = rest.length === 0 ? some[0]! : lowering.map(node, some, rest.reduce(by.combine, first!))
   }
   return made!
 }
 
-/** `fill` is in the border: it never wins a maximum, and adds nothing to a sum. */
-function pooled(lowering: Lowering, node: Node, combine: Combine, fill: number) {
+function pooled(lowering: Lowering, node: Node, by: Combined) {
   const x = lowering.ref(node, node.inputs[0]!)
   const { axes, places } = poolOf(node, dimsOf(x).slice(2)) as {
     axes: readonly PoolAxis[]
@@ -49,41 +67,38 @@ function pooled(lowering: Lowering, node: Node, combine: Combine, fill: number) 
   const none = [0, 0] as const
   const around = [none, none, ...axes.map(({ before, after, over }) => [before, after + over] as const)]
   const isBordered = around.some(([before, after]) => before + after > 0)
-  let made = isBordered ? lowering.padded(node, x, around, fill) : x
+  let made = isBordered ? lowering.padded(node, x, around, by.fill) : x
   // Rows of what lies last are read whole.
   const order = orderOf(made.view)
   made = { ...made, view: transposed(made.view, order) }
   for (const [at, window] of axes.entries())
-    made = along(lowering, node, made, { axis: order.indexOf(at + 2), window, places: places[at]!, combine })
+    made = along(lowering, node, made, { axis: order.indexOf(at + 2), window, places: places[at]!, by })
   return { made: { ...made, view: transposed(made.view, inverseOf(order)) }, axes, places }
 }
 
+const LARGEST: Combined = { combine: (a, b) => apply('max', a, b), how: 'max', fill: -Infinity }
+const SUM: Combined = { combine: add, how: 'sum', fill: 0 }
+
 const maxPool: Handler = (lowering, node) => {
-  const combine: Combine = (a, b) => apply('max', a, b)
-  lowering.name(node.outputs[0]!, pooled(lowering, node, combine, -Infinity).made)
+  lowering.name(node.outputs[0]!, pooled(lowering, node, LARGEST).made)
 }
 
 const averagePool: Handler = (lowering, node) => {
   const [name = ''] = node.outputs
-  const { made, axes, places } = pooled(lowering, node, add, 0)
+  const { made, axes, places } = pooled(lowering, node, SUM)
   const sizes = lowering.dims(node, node.inputs[0]!).slice(2)
   const isBorderCounted = flagOf(node, 'count_include_pad')
   const args = [made]
   let tree: Tree = arg(0)
   for (const [at, axis] of axes.entries()) {
-    const counts = countedTaps(axis, { size: sizes[at]!, places: places[at]!, isBorderCounted })
+    const counted = { size: sizes[at]!, places: places[at]!, isBorderCounted }
+    const counts = countedTaps(axis, counted, (units) => lowering.spend(units))
     if (counts.every((count) => count === axis.kernel)) {
       tree = mul(tree, number(1 / axis.kernel))
       continue
     }
     const dims = [counts.length, ...places.slice(at + 1).map(() => 1)]
-    const shares = lowering.constant(
-      tensorOf(
-        'f32',
-        dims,
-        counts.map((count) => 1 / count),
-      ),
-    )
+    const shares = lowering.table('f32', dims, (place) => 1 / counts[place]!)
     tree = mul(tree, arg(args.push(shares) - 1))
   }
   lowering.name(name, lowering.map(node, args, tree, name))

@@ -2,7 +2,7 @@
 // the tables by which rows of A are read where they lie.
 import { walk } from '../../onnx/ir/broadcast.ts'
 import type { Node } from '../../onnx/ir/graph.ts'
-import { countOf, tensorOf } from '../../onnx/ir/tensor.ts'
+import { countOf } from '../../onnx/ir/tensor.ts'
 import { dimsOf, type ProductLoop, type Ref, type Windows } from '../loops/program.ts'
 import { collapsed, orderOf, reshaped, spread, transposed, type View } from '../loops/view.ts'
 import type { Lowering } from './lowering.ts'
@@ -43,7 +43,9 @@ function windowsOf(lowering: Lowering, view: View, front: number): Windows | und
   const run = sums.dims.at(-1) ?? 0
   if (sums.strides.at(-1) !== 1 || run < LEAST_RUN) return undefined
   const rows = axesOf(view, 2, front)
-  const starts = walk(sums.dims.slice(0, -1), sums.strides.slice(0, -1))
+  const runs = sums.dims.slice(0, -1)
+  lowering.spend(ROW_UNITS * (countOf(rows.dims) + countOf(runs)))
+  const starts = walk(runs, sums.strides.slice(0, -1))
   return {
     rowAxes: front - 2,
     sumAxes: view.dims.length - front,
@@ -56,10 +58,13 @@ function windowsOf(lowering: Lowering, view: View, front: number): Windows | und
   }
 }
 
+/** Work of finding the place of a row, and of its part of the key of a table. */
+const ROW_UNITS = 4
+
 /** Elements as bytes. Layers of one shape share a table. */
 function table(lowering: Lowering, elements: Int32Array): Ref {
   const bytes = elements.map((each) => 4 * each)
-  return lowering.once(`table ${bytes}`, () => lowering.constant(tensorOf('i32', [bytes.length], bytes)))
+  return lowering.once(`table ${bytes}`, () => lowering.table('i32', [bytes.length], (at) => bytes[at]!))
 }
 
 const axesOf = ({ offset, dims, strides }: View, first: number, end = dims.length): View => ({

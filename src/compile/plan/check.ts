@@ -5,9 +5,18 @@ import { countOf } from '../../onnx/ir/tensor.ts'
 import type { KernelCall, StreamPlace, Walk } from '../emit/kernel.ts'
 import { codedRowBytes, dimsOf, type KernelLoop } from '../loops/program.ts'
 
-/** Throws `internal` with the node's name and both numbers. */
+/** Rows of a step, and elements of a row, are counted in 32 bits. */
+const MOST_ROWS = 2 ** 31 - 1
+const MOST_INNER = 2 ** 29 - 1
+
+/**
+ * Throws `out-of-memory` for more rows or elements than a step can count, and `internal` for what lies
+ * outside of a value, with the node's name and both numbers.
+ */
 export function checkCall(call: KernelCall, nodes: readonly string[]): void {
   const { outer, inner, streams, product, selected } = call
+  checkCount('rows', countOf([...outer, product?.m ?? 1]), MOST_ROWS, nodes)
+  checkCount('elements in a row', Math.max(inner, product?.k ?? 0, product?.n ?? 0), MOST_INNER, nodes)
   const rows: readonly number[] = product === undefined ? outer : [...outer, product.m]
   // A selection writes rows of another length.
   const alike = selected === undefined ? streams : streams.slice(0, 1)
@@ -24,6 +33,15 @@ export function checkCall(call: KernelCall, nodes: readonly string[]): void {
   // Without rows or columns nothing is read.
   check(a, [...batch(a.steps), ...a.walks, [n, 0]], nodes)
   check(b, [...batch(b.steps), [k, b.k], [n, b.column], [m, 0]], nodes)
+}
+
+function checkCount(what: string, count: number, most: number, nodes: readonly string[]): void {
+  if (count <= most) return
+  throw new HalfbyteError(
+    'out-of-memory',
+    `the step of ${nodes.join(', ')} goes over ${count} ${what} where ${most} are the most; give smaller inputs`,
+    { count, most },
+  )
 }
 
 /** A selection writes as many places of a row as it finds, and finds no more than there are. */

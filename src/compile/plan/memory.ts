@@ -1,4 +1,5 @@
 // The memory plan: places of values in one arena, which values share that are not needed at the same time.
+import type { Budget } from '../../base/budget.ts'
 
 /** A buffer and the steps during which it is needed. */
 export interface Interval {
@@ -11,8 +12,14 @@ export interface Interval {
 export const ALIGNMENT = 64
 export const aligned = (bytes: number): number => Math.ceil(bytes / ALIGNMENT) * ALIGNMENT
 
+/** Placed values that one unit of work looks at. */
+const LOOKED_AT = 8
+
 /** Offsets in the order of the intervals, and the bytes of the whole arena. The largest are placed first. */
-export function planMemory(intervals: readonly Interval[]): {
+export function planMemory(
+  intervals: readonly Interval[],
+  budget: Pick<Budget, 'spend'>,
+): {
   readonly offsets: readonly number[]
   readonly bytes: number
 } {
@@ -22,6 +29,7 @@ export function planMemory(intervals: readonly Interval[]): {
   let most = 0
   for (const index of order) {
     const { bytes, from, to } = intervals[index]!
+    budget.spend(placed.length / LOOKED_AT)
     const others = placed
       .filter((other) => intervals[other]!.from <= to && from <= intervals[other]!.to)
       .sort((a, b) => offsets[a]! - offsets[b]!)

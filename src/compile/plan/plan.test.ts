@@ -3,6 +3,7 @@
 import { expect, test } from 'vitest'
 import { bertBytes } from '../../../bench/graphs/bert.ts'
 import { bufferSource } from '../../base/bytes.ts'
+import { PlanBudget } from '../../onnx/graph-budget.ts'
 import type { Node } from '../../onnx/ir/graph.ts'
 import { tensorOf } from '../../onnx/ir/tensor.ts'
 import { readModel } from '../../onnx/read-model.ts'
@@ -67,7 +68,7 @@ test('values share places, but never while both are needed', async () => {
     from: at,
     to: at + ((at * 7) % 5),
   }))
-  const { offsets, bytes } = planMemory(intervals)
+  const { offsets, bytes } = planMemory(intervals, new PlanBudget())
   for (const [at, { from, to, bytes: size }] of intervals.entries()) {
     expect(offsets[at]! + size).toBeLessThanOrEqual(bytes)
     for (const [other, each] of intervals.entries()) {

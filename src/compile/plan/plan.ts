@@ -1,6 +1,7 @@
 // Plans a program: groups as steps with their kernels, and places for the values between them.
 import { matrixBytes } from '../../abi/encodings.ts'
-import { countOf } from '../../onnx/ir/tensor.ts'
+import type { PlanBudget } from '../../onnx/graph-budget.ts'
+import { countOf, isBig } from '../../onnx/ir/tensor.ts'
 import { type Kernel, type KernelCall, PANEL, type StreamPlace } from '../emit/kernel.ts'
 import { type Group, growGroups } from '../fuse/groups.ts'
 import { kernelOf } from '../fuse/kernel-of.ts'
@@ -13,6 +14,7 @@ import {
   type LinearLoop,
   type Loop,
   type Program,
+  stepsOf,
   type Value,
 } from '../loops/program.ts'
 import type { Tree } from '../loops/tree.ts'
@@ -25,6 +27,8 @@ export type Step = EmittedStep | KernelStep
 interface StepBase {
   /** Names of the nodes of the file that it computes. */
   readonly nodes: readonly string[]
+  /** Steps of a run, as `NetworkLimits` counts them. */
+  readonly taken: number
 }
 
 /** A function that was emitted. */
@@ -71,34 +75,55 @@ export interface PlanReport {
 /** Vectors that end a row may be read beyond it. */
 const PADDING = 64
 
-export function planOf(program: Program, leftOut: LeftOut): Plan {
-  const groups = growGroups(program, !leftOut.has('groups'))
+/** How a program is planned. */
+interface PlanOptions {
+  readonly leftOut: LeftOut
+  readonly budget: PlanBudget
+}
+
+/** Throws `out-of-memory` for more than the budget has. */
+export function planOf(program: Program, { leftOut, budget }: PlanOptions): Plan {
+  const groups = growGroups(program, !leftOut.has('groups'), budget)
   const isRead = readOutside(program, groups)
+  const keys = new Set<string>()
   const steps = groups.map((group): Step => {
     const [first] = group.loops
+    const taken = group.loops.reduce((sum, loop) => sum + stepsOf(loop), 0)
     if (isKernelLoop(first!)) {
       checkKernel(first)
-      return { kernel: first, nodes: [first.node] }
+      return { kernel: first, nodes: [first.node], taken }
     }
     const call = kernelOf(group, isRead, !leftOut.has('panels'))
     const nodes = [...new Set(group.loops.map(({ node }) => node))]
     checkCall(call, nodes)
-    return { call, key: keyOf(call.kernel), units: unitsOf(call), nodes }
+    const key = keyOf(call.kernel)
+    if (!keys.has(key)) budget.spend(FUNCTION_UNITS + INSTRUCTION_UNITS * group.cost)
+    keys.add(key)
+    return { call, key, units: unitsOf(call), nodes, taken }
   })
-  const { places, bytes, valueBytes } = placesOf(program, steps, !leftOut.has('places'))
+  const { places, bytes, valueBytes } = placesOf(program, steps, !leftOut.has('places'), budget)
+  budget.room('what a run holds at once', bytes + copiedOut(program))
   let report: PlanReport | undefined
   return {
     program,
     steps,
     places,
     arenaBytes: bytes,
-    scratchBytes: Math.max(0, ...emitted(steps).map(({ call }) => aligned(call.scratchBytes))),
+    scratchBytes: emitted(steps).reduce((most, { call }) => Math.max(most, aligned(call.scratchBytes)), 0),
     get report() {
       report ??= reportOf(program, groups, steps, valueBytes)
       return report
     },
   }
 }
+
+/** Work of emitting and compiling a function, and each instruction of it. */
+const FUNCTION_UNITS = 16_384
+const INSTRUCTION_UNITS = 256
+
+/** Bytes of the outputs, which are copied for the caller. */
+const copiedOut = ({ outputs }: Program): number =>
+  outputs.reduce((sum, { ref, dtype }) => sum + (isBig(dtype) ? 2 : 1) * bytesOf(ref.value), 0)
 
 /** Equal for kernels that are equal. JSON has no infinite numbers, no NaN and no -0. */
 function keyOf(kernel: Kernel): string {
@@ -143,7 +168,7 @@ const placedIn = ({ at }: Pick<StreamPlace, 'at'>): Value | undefined =>
 export const writtenStreams = ({ stores }: Kernel): ReadonlySet<number> =>
   new Set(stores.map(({ stream }) => stream))
 
-function placesOf(program: Program, steps: readonly Step[], mayShare: boolean) {
+function placesOf(program: Program, steps: readonly Step[], mayShare: boolean, budget: PlanBudget) {
   const spans = new Map<Value, { from: number; to: number }>()
   const touch = (value: Value | undefined, at: number): void => {
     if (value === undefined || isConstant(value)) return
@@ -155,10 +180,10 @@ function placesOf(program: Program, steps: readonly Step[], mayShare: boolean) {
   for (const [at, step] of steps.entries()) for (const value of valuesOf(step)) touch(value, at)
   for (const { ref } of program.outputs) touch(ref.value, steps.length)
   const shared = mayShare ? sharedPlaces(program, steps, spans) : new Map<Value, Value>()
-  const rootOf = (value: Value): Value => {
-    const next = shared.get(value)
-    return next === undefined ? value : rootOf(next)
-  }
+  // Values are made in the order of the map, each over one that was made before it.
+  const rooted = new Map<Value, Value>()
+  for (const [value, over] of shared) rooted.set(value, rooted.get(over) ?? over)
+  const rootOf = (value: Value): Value => rooted.get(value) ?? value
   const roots = new Map<Value, { from: number; to: number }>()
   for (const [value, { from, to }] of spans) {
     const root = roots.get(rootOf(value))
@@ -175,7 +200,7 @@ function placesOf(program: Program, steps: readonly Step[], mayShare: boolean) {
       ...(mayShare ? span : { from: 0, to: steps.length }),
     }),
   )
-  const { offsets, bytes } = planMemory(intervals)
+  const { offsets, bytes } = planMemory(intervals, budget)
   const offsetOf = new Map(list.map(([value], index) => [value, offsets[index]!]))
   const places = new Map([...spans.keys()].map((value) => [value, offsetOf.get(rootOf(value))!]))
   const valueBytes = [...spans.keys()].reduce((sum, value) => sum + bytesOf(value), 0)

@@ -1,6 +1,7 @@
 // Runs plans: the functions of their kernels, the constants, and one arena for the values of a run.
 import { SYNC_WORDS } from '../../abi/constants.ts'
 import { rowsAfter, SINGLE_OP_BYTES, writeSingleOp } from '../../abi/records.ts'
+import { quickTurn } from '../../base/budget.ts'
 import { HalfbyteError, reasonOf } from '../../base/errors.ts'
 import type { Graph } from '../../onnx/ir/graph.ts'
 import { arrayOf, countOf, rounder, type Tensor } from '../../onnx/ir/tensor.ts'
@@ -24,6 +25,7 @@ import { aligned } from '../plan/memory.ts'
 import { emitted, type Plan, type Step } from '../plan/plan.ts'
 import { moduleBytes } from '../wasm/assembler.ts'
 import { Constants, checkHeld, fill, type LaidConstant } from './constants.ts'
+import { listOf, partsOf, type RunPart } from './parts.ts'
 import { Pieces } from './pieces.ts'
 import { type Room, recordBytes, writeRecord } from './records.ts'
 
@@ -200,10 +202,14 @@ export class Machine {
   }
 
   /**
-   * Throws `format` for an index outside of its table, `unsupported` for a whole number that leaves 32 bits,
-   * `out-of-memory`, `internal` where a thread died.
+   * Rejects with `format` for an index outside of its table, `unsupported` for a whole number that leaves 32
+   * bits, `out-of-memory`, `internal` where a thread died, or the signal's reason. Runs must not overlap.
    */
-  run({ plan, graph }: LoadedPlan, feeds: ReadonlyMap<string, Tensor>): Map<string, Tensor> {
+  async run(
+    { plan, graph }: LoadedPlan,
+    feeds: ReadonlyMap<string, Tensor>,
+    signal?: AbortSignal,
+  ): Promise<Map<string, Tensor>> {
     const placed = this.#place(plan, graph)
     const { buffer } = this.#memory
     const addressOf = (value: Value): number => placed.base + plan.places.get(value)!
@@ -214,9 +220,18 @@ export class Machine {
       checkHeld(`the input ${name}`, dtype, data)
       fill(buffer, addressOf(value), value.kind, data)
     }
-    if (this.#pool === undefined) this.#runAlone(plan, placed)
-    else this.#pool.run(placed.lists)
-    this.#checkStatus(plan, placed)
+    let failure: HalfbyteError | undefined
+    try {
+      for (const [at, part] of partsOf(plan.steps, this.#pool === undefined).entries()) {
+        if (at > 0) await quickTurn()
+        signal?.throwIfAborted()
+        if (this.#pool === undefined) this.#runAlone(plan, placed, part)
+        else this.#pool.run(placed.lists.map((list) => listOf(list, part)))
+      }
+    } finally {
+      failure = this.#takeStatus(plan, placed)
+    }
+    if (failure !== undefined) throw failure
     return new Map(
       plan.program.outputs.map(({ name, ref, dtype }) => [
         name,
@@ -225,16 +240,23 @@ export class Machine {
     )
   }
 
-  #runAlone({ steps }: Plan, { records }: PlacedPlan): void {
-    for (const [index, step] of steps.entries()) {
+  #runAlone({ steps }: Plan, { records }: PlacedPlan, { from, to, units }: RunPart): void {
+    for (let index = from; index < to; index++) {
+      const step = steps[index]!
       const record = records[0]![index]!
       if ('kernel' in step) this.#engine!.run(this.#sync, record, rowsAfter(record), 0, 1, 0, 1)
-      else this.#functions[this.#numbers.get(step.key)!]!(record, 0, step.units)
+      else {
+        const { first, last } = units ?? { first: 0, last: step.units }
+        this.#functions[this.#numbers.get(step.key)!]!(record, first, last)
+      }
     }
   }
 
-  /** Functions read nothing outside of a table, and note that they would have, and what left 32 bits. */
-  #checkStatus({ steps }: Plan, { records }: PlacedPlan): void {
+  /**
+   * Functions read nothing outside of a table. They note that they would have, and that a number left 32 bits.
+   * Returns the first such error of the run and clears the notes.
+   */
+  #takeStatus({ steps }: Plan, { records }: PlacedPlan): HalfbyteError | undefined {
     const words = new Int32Array(this.#memory.buffer)
     let failure: HalfbyteError | undefined
     for (const [index, step] of steps.entries()) {
@@ -247,7 +269,7 @@ export class Machine {
       }
       if (status !== 0) failure ??= (status & STATUS.index) === 0 ? leftError(step) : wrongIndex(step)
     }
-    if (failure !== undefined) throw failure
+    return failure
   }
 
   /** Writes the plan's records, for each thread its own, unless they are there. */

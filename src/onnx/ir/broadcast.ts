@@ -4,9 +4,13 @@ import type { Node } from './graph.ts'
 import { unfit } from './operator.ts'
 import { countToMake, stridesOf } from './tensor.ts'
 
+/** A node may have more inputs than a call may have arguments. */
+const mostAxes = (shapes: readonly (readonly Dim[])[]): number =>
+  shapes.reduce((most, { length }) => Math.max(most, length), 0)
+
 /** NumPy's rule. Throws `format` for sizes that do not fit together. */
 export function broadcast(node: Node, shapes: readonly (readonly number[])[]): number[] {
-  const rank = Math.max(0, ...shapes.map(({ length }) => length))
+  const rank = mostAxes(shapes)
   return Array.from({ length: rank }, (_, axis) => {
     let size = 1
     for (const shape of shapes) {
@@ -29,7 +33,7 @@ export function broadcastDims(
 ): readonly Dim[] | undefined {
   const known = shapes.filter((shape) => shape !== undefined)
   if (known.length < shapes.length) return undefined
-  const rank = Math.max(0, ...known.map(({ length }) => length))
+  const rank = mostAxes(known)
   const dims: Dim[] = []
   for (let axis = 0; axis < rank; axis++) {
     let size: Dim = 1

@@ -59,6 +59,25 @@ export function readsOf(node: Node): string[] {
   return [...outer, ...inner]
 }
 
+/** Names that the nodes of a graph read and make, those of the graphs inside it among them. */
+export const sizeOf = ({ nodes }: Pick<Graph, 'nodes'>): number =>
+  memo(SIZES, nodes, () => nodes.reduce((sum, node) => sum + sizeOfNode(node), 0))
+
+const SIZES = new WeakMap<readonly Node[], number>()
+
+export function sizeOfNode(node: Node): number {
+  let size = 1 + node.inputs.length + node.outputs.length
+  if (!hasGraph(node)) return size
+  for (const { kind, value } of node.attributes.values()) if (kind === 'graph') size += sizeOf(value)
+  return size
+}
+
+/** The names of the graph's outputs. */
+export const outputsOf = ({ outputs }: Pick<Graph, 'outputs'>): ReadonlySet<string> =>
+  memo(OUTPUTS, outputs, () => new Set(outputs))
+
+const OUTPUTS = new WeakMap<readonly string[], ReadonlySet<string>>()
+
 /** Whether an attribute is a graph. */
 export function hasGraph({ attributes }: Pick<Node, 'attributes'>): boolean {
   for (const { kind } of attributes.values()) if (kind === 'graph') return true
@@ -83,8 +102,8 @@ export function inOrder(nodes: readonly Node[]): readonly Node[] {
             .flatMap((name) => makers.get(name) ?? [])
             .filter((maker) => !begun.has(maker))
       begun.add(node)
-      if (before.length > 0) waiting.push(...before.reverse())
-      else ordered.add(waiting.pop() as Node)
+      for (const maker of before.reverse()) waiting.push(maker)
+      if (before.length === 0) ordered.add(waiting.pop() as Node)
     }
   }
   return [...ordered]

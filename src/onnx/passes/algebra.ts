@@ -1,7 +1,16 @@
 // The pass of algebraic rewrites: removes nodes that change nothing, and joins pairs of nodes that are equal
 // to one.
 import { inferTypes, type Types } from '../infer.ts'
-import { type Constant, type Graph, hasInput, isStored, type Node, readOnce, type Type } from '../ir/graph.ts'
+import {
+  type Constant,
+  type Graph,
+  hasInput,
+  isStored,
+  type Node,
+  outputsOf,
+  readOnce,
+  type Type,
+} from '../ir/graph.ts'
 import { intOf, intsOf } from '../ir/operator.ts'
 import { DTYPES, type DType, numbersOf, tensorOf } from '../ir/tensor.ts'
 import { final, type Pass, renamed } from './pass.ts'
@@ -111,7 +120,10 @@ export const simplify: Pass = {
     const types = inferTypes(graph)
     const names = new Map<string, string>()
     const makers = new Map<string, Node>()
+    const outputs = outputsOf(graph)
     const nodes: Node[] = []
+    /** Where each node stands among them. */
+    const places = new Map<Node, number>()
     for (const original of graph.nodes) {
       const node = merged(original, makers, names, types)
       const same = node.domain === '' ? sameAs(node, graph, types) : undefined
@@ -119,22 +131,24 @@ export const simplify: Pass = {
       const isWhole = node.outputs.slice(1).every((name) => name === '')
       if (same !== undefined && isWhole) {
         const source = final(same, names)
-        if (!graph.outputs.includes(output)) {
+        if (!outputs.has(output)) {
           names.set(output, source)
           continue
         }
         // The output keeps its name, which the node before takes over.
         const maker = makers.get(source)
-        if (maker !== undefined && !graph.outputs.includes(source)) {
+        if (maker !== undefined && !outputs.has(source)) {
           const made = { ...maker, outputs: maker.outputs.map((name) => (name === source ? output : name)) }
-          nodes[nodes.indexOf(maker)] = made
+          const place = places.get(maker)!
+          nodes[place] = made
+          places.set(made, place)
           for (const name of made.outputs) makers.set(name, made)
           names.set(source, output)
           continue
         }
       }
       for (const name of node.outputs) makers.set(name, node)
-      nodes.push(node)
+      places.set(node, nodes.push(node) - 1)
     }
     const isSame = names.size === 0 && nodes.every((node, at) => node === graph.nodes[at])
     return isSame ? graph : renamed({ ...graph, nodes }, names)

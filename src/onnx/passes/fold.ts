@@ -2,7 +2,8 @@
 // shapes that inference knows).
 import type { Budget } from '../../base/budget.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
-import { evaluateNode, graphBudget } from '../evaluate.ts'
+import { evaluateNode } from '../evaluate.ts'
+import { graphBudget } from '../graph-budget.ts'
 import { inferAgain, inputTypes } from '../infer.ts'
 import {
   type Constant,

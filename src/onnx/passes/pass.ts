@@ -2,8 +2,8 @@
 // verify each pass on random inputs.
 import type { Budget } from '../../base/budget.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import { graphBudget } from '../evaluate.ts'
-import { type Attribute, type Graph, hasGraph, type Node } from '../ir/graph.ts'
+import { graphBudget } from '../graph-budget.ts'
+import { type Attribute, type Graph, hasGraph, type Node, sizeOf } from '../ir/graph.ts'
 
 /** Names of outputs stay: the caller keeps the node that makes one. */
 export function renamed(graph: Graph, names: ReadonlyMap<string, string>): Graph {
@@ -65,6 +65,8 @@ export interface PassOptions {
 
 /** Rounds in which passes may make work for each other. */
 const MOST_ROUNDS = 8
+/** Work of a pass for each name that a node has. */
+const NAME_UNITS = 8
 
 /** Runs the passes in rounds until none changes the graph. Throws `internal` for a name that no pass has. */
 export function runPasses(
@@ -83,6 +85,7 @@ export function runPasses(
     const before = current
     for (const pass of passes.slice(0, last + 1)) {
       if (settled.get(pass) === current) continue
+      budget.spend(NAME_UNITS * sizeOf(current))
       const next = pass.run(current, budget)
       if (next === current) {
         settled.set(pass, current)

@@ -1,7 +1,7 @@
 // The passes against redundancy: joins equal nodes with equal inputs, and drops nodes and constants that no
 // output needs.
 import { memo } from '../../base/values.ts'
-import { type Attribute, type Graph, isStored, type Node, readsOf } from '../ir/graph.ts'
+import { type Attribute, type Graph, isStored, type Node, outputsOf, readsOf } from '../ir/graph.ts'
 import type { Tensor } from '../ir/tensor.ts'
 import { final, type Pass, renamed, withNodes } from './pass.ts'
 
@@ -35,7 +35,7 @@ export const shareCommon: Pass = {
       const first = firstOf(node, names, known)
       if (first === undefined) continue
       // An output of the graph keeps its name, and so its node.
-      if (node.outputs.some((name) => graph.outputs.includes(name))) continue
+      if (node.outputs.some((name) => outputsOf(graph).has(name))) continue
       for (const [index, name] of node.outputs.entries())
         if (name !== '') names.set(name, first.outputs[index]!)
       dropped.add(node)
@@ -112,14 +112,15 @@ function tensorText({ dtype, dims, data }: Tensor): string | undefined {
 }
 
 /** Short constants with the same elements, each by the first of them. */
-function equalConstants({ constants, outputs }: Graph): [string, string][] {
+function equalConstants(graph: Graph): [string, string][] {
+  const outputs = outputsOf(graph)
   const known = new Map<string, string>()
   const found: [string, string][] = []
-  for (const [name, constant] of constants) {
+  for (const [name, constant] of graph.constants) {
     const text = isStored(constant) ? undefined : memo(TENSORS, constant, () => tensorText(constant))
     const first = text === undefined ? undefined : known.get(text)
     if (text !== undefined && first === undefined) known.set(text, name)
-    if (first !== undefined && !outputs.includes(name)) found.push([name, first])
+    if (first !== undefined && !outputs.has(name)) found.push([name, first])
   }
   return found
 }

@@ -4,7 +4,7 @@
 
 import { inferTypes } from '../infer.ts'
 import { axisOf } from '../ir/broadcast.ts'
-import { type Graph, type Node, producersOf, readersOf, type Type } from '../ir/graph.ts'
+import { type Graph, type Node, outputsOf, producersOf, readersOf, type Type } from '../ir/graph.ts'
 import { intOf } from '../ir/operator.ts'
 import { tensorOf } from '../ir/tensor.ts'
 import { operatorOf } from '../operators.ts'
@@ -141,7 +141,7 @@ class Sinking {
   /** Undefined where the value has other readers, or is an output. */
   #onlyReader(name: string): Node | undefined {
     const readers = this.#readers.get(name) ?? []
-    return readers.length === 1 && !this.#graph.outputs.includes(name) ? readers[0] : undefined
+    return readers.length === 1 && !outputsOf(this.#graph).has(name) ? readers[0] : undefined
   }
 
   /** Sizes of the parts along the axis of a join; undefined where they are not known, or do not fit. */

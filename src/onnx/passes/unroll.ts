@@ -1,7 +1,8 @@
 // Replaces a Loop or a Scan whose number of steps is known by the nodes of its steps.
-import { graphBudget } from '../evaluate.ts'
+import type { Budget } from '../../base/budget.ts'
+import { graphBudget } from '../graph-budget.ts'
 import { inferTypes } from '../infer.ts'
-import { type Constant, type Graph, isStored, type Node } from '../ir/graph.ts'
+import { type Constant, type Graph, isStored, type Node, sizeOf } from '../ir/graph.ts'
 import { graphOf } from '../ir/operator.ts'
 import { type Tensor, tensorOf } from '../ir/tensor.ts'
 import { single, statesOf } from '../operators/flow.ts'
@@ -13,6 +14,8 @@ import { type Pass, withNodes } from './pass.ts'
 const MOST_NODES = 2048
 /** Nodes of a graph in which loops are still unrolled. */
 const MOST_IN_GRAPH = 16_384
+/** Work for each name of a body in a step: it is renamed, and its types are inferred. */
+const STEP_UNITS = 64
 /** The opset of the nodes that are made. */
 const VERSION = 13
 
@@ -32,12 +35,10 @@ export const unrollLoops: Pass = {
   name: 'loops',
   run(graph, budget = graphBudget()) {
     if (!graph.nodes.some(isLoop)) return graph
-    const unrolling = new Unrolling(graph)
-    const nodes = graph.nodes.flatMap((node) => {
-      const made = isLoop(node) ? unrolling.unrolled(node) : undefined
-      if (made !== undefined) budget.spend(made.length)
-      return made ?? [node]
-    })
+    const unrolling = new Unrolling(graph, budget)
+    const nodes = graph.nodes.flatMap(
+      (node) => (isLoop(node) ? unrolling.unrolled(node) : undefined) ?? [node],
+    )
     const next = withNodes(graph, nodes)
     return next === graph ? graph : { ...next, constants: unrolling.around.constants }
   },
@@ -48,11 +49,13 @@ const isLoop = ({ op, domain }: Node): boolean => domain === '' && (op === 'Loop
 class Unrolling {
   readonly around: Around
   readonly #graph: Graph
+  readonly #budget: Budget
   #size: number
   #made: Node[] = []
 
-  constructor(graph: Graph) {
+  constructor(graph: Graph, budget: Budget) {
     this.#graph = graph
+    this.#budget = budget
     this.#size = graph.nodes.length
     this.around = { constants: new Map(graph.constants), names: new Set(namesIn(graph)) }
   }
@@ -71,6 +74,7 @@ class Unrolling {
     // Nothing tells the shape of an output to which no step adds.
     if (!isFit || (count === 0 && isStacked)) return undefined
     if (size > MOST_NODES || this.#size + size > MOST_IN_GRAPH) return undefined
+    this.#budget.spend(STEP_UNITS * count * sizeOf(body))
     this.#made = []
     let state = carried
     const stacked: string[][] = []

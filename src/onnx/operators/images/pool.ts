@@ -61,17 +61,21 @@ function ceiled(axis: Axis, size: Dim): { places: number; over: number } | undef
 
 /**
  * Taps of the window at each place along one axis that count for a mean: those inside of the input, or of
- * its border too.
+ * its border too. `spend` charges for them.
  */
-export const countedTaps = (
+export function countedTaps(
   { kernel, stride, dilation, before, after }: Axis,
   { size, places, isBorderCounted }: { size: number; places: number; isBorderCounted: boolean },
-): number[] =>
-  Array.from({ length: places }, (_, place) => {
-    const [first, end] = isBorderCounted ? [-before, size + after] : [0, size]
-    const taps = Array.from({ length: kernel }, (__, tap) => place * stride + tap * dilation - before)
-    return taps.filter((at) => at >= first && at < end).length
-  })
+  spend: (units: number) => void,
+): number[] {
+  spend(places)
+  const [first, end] = isBorderCounted ? [-before, size + after] : [0, size]
+  const tapsBefore = (place: number, limit: number): number =>
+    Math.min(kernel, Math.max(0, Math.ceil((limit - place * stride + before) / dilation)))
+  return Array.from({ length: places }, (_, place) =>
+    Math.max(0, tapsBefore(place, end) - tapsBefore(place, first)),
+  )
+}
 
 function inferPool({ node, inputs: [x] }: Inference) {
   if (x?.dims === undefined) return [x && { dtype: x.dtype }]
@@ -96,7 +100,8 @@ function evaluatePool(
   const isBorderCounted = flagOf(node, 'count_include_pad')
   let counts = [1]
   for (const [at, axis] of axes.entries()) {
-    const own = countedTaps(axis, { size: sizes[at]!, places: places[at]!, isBorderCounted })
+    const counted = { size: sizes[at]!, places: places[at]!, isBorderCounted }
+    const own = countedTaps(axis, counted, context.spend)
     counts = counts.flatMap((count) => own.map((each) => count * each))
   }
   const read = reader(x)

@@ -64,8 +64,8 @@ export function scalingsOf(
 }
 
 function aspect(node: Node, policy: string, scales: readonly number[]): number {
-  if (policy === 'not_larger') return Math.min(...scales)
-  if (policy === 'not_smaller') return Math.max(...scales)
+  if (policy === 'not_larger') return scales.reduce((a, b) => Math.min(a, b))
+  if (policy === 'not_smaller') return scales.reduce((a, b) => Math.max(a, b))
   throw unfit(node, `its keep_aspect_ratio_policy is ${policy}, which does not exist`)
 }
 
@@ -111,21 +111,29 @@ function cubic(x: number, a: number): number {
  * `index[tap][place]` and `weight[tap][place]`.
  */
 export interface Taps {
-  readonly index: readonly (readonly number[])[]
-  readonly weight: readonly (readonly number[])[]
+  readonly index: readonly Int32Array[]
+  readonly weight: readonly Float64Array[]
 }
 
-export function tapsOf(node: Node, scaling: Scaling): Taps {
+/** Work of an entry of the taps: a weight, and its place. A tap takes as long as some entries. */
+const TAP_UNITS = 4
+const TAP_ENTRIES = 128
+
+/** `spend` charges for all taps before any of them is worked out. */
+export function tapsOf(node: Node, scaling: Scaling, spend: (units: number) => void): Taps {
   const { from, to } = scaling
   const mode = stringOf(node, 'mode', 'nearest')
   const origin = originOf(node, scaling)
-  const origins = Array.from({ length: to }, (_, place) => origin(place))
   const clamp = (at: number) => Math.min(from - 1, Math.max(0, at))
   if (mode === 'nearest') {
     const name = stringOf(node, 'nearest_mode', 'round_prefer_floor')
     const round = NEAREST.get(name)
     if (round === undefined) throw unfit(node, `its nearest_mode is ${name}, which does not exist`)
-    return { index: [origins.map((at) => clamp(round(at)))], weight: [origins.map(() => 1)] }
+    spend(TAP_UNITS * to)
+    return {
+      index: [Int32Array.from({ length: to }, (_, place) => clamp(round(origin(place))))],
+      weight: [new Float64Array(to).fill(1)],
+    }
   }
   if (mode !== 'linear' && mode !== 'cubic') throw unfit(node, `its mode is ${mode}, which does not exist`)
   const a = floatOf(node, 'cubic_coeff_a', -0.75)
@@ -134,20 +142,23 @@ export function tapsOf(node: Node, scaling: Scaling): Taps {
   const shrink = flagOf(node, 'antialias') ? Math.min(1, scaling.scale) : 1
   const half = Math.ceil((mode === 'linear' ? 1 : 2) / shrink)
   const isInside = flagOf(node, 'exclude_outside')
-  const rows = origins.map((at) => {
+  spend(TAP_UNITS * 2 * half * (to + TAP_ENTRIES))
+  const index = Array.from({ length: 2 * half }, () => new Int32Array(to))
+  const weight = Array.from({ length: 2 * half }, () => new Float64Array(to))
+  for (let place = 0; place < to; place++) {
+    const at = origin(place)
     const first = Math.floor(at) - half + 1
-    const places = Array.from({ length: 2 * half }, (_, tap) => first + tap)
-    const weights = places.map((place) =>
-      isInside && (place < 0 || place >= from) ? 0 : shape(Math.abs(place - at) * shrink),
-    )
-    const total = isInside || shrink < 1 ? weights.reduce((sum, weight) => sum + weight, 0) : 1
-    return { places: places.map(clamp), weights: weights.map((weight) => weight / total) }
-  })
-  const taps = Array.from({ length: 2 * half }, (_, tap) => tap)
-  return {
-    index: taps.map((tap) => rows.map(({ places }) => places[tap]!)),
-    weight: taps.map((tap) => rows.map(({ weights }) => weights[tap]!)),
+    let total = 0
+    for (let tap = 0; tap < 2 * half; tap++) {
+      const near = first + tap
+      const own = isInside && (near < 0 || near >= from) ? 0 : shape(Math.abs(near - at) * shrink)
+      index[tap]![place] = clamp(near)
+      weight[tap]![place] = own
+      total += own
+    }
+    if (isInside || shrink < 1) for (const taps of weight) taps[place]! /= total
   }
+  return { index, weight }
 }
 
 /** Inputs: the image, a region that no mode here reads, and scales or sizes. */
@@ -211,7 +222,7 @@ function evaluateResize(context: Evaluation): Tensor[] {
   let made = x
   for (const [axis, scaling] of scalings.entries()) {
     if (!isResized(scaling)) continue
-    const { index, weight } = tapsOf(node, scaling)
+    const { index, weight } = tapsOf(node, scaling, context.spend)
     const next = zeros('f64', made.dims.with(axis, scaling.to))
     context.spend(next.data.length * index.length)
     const inner = stridesOf(made.dims)[axis]!
