@@ -83,6 +83,28 @@ test('a chain of 50,000 nodes is computed, or refused by a limit', async () => {
   await expect(run(graph, { planning: 2 ** 24 })).rejects.toMatchObject(beyond('planning'))
 })
 
+test('tensors that lie in one place of a file are counted beyond its size', async () => {
+  const source = bufferSource('weights', new Uint8Array(2 ** 20))
+  const stored = { dtype: 'f32', dims: [2 ** 18], source, offset: 0, byteLength: 2 ** 20 } as const
+  const names = Array.from({ length: 20 }, (_, at) => `w${at}`)
+  const graph: Graph = {
+    ...BOMBS['a chain'](1),
+    constants: new Map(names.map((name) => [name, stored])),
+    nodes: names.map((name, at) => ({
+      ...BOMBS['a chain'](1).nodes[0]!,
+      ...{
+        name,
+        op: 'Add',
+        inputs: [at === 0 ? 'x' : `v${at - 1}`, name],
+        outputs: [at === 19 ? 'y' : `v${at}`],
+      },
+    })),
+    inputs: [{ name: 'x', type: { dtype: 'f32', dims: [1] } }],
+  }
+  await expect(run(graph, { bytes: 10 * 2 ** 20 })).rejects.toMatchObject(beyond('bytes'))
+  expect((await run(graph, { bytes: 40 * 2 ** 20 })).get('y')!.dims).toEqual([2 ** 18])
+})
+
 test('a limit that is raised lets a graph run', async () => {
   const graph = BOMBS['a wide border'](1000)
   await expect(run(graph, { bytes: 2 ** 15 })).rejects.toMatchObject(beyond('bytes'))

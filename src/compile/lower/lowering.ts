@@ -1,4 +1,5 @@
 // Lowering: what handlers of operators use to make loops, and the program that comes out.
+import type { ByteSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import type { PlanBudget } from '../../onnx/graph-budget.ts'
 import { type Graph, isStored, type Node, outputsOf, producersOf, type Type } from '../../onnx/ir/graph.ts'
@@ -70,6 +71,7 @@ export class Lowering {
   readonly #once = new Map<string, Ref>()
   readonly #made = new Map<string, Tensor>()
   readonly #readers: ReadonlyMap<string, readonly Node[]>
+  readonly #bytesRead = new Map<ByteSource, number>()
   #values = 0
   #viewBytes = 0
   #viewNodes = 0
@@ -157,11 +159,22 @@ export class Lowering {
     const isInput = this.graph.inputs.some((input) => input.name === name)
     if (!isInput && !this.graph.constants.has(name))
       throw unclaimed(node, `nothing that is compiled makes ${name}`)
+    if (!isInput) this.#read(name)
     const given = isInput ? { input: name } : { constant: name }
     if (!isInput) checkHeld(node, name, this.known(name))
     const value: Value = { id: this.#values++, name, kind, dims: this.dims(node, name), given }
     if (isInput) this.#inputs.set(name, value)
     return this.name(name, refTo(value))
+  }
+
+  /** Weights of a file are not counted, but a file may say of many tensors that they lie in one place. */
+  #read(name: string): void {
+    const constant = this.graph.constants.get(name)
+    if (constant === undefined || !isStored(constant)) return
+    const { source, byteLength } = constant
+    const bytes = (this.#bytesRead.get(source) ?? 0) + byteLength
+    this.#bytesRead.set(source, bytes)
+    this.#budget.room(`what is read of ${source.name} beyond its ${source.size} bytes`, bytes - source.size)
   }
 
   /** Says where a value of the graph lies. Throws `unsupported` for floats under a name of whole numbers. */
@@ -189,6 +202,7 @@ export class Lowering {
 
   #coded(node: Node, name: string, form: Pick<Value, 'kind' | 'dims' | 'given'>): Ref {
     if (!this.graph.constants.has(name)) throw unclaimed(node, `the codes ${name} are computed`)
+    this.#read(name)
     return refTo({ id: this.#values++, name, ...form })
   }
 
