@@ -132,7 +132,7 @@ test('a network takes onnxruntime-web from the application, in development and a
     await page.waitForFunction(() => 'run' in globalThis)
     return page.evaluate(async () => {
       const { run } = globalThis as unknown as { run(options: object): Promise<number[]> }
-      return [await run({}), await run({ worker: true })]
+      return [await run({ worker: false }), await run({})]
     })
   }
   const development = await (await createServer(own)).listen()

@@ -55,10 +55,11 @@ for (const [name, headers, threads] of [
       const server = await serveFolder(DIST, headers, pages)
       await page.goto(server.address)
       for (const weights of ['f32', 'w8']) {
-        const inPage = await outcome(page, { weights })
+        const inPage = await outcome(page, { weights, worker: false })
         expect(inPage).toMatchObject({ threads: 1, values: { length: 6 * SHAPE.hidden } })
         expect(Math.hypot(...inPage.values)).toBeGreaterThan(1)
-        expect(await outcome(page, { weights, worker: true })).toEqual(inPage)
+        // By default.
+        expect(await outcome(page, { weights })).toEqual(inPage)
         expect(await outcome(page, { weights, threads: 2 })).toEqual({ ...inPage, threads })
       }
       const asked = (isOwn ? server : library).requests
@@ -76,9 +77,51 @@ test('a network runs in the worker of a sandboxed frame', async ({ page }) => {
   const server = await serveFolder(DIST, {}, { '/': outer })
   await page.goto(server.address)
   const inner = page.frames()[1] as Frame
-  expect(await outcome(inner, { worker: true })).toEqual(await outcome(inner, {}))
+  expect(await outcome(inner, {})).toEqual(await outcome(inner, { worker: false }))
   await server.close()
   await library.close()
+})
+
+/** One row of 2^26 numbers, whose hyperbolic tangent is taken 120 times: a step of at least 7 s. */
+function longBytes(): Uint8Array {
+  const to = new NodeWriter()
+  let last = to.op('Expand', ['x', to.ints([1, 2 ** 26])])
+  for (let at = 0; at < 120; at++) last = to.op('Tanh', [last])
+  to.node('ReduceMax', [last], ['y'])
+  const inputs = [{ name: 'x', type: TYPE.f32, dims: [1, 1] }]
+  return modelBytes({
+    nodes: to.nodes,
+    constants: to.constants,
+    inputs,
+    outputs: [{ name: 'y', type: TYPE.f32 }],
+  })
+}
+
+const LONG_PAGE = `<!doctype html><title>App</title>
+<script type="module">
+  import { Network } from '/cdn/network.js'
+  globalThis.run = async () => {
+    const limits = { steps: Infinity }
+    const network = await Network.load('/long.onnx', { limits, timeLimitMs: 300, cache: 'none' })
+    const x = { dtype: 'f32', dims: [1, 1], data: Float32Array.of(1) }
+    const told = ({ name, code = '', message }) => name + ' ' + code + ': ' + message
+    const values = [await network.run({ x }).catch(told)]
+    values.push(await network.run({ x }, { timeLimitMs: 60_000 }).catch(told))
+    values.push(await network.run({ x }).catch(told))
+    return { values }
+  }
+</script>`
+
+test('a run that does not end in its time limit ends with its worker', async ({ page }) => {
+  const server = await serveFolder(DIST, {}, { '/': LONG_PAGE, '/long.onnx': longBytes() })
+  await page.goto(server.address)
+  const { values } = await outcome(page, {})
+  expect(values as readonly unknown[]).toEqual([
+    expect.stringContaining('TimeoutError'),
+    expect.stringContaining('disposed: the worker was ended'),
+    expect.stringContaining('disposed: the worker was ended'),
+  ])
+  await server.close()
 })
 
 /** Each number's share in the sum, and a half. */
@@ -97,7 +140,7 @@ const fallbackPage = (imports: object) => `<!doctype html><title>App</title>
 <script type="module">
   import { Network } from '/cdn/network.js'
   globalThis.run = async () => {
-    const network = await Network.load('/share.onnx', { fallback: 'ort', cache: 'none' })
+    const network = await Network.load('/share.onnx', { fallback: 'ort', worker: false, cache: 'none' })
     const { y } = await network.run({ x: { dtype: 'f32', dims: [1, 3], data: Float32Array.of(1, 2, 1) } })
     const { threads } = network
     await network.dispose()

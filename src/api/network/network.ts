@@ -17,6 +17,7 @@ import type {
 import type { LoadHooks } from '../../engine/wire/client.ts'
 import type { Connection } from '../../engine/wire/connection.ts'
 import type { GraphDtype } from '../../formats/names/graph-files.ts'
+import { NETWORK_LIMITS, type NetworkLimits } from '../../onnx/graph-budget.ts'
 import type { Build } from '../../runtime/features.ts'
 import type { DownloadProgress } from '../../store/download/tally.ts'
 import type { Hub } from '../../store/hub.ts'
@@ -24,9 +25,11 @@ import { asyncDispose } from '../generation.ts'
 import { checkedLoad, loadRequest, workerAddress } from '../request/load-request.ts'
 import type { AbortOptions, Assets, LoadOptions, ModelSource } from '../types.ts'
 import { checkTensor, type NetworkTensor } from './tensors.ts'
+import { checkTimeLimit, withTimeLimit } from './time-limit.ts'
 
 export type { ForeignNode } from '../../compile/refusal.ts'
 export type { NetworkFallback, NetworkMemory, NetworkValue } from '../../engine/network/network-protocol.ts'
+export type { NetworkLimits } from '../../onnx/graph-budget.ts'
 export type { NetworkDType, NetworkTensor } from './tensors.ts'
 
 /** Options of `Network.load`; every key is optional. An unknown key rejects the load with `unsupported`. */
@@ -36,8 +39,9 @@ export interface NetworkOptions {
   /** Called while files arrive. Default: none. */
   readonly onProgress?: ((event: DownloadProgress) => void) | undefined
   /**
-   * Whether the network runs in a worker of its own, so that the page stays responsive. Default: whether
-   * `threads` asks for more than one.
+   * Whether the network runs in a worker of its own, so that the page stays responsive and a run can be ended
+   * at any time. Default: true in a page. In a worker, and in Node, a network runs in the thread that loads it,
+   * unless `threads` asks for more than one.
    */
   readonly worker?: boolean | undefined
   /**
@@ -73,10 +77,27 @@ export interface NetworkOptions {
    */
   readonly fallback?: NetworkFallback | undefined
   /**
+   * What the file may ask for, so that a small file cannot take all memory or hang a page. A run that would
+   * take more rejects with `out-of-memory` before it begins. Default: 2^27 units of planning, 2^40 steps and
+   * 512 MiB.
+   */
+  readonly limits?: NetworkLimits | undefined
+  /** Milliseconds that a run may take, from its call on. Default: any time. */
+  readonly timeLimitMs?: number | undefined
+  /**
    * Addresses of the folder of the engine's `halfbyte-*.wasm`, and of the scripts of a network's own worker
    * and of the threads. Default: where the library lies.
    */
   readonly assets?: Assets | undefined
+}
+
+/** Options of `Network.run`; every key is optional. */
+export interface NetworkRunOptions extends AbortOptions {
+  /**
+   * Milliseconds that this run may take, from its call on. It then rejects with a `TimeoutError`, as
+   * `AbortSignal.timeout` does. Default: that of the load.
+   */
+  readonly timeLimitMs?: number | undefined
 }
 
 /** What Node and tests replace. */
@@ -96,6 +117,8 @@ const KEYS = [
   'build',
   'weights',
   'fallback',
+  'limits',
+  'timeLimitMs',
   'assets',
 ]
 
@@ -110,8 +133,9 @@ export class Network implements AsyncDisposable {
   // Functions, because pages keep objects in proxies, through which private names cannot be read.
   private readonly loaded: () => LoadedNetwork
   private readonly close: () => Promise<void>
+  private readonly timeLimitMs: number | undefined
 
-  private constructor(loaded: LoadedNetwork) {
+  private constructor(loaded: LoadedNetwork, { timeLimitMs }: NetworkOptions) {
     let open: LoadedNetwork | undefined = loaded
     this.loaded = () => {
       if (open !== undefined) return open
@@ -127,6 +151,7 @@ export class Network implements AsyncDisposable {
     this.outputs = outputs
     this.build = build
     this.threads = threads
+    this.timeLimitMs = timeLimitMs
   }
 
   /**
@@ -142,7 +167,7 @@ export class Network implements AsyncDisposable {
   static async load(source: ModelSource, options: NetworkOptions = {}): Promise<Network> {
     const checked = checkedOptions(options)
     checked.signal?.throwIfAborted()
-    const { worker = isSeveral(checked.threads) } = checked
+    const { worker = isSeveral(checked.threads) || isPage() } = checked
     if (worker) {
       const { startNetworkWorker } = await import('./remote-network.ts')
       return Network.remote(startNetworkWorker(workerAddress(checked)), source, checked)
@@ -150,7 +175,7 @@ export class Network implements AsyncDisposable {
     const request = networkRequest(source, checked)
     const { loadNetwork } = await import('../../engine/network/load-network.ts')
     const { signal = new AbortController().signal, onProgress = () => undefined } = hooksOf(checked)
-    return new Network(await loadNetwork(request, { signal, onProgress }, hostHere(request.assets)))
+    return new Network(await loadNetwork(request, { signal, onProgress }, hostHere(request.assets)), checked)
   }
 
   /**
@@ -174,7 +199,7 @@ export class Network implements AsyncDisposable {
     try {
       const request = networkRequest(source, checked)
       const { loadRemotely } = await import('./remote-network.ts')
-      return new Network(await loadRemotely(connection, request, hooksOf(checked)))
+      return new Network(await loadRemotely(connection, request, hooksOf(checked)), checked)
     } catch (error) {
       connection.close()
       throw error
@@ -192,11 +217,11 @@ export class Network implements AsyncDisposable {
     { beside, ...others }: Inside = {},
   ): Promise<Network> {
     const checked = checkedOptions(options)
-    const { signal, dtype, build = 'auto', weights = 'auto', threads = 1, fallback } = checked
+    const { signal, dtype, build = 'auto', weights = 'auto', threads = 1, fallback, limits } = checked
     const { buildNetwork } = await import('../../engine/network/load-network.ts')
     const host = { ...hostHere({}), ...others }
-    const how = { build, weights, threads, fallback }
-    return new Network(await buildNetwork(files, how, host, { signal, dtype, beside }))
+    const how = { build, weights, threads, fallback, limits }
+    return new Network(await buildNetwork(files, how, host, { signal, dtype, beside }), checked)
   }
 
   /**
@@ -207,16 +232,21 @@ export class Network implements AsyncDisposable {
    * ```
    *
    * The first run with new sizes plans them, which takes some milliseconds. Runs come one after the other.
+   * An abort and a time limit end a run between two of its parts, some 50 ms. A worker that does not answer
+   * them within 5 s is ended, and later runs reject with `disposed`.
+   *
    * Rejects with `unsupported` for an input that is missing, unknown or of another dtype or shape, and for a
-   * node that is not compiled; with `format` for an index outside of its table; `out-of-memory`, `disposed`,
-   * or the signal's reason.
+   * node that is not compiled; with `format` for an index outside of its table; with `out-of-memory` for more
+   * than the limits or the device allow; `disposed`, a `TimeoutError`, or the signal's reason.
    */
   async run(
     inputs: Readonly<Record<string, NetworkTensor>>,
-    options?: AbortOptions,
+    options?: NetworkRunOptions,
   ): Promise<Record<string, NetworkTensor>> {
     const loaded = this.loaded()
     const signal = signalOf(options)
+    const timeLimitMs = readFrom('the options', () => options?.timeLimitMs) ?? this.timeLimitMs
+    checkTimeLimit(timeLimitMs)
     const feeds = readFrom('the inputs', () => {
       if (!isObject(inputs))
         throw new HalfbyteError('unsupported', 'the inputs are not an object; give tensors by name')
@@ -234,7 +264,7 @@ export class Network implements AsyncDisposable {
       )
     })
     signal?.throwIfAborted()
-    return Object.fromEntries(await loaded.run(feeds, signal))
+    return Object.fromEntries(await withTimeLimit(signal, timeLimitMs, (either) => loaded.run(feeds, either)))
   }
 
   /** Bytes of memory after the load or the last run. */
@@ -266,15 +296,19 @@ const hostHere = (assets: NetworkRequest['assets']): NetworkHost => ({
   cores: 1,
 })
 
+const isPage = (): boolean => globalThis.document !== undefined && globalThis.Worker !== undefined
+
 const isSeveral = (threads: NetworkOptions['threads']): boolean => threads !== undefined && threads !== 1
 
 function checkedOptions(options: NetworkOptions): NetworkOptions {
-  const { worker, onProgress, fallback, ...others } = readFrom('the options', () => {
+  const { worker, onProgress, fallback, limits, timeLimitMs, ...others } = readFrom('the options', () => {
     checkKeys('the options', options, KEYS)
     return { ...options }
   })
   checkChoice('weights', others.weights, NETWORK_WEIGHTS)
   checkChoice('fallback', fallback, ['ort'])
+  checkLimits(limits)
+  checkTimeLimit(timeLimitMs)
   if (worker !== undefined && typeof worker !== 'boolean')
     throw wrongOption('worker', worker, 'true or false')
   const checked = checkedLoad(
@@ -283,13 +317,31 @@ function checkedOptions(options: NetworkOptions): NetworkOptions {
   )
   if (worker === false && isSeveral(others.threads))
     throw wrongOption('worker', worker, `true with ${others.threads} threads`)
-  return { ...others, onProgress, worker, fallback, assets: checked.assets }
+  return { ...others, onProgress, worker, fallback, limits, timeLimitMs, assets: checked.assets }
 }
 
 function networkRequest(source: ModelSource, options: NetworkOptions): NetworkRequest {
-  const { threads = 1, weights = 'auto', fallback, onProgress: _, ...others } = options
+  const {
+    threads = 1,
+    weights = 'auto',
+    fallback,
+    limits,
+    timeLimitMs: _limit,
+    onProgress: _,
+    ...others
+  } = options
   const { source: place, cache, hub, dtype, build, assets } = loadRequest(source, others)
-  return { source: place, cache, hub, dtype, build, assets, threads, weights, fallback }
+  return { source: place, cache, hub, dtype, build, assets, threads, weights, fallback, limits }
+}
+
+function checkLimits(limits: unknown): asserts limits is NetworkLimits | undefined {
+  if (limits === undefined) return
+  readFrom('limits', () => {
+    checkKeys('limits', limits, Object.keys(NETWORK_LIMITS))
+    for (const [name, value] of Object.entries(limits as object))
+      if (value !== undefined && !(typeof value === 'number' && value >= 0))
+        throw wrongOption(`limits.${name}`, value, 'a count, or Infinity')
+  })
 }
 
 /** Reports downloads only. */

@@ -12,6 +12,9 @@ import type { Connection } from '../../engine/wire/connection.ts'
 
 export { startNetworkWorker } from '../../engine/wire/network-script.ts'
 
+/** Milliseconds that a worker gets to answer an abort: it hears of it between two parts of a run. */
+const STOP_MS = 5000
+
 /** Loads a network at the other end of the connection, which is closed if that fails. */
 export async function loadRemotely(
   connection: Connection,
@@ -24,14 +27,27 @@ export async function loadRemotely(
     const loaded: unknown = await client.load(request, hooks)
     const { memory, foreign, ...info } = loaded as WithMemory<NetworkInfo>
     let latest = { memory, foreign }
+    /** Runs in the order in which they were asked for. */
+    const asked = new Set<Promise<unknown>>()
     return {
       info,
       async run(inputs, signal) {
-        const { outputs, ...told } = await client.callAbortable(signal, (service, port) =>
-          networkOf(service).run([...inputs], port),
-        )
-        latest = told
-        return new Map(outputs)
+        let own: Promise<unknown> | undefined
+        try {
+          const { outputs, ...told } = await client.callAbortable(signal, (service, port) => {
+            const made = networkOf(service).run([...inputs], port)
+            own = made.catch(() => undefined).finally(() => asked.delete(own!))
+            asked.add(own)
+            return made
+          })
+          latest = told
+          return new Map(outputs)
+        } finally {
+          // The one before it may still run, and be wanted.
+          const [running] = asked
+          if (signal?.aborted === true && own !== undefined && own === running)
+            void client.endUnless(own, STOP_MS)
+        }
       },
       memory: () => latest.memory,
       foreign: () => latest.foreign,

@@ -58,7 +58,7 @@ export async function loadNetwork(
 /** The same from files that are open, which the network closes when it is disposed. */
 export async function buildNetwork(
   files: OpenFiles,
-  { build, weights, threads, fallback }: RunRequest,
+  { build, weights, threads, fallback, limits }: RunRequest,
   { loadModule, startWorker, cores }: NetworkHost,
   reading: OpenNetworkOptions,
 ): Promise<LoadedNetwork> {
@@ -72,6 +72,7 @@ export async function buildNetwork(
     fallback,
     fuse: chosen === 'relaxed',
     weights,
+    limits,
     loadKernels: () => loadModule(chosen, start === undefined ? 'plain' : 'shared'),
     workers: start && { threads: wanted, start },
   })

@@ -1,6 +1,7 @@
 // What crosses between a page and the worker of a network, and what both need to know of a loaded one.
 import type { WeightPolicy } from '../../compile/lower/policy.ts'
 import type { ForeignNode } from '../../compile/refusal.ts'
+import type { NetworkLimits } from '../../onnx/graph-budget.ts'
 import type { DType, Tensor } from '../../onnx/ir/tensor.ts'
 import type { Build } from '../../runtime/features.ts'
 import type { LoadRequest } from '../wire/protocol.ts'
@@ -39,6 +40,8 @@ export interface RunRequest {
   readonly threads: number | 'auto'
   /** Who runs the nodes that are not compiled. Absent: they are refused. */
   readonly fallback?: NetworkFallback | undefined
+  /** What the file may ask for. */
+  readonly limits?: NetworkLimits | undefined
 }
 
 /** `ort`: onnxruntime-web. */

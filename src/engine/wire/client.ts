@@ -161,6 +161,26 @@ export class EngineClient {
     return feed
   }
 
+  /**
+   * Ends the worker unless `work` settles within `ms`. Whatever is pending then rejects with `disposed`, as
+   * do later calls.
+   */
+  async endUnless(work: Promise<unknown>, ms: number): Promise<void> {
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const patience = new Promise<'late'>((resolve) => {
+      timer = setTimeout(resolve, ms, 'late')
+    })
+    const first = await Promise.race([work.catch(() => undefined), patience])
+    clearTimeout(timer)
+    if (first !== 'late' || this.isOver) return
+    const gone = new HalfbyteError(
+      'disposed',
+      `the worker was ended, because a call went on for ${ms} ms after it was aborted; load it again`,
+      { ms },
+    )
+    this.#end(gone, gone)
+  }
+
   /** Ends the worker at once. No calls are possible afterwards. */
   close(): void {
     this.#line.to = undefined
