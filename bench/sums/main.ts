@@ -39,7 +39,6 @@ for (const seed of values.seeds.split(',').map(Number)) {
         never,
         {
           grow: () => undefined,
-          save: () => undefined,
           room: () => undefined,
           measured: () => undefined,
           failed: (error) => console.error(error),

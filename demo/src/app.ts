@@ -16,6 +16,7 @@ import { Repaint } from './conversation/render/repaint.ts'
 import { Reveal } from './conversation/render/reveal.ts'
 import { chat, started } from './conversation/start.ts'
 import type { Said } from './conversation/store/conversations.ts'
+import { renderUnsaved } from './conversation/unsaved.ts'
 import type { ModelChoice } from './models/embedded.ts'
 import { choiceName } from './models/models.ts'
 import { announcement, renderFigures, renderNotice } from './models/status.ts'
@@ -94,7 +95,7 @@ export class ChatApp extends LitElement {
     restore: (id) => void this.#chat.restore(id),
     rename: (id, title) => void this.#chat.rename(id, title),
     pin: (id, isPinned) => void this.#chat.pin(id, isPinned),
-    add: (conversations) => void this.#chat.add(conversations),
+    add: (conversations) => this.#chat.add(conversations),
   }
   readonly #address = new ConversationAddress(this, (id) => this.#visit(id))
   readonly #reveal = new Reveal()
@@ -228,7 +229,7 @@ export class ChatApp extends LitElement {
     const chat = this.#chat
     const model = chat.model.engine?.model
     return html`<footer class="foot">
-      ${renderNotice(chat, () => this.#openDialog('models-dialog'))}
+      ${renderUnsaved(chat, () => this.#openDialog('storage-dialog'))}${renderNotice(chat, () => this.#openDialog('models-dialog'))}
       <chat-composer ?ready=${isReady} ?waiting=${!isReady && chat.canAsk} ?busy=${isGrowing} ?blind=${model?.seesImages === false} .context=${model?.contextLength} hint=${this.#hint()}
         @send=${(event: CustomEvent<Said>) => this.#send(event.detail)} @stop=${this.#stop} @input=${() => chat.prepare()}></chat-composer>
       ${renderFigures(chat, () => this.#openDialog('runs-dialog'))}
@@ -251,7 +252,7 @@ export class ChatApp extends LitElement {
         @show=${(event: CustomEvent<'runs-dialog' | 'storage-dialog'>) => void this.#openDialog(event.detail)}></settings-dialog>
       <other-dialog .current=${chat.model.shown} @model=${(event: CustomEvent<ModelChoice>) => void chat.askOther(event.detail)}></other-dialog>
       <runs-dialog .used=${chat.model.used} .idle=${chat.model.idle} .answers=${chat.history}></runs-dialog>
-      <storage-dialog></storage-dialog>`
+      <storage-dialog .conversations=${chat.conversations} .acts=${this.#listActs} @freed=${() => void chat.retry()}></storage-dialog>`
   }
 
   #side(): TemplateResult {

@@ -8,13 +8,10 @@ test('names in braces are filled in, and unknown ones are left', () => {
   expect(fill('{a}', { a: '{b}', b: 'no' })).toBe('{b}')
 })
 
-test('bytes are megabytes until they are gigabytes, in the language of the page', () => {
-  expect([1_553_024, 2e6, 350e6, 2.5e9].map((count) => bytesText(count, 'en'))).toEqual([
-    '1.6 MB',
-    '2.0 MB',
-    '350 MB',
-    '2.50 GB',
-  ])
+test('bytes are kilobytes, megabytes or gigabytes, in the language of the page', () => {
+  expect(
+    [0, 40, 49_900, 50_000, 1_553_024, 2e6, 350e6, 2.5e9].map((count) => bytesText(count, 'en')),
+  ).toEqual(['0.0 MB', '1 kB', '50 kB', '0.1 MB', '1.6 MB', '2.0 MB', '350 MB', '2.50 GB'])
   expect(bytesText(2.345e9, 'de')).toBe('2,35\u00a0GB')
 })
 

@@ -82,7 +82,6 @@ export async function speakAnswer(
       if (thought !== '') thoughts = thought
       page.grow(soFar())
     },
-    save: () => page.save(),
     room: (letters) => page.room(letters),
   }
   const said = saidBefore(messages)

@@ -1,5 +1,6 @@
 // The chat. In: what the person does. Out: its state, and three events: `change` when that state changes,
 // `grow` when only the answer got longer, `progress` when only loading advanced.
+import { GrowthSaver } from '../../../src/chat-ui/growth-saver.ts'
 import { type Engine, isHalfbyteError, makeRoom, type Smaller } from '../../../src/index.ts'
 import type { ModelChoice } from '../models/embedded.ts'
 import { explain } from '../models/explain.ts'
@@ -32,6 +33,14 @@ const ANSWER = () => import('./answer.ts')
 
 type Answered = Omit<StoredMessage, 'role'>
 
+interface Growing {
+  readonly conversation: Conversation
+  /** The messages that stay if no answer comes. */
+  readonly left: readonly StoredMessage[]
+  /** True if they are stored. */
+  readonly isStored: boolean
+}
+
 /** The chat of one page: a model, its settings, its conversations. */
 export class Chat extends Conversations {
   readonly model = new ModelSlot(
@@ -63,6 +72,13 @@ export class Chat extends Conversations {
   /** Resolves when the engine is not needed for an answer. */
   #spoken: Promise<void> = Promise.resolve()
   #stopping = new AbortController()
+  /** The answer that grows, and what of its conversation is stored without it. */
+  #growing: Growing | undefined
+  readonly #saver = new GrowthSaver(() => {
+    if (this.#growing === undefined) return
+    const { conversation, left, isStored } = this.#growing
+    this.store.draft(conversation, left, isStored)
+  })
 
   /** What holds for the next answer of the open conversation. */
   get settings(): Settings {
@@ -247,7 +263,7 @@ export class Chat extends Conversations {
 
   /** Saves the unfinished answer, or the model's state if there is none. */
   save(): void {
-    if (this.isAnswering) this.#saveDraft()
+    if (this.isAnswering) this.#saver.flush()
     else this.#speaker?.keepNow()
   }
 
@@ -277,8 +293,15 @@ export class Chat extends Conversations {
     this.isAnswering = true
     const answered = Promise.withResolvers<void>()
     this.#answered = answered.promise
-    const grow = () =>
+    const grow = () => {
+      // Asked for anew or continued, an answer follows a question that is stored.
+      this.#growing = {
+        conversation: home,
+        left: turn.unanswered,
+        isStored: turn.unanswered !== turn.messages,
+      }
       this.#grow(home, { content: '', ...turn.begun, model: choiceName(this.model.shown), ...turn.versions })
+    }
     grow()
     this.changed()
     try {
@@ -289,10 +312,13 @@ export class Chat extends Conversations {
         turn = change(known.messages)
         home = withMessages(known, turn.messages)
         // The answer need not wait until the question is stored.
-        const stored = this.store.put(withMessages(home, turn.unanswered))
+        const stored = this.store.put(withMessages(home, turn.unanswered)).then(() => {
+          if (this.#growing !== undefined) this.#growing = { ...this.#growing, isStored: true }
+        })
         grow()
         const said = await this.#say(home, turn, stopping.signal)
         await stored
+        this.#endGrowth()
         const isAnswered = said !== undefined && isSaid(said)
         const messages: readonly StoredMessage[] = isAnswered
           ? [...home.messages, { role: 'assistant', ...said }]
@@ -301,6 +327,7 @@ export class Chat extends Conversations {
         home = await this.store.put(withMessages(home, messages))
       })
     } catch (error) {
+      this.#endGrowth()
       home = withMessages(home, turn.unanswered)
       // Stopped while another tab was answering here, or before a model was there: the question stays.
       if (stopping.signal.aborted) home = await this.store.put(home)
@@ -358,7 +385,6 @@ export class Chat extends Conversations {
   #pageFor(engine: Engine, home: Conversation, growing: Omit<StoredMessage, 'role' | 'content'>): AnswerPage {
     return {
       grow: (answer) => this.#grow(home, { ...growing, ...answer }),
-      save: () => this.#saveDraft(),
       room: (letters) => this.room(letters),
       measured: (figures) => {
         this.figures = figures
@@ -371,14 +397,11 @@ export class Chat extends Conversations {
     }
   }
 
-  /** Saves the conversation with its unfinished answer. */
-  #saveDraft(): void {
-    const { messages } = this.conversation
-    const last = messages.at(-1)
-    // What is stored still has the earlier versions of the answer.
-    if (last?.content === '' && last.others !== undefined) return
-    const said = messages.filter(isSaid)
-    if (said.length > 0) void this.store.put(withMessages(this.conversation, said))
+  /** What is still to be saved is saved as a draft: the page may end before the answer is stored. */
+  #endGrowth(): void {
+    this.#saver.flush()
+    this.#saver.end()
+    this.#growing = undefined
   }
 
   #fail(error: unknown): void {
@@ -389,9 +412,14 @@ export class Chat extends Conversations {
 
   /** Shows an unfinished answer, already marked as interrupted in case the page closes. */
   #grow(home: Conversation, said: Omit<StoredMessage, 'role'>): void {
-    if (this.conversation.id !== home.id) return
     const answer: StoredMessage = { role: 'assistant', ...said, ending: 'interrupted' }
-    this.conversation = { ...home, messages: [...home.messages, answer] }
+    const conversation = { ...home, messages: [...home.messages, answer] }
+    if (this.#growing !== undefined) {
+      this.#growing = { ...this.#growing, conversation }
+      this.#saver.grown()
+    }
+    if (this.conversation.id !== home.id) return
+    this.conversation = conversation
     this.dispatchEvent(new Event('grow'))
   }
 

@@ -3,7 +3,7 @@
 import type { Explained } from '../models/explain.ts'
 import type { OwnSettings } from '../shell/own-settings.ts'
 import type { Figures } from './answer.ts'
-import { ConversationStore } from './store/conversation-store.ts'
+import { type Added, ConversationStore } from './store/conversation-store.ts'
 import { type Conversation, newConversation, pinned, renamed, withMessages } from './store/conversations.ts'
 import { unkeep } from './store/kept.ts'
 import { forked, turned } from './store/versions.ts'
@@ -17,11 +17,23 @@ export abstract class Conversations extends EventTarget {
   hasSpoken = false
   /** The last error in an answer. */
   problem: Explained | undefined
-  protected readonly store = new ConversationStore()
+  /** Tries to store what is not stored that have failed. */
+  tries = 0
+  /** True once something could not be stored in this visit. */
+  wasTroubled = false
+  /** What models have read is the first to go when the device is full: they can read it again. */
+  protected readonly store = new ConversationStore(() => unkeep())
 
   constructor() {
     super()
     this.store.changedElsewhere = (id, conversation) => this.#follow(id, conversation)
+    this.store.troubled = () => {
+      this.tries++
+      this.wasTroubled = true
+      if (this.trouble === undefined) removeEventListener('beforeunload', askToStay)
+      else addEventListener('beforeunload', askToStay)
+      this.changed()
+    }
   }
 
   /** Resolves when nothing is being answered. */
@@ -41,6 +53,21 @@ export abstract class Conversations extends EventTarget {
   /** The conversations that were removed last, which can be brought back. */
   get removed(): readonly Conversation[] {
     return this.store.removed
+  }
+
+  /** Why some conversations are only in this page's memory; undefined if all are stored. */
+  get trouble(): ConversationStore['trouble'] {
+    return this.store.trouble
+  }
+
+  /** The conversations that could not be stored. */
+  get unsaved(): readonly Conversation[] {
+    return this.store.unsaved
+  }
+
+  /** Tries again to store them. */
+  async retry(): Promise<void> {
+    await this.store.retry()
   }
 
   /** Shows the next newer or older version of message `index`. */
@@ -108,10 +135,11 @@ export abstract class Conversations extends EventTarget {
     await stored
   }
 
-  /** Stores conversations of a file. One whose id is taken gets another. */
-  async add(conversations: readonly Conversation[]): Promise<void> {
-    await this.store.add(conversations)
+  /** Stores all conversations of a file, or none. One whose id is taken gets another. */
+  async add(conversations: readonly Conversation[]): Promise<Added> {
+    const added = await this.store.add(conversations)
     this.changed()
+    return added
   }
 
   async remove(ids: readonly string[]): Promise<void> {
@@ -154,3 +182,6 @@ export abstract class Conversations extends EventTarget {
     this.dispatchEvent(new Event('change'))
   }
 }
+
+/** The browser asks whether to leave the page, in words of its own. */
+const askToStay = (event: Event): void => event.preventDefault()

@@ -2,16 +2,12 @@
 import type { Generation, GenerationResult } from '../../../src/index.ts'
 import { nextTask } from '../shell/tasks.ts'
 
-/** Milliseconds between two saves of a growing answer. A crash loses at most this much. */
-const SAVE_EVERY = 1000
 /** Chunks of an answer taken in one task. Many can be queued at once. */
 const AT_ONCE = 8
 
 export interface Listener {
   /** Called with the whole text and the whole thought so far. */
   grow(text: string, thoughts: string): void
-  /** Called at intervals with nothing, to save what there is. */
-  save(): void
   /** Called with the length so far. The engine goes on after the returned promise resolves. */
   room(letters: number): Promise<void> | undefined
 }
@@ -27,17 +23,12 @@ export async function listen(
   stop.addEventListener('abort', cancel)
   let text = ''
   let thoughts = ''
-  let saved = performance.now()
   let taken = 0
   for await (const chunk of generation) {
     text += chunk.text
     thoughts += chunk.reasoning ?? ''
     if (++taken % AT_ONCE === 0) await nextTask()
     listener.grow(text, thoughts)
-    if (performance.now() - saved >= SAVE_EVERY) {
-      saved = performance.now()
-      if (!stop.aborted) listener.save()
-    }
     await listener.room(text.length)
   }
   return generation.result

@@ -20,8 +20,11 @@ const ENDINGS = {
   length: 'endingLength',
   interrupted: 'endingInterrupted',
 } as const satisfies Readonly<Record<Ending, string>>
+/** An imported conversation may have any values there. */
+const valueText = (value: unknown): string =>
+  typeof value === 'object' ? JSON.stringify(value) : String(value)
 const usedLine = ({ name, arguments: given, result }: UsedTool): TemplateResult => {
-  const asked = Object.values(given).join(' ')
+  const asked = Object.values(given).map(valueText).join(' ')
   return html`<li dir="auto">${toolLabel(name)}: ${asked === '' ? result : `${asked} → ${result}`}</li>`
 }
 

@@ -1,7 +1,10 @@
 // Storage. In: what the page keeps on this device. Out: a dialog that lists it with sizes, and removes it.
 import { html, nothing, type TemplateResult } from 'lit'
 import { storedSessions } from '../../../src/index.ts'
+import type { ListActs } from '../conversation/list/conversation-list.ts'
+import type { Conversation } from '../conversation/store/conversations.ts'
 import { unkeep } from '../conversation/store/kept.ts'
+import { bySize } from '../conversation/store/size.ts'
 import { icon } from '../shell/icons.ts'
 import { Modal } from '../shell/modal.ts'
 import { bytes } from '../shell/units.ts'
@@ -15,17 +18,24 @@ interface Room {
   readonly quota: number
 }
 
+/** Conversations that are listed: the largest. */
+const MOST_LISTED = 20
+
 export class StorageDialog extends Modal {
   static override properties = {
     ...Modal.properties,
     models: { state: true },
     states: { state: true },
+    conversations: { attribute: false },
+    acts: { attribute: false },
     room: { state: true },
   }
   declare models: readonly Unfinished[]
   /** Stored states of conversations: their number and bytes. */
   declare states: { readonly count: number; readonly bytes: number }
   declare room: Room | undefined
+  declare conversations: readonly Conversation[]
+  declare acts: Pick<ListActs, 'remove'>
   protected override heading = 'storage' as const
 
   override async open(): Promise<void> {
@@ -63,6 +73,7 @@ export class StorageDialog extends Modal {
       </section>`,
       html`<section aria-labelledby="stored-states">
         <h3 id="stored-states">${t('conversations')}</h3>
+        ${this.#written()}
         <ul class="list models"><li>
           <div class="kept"><b>${t('states')}</b>
             <small>${t(states.count === 1 ? 'statesOne' : 'statesMany', { count: states.count })} · ${bytes(states.bytes)}</small></div>
@@ -83,6 +94,28 @@ export class StorageDialog extends Modal {
     </li>`
   }
 
+  #written(): TemplateResult {
+    const all = bySize(this.conversations)
+    const smaller = all.length - MOST_LISTED
+    return html`${
+      all.length === 0
+        ? html`<p class="hint">${t('noneWritten')}</p>`
+        : html`<ul class="list models" aria-label=${t('conversations')}>${all.slice(0, MOST_LISTED).map(
+            ({ conversation: { id, title }, bytes: size }) => html`<li>
+              <div class="kept"><b dir="auto">${title}</b><small>${bytes(size)}</small></div>
+              <button class="quiet" aria-label=${t('deleteTitle', { title })} @click=${() => this.#delete(id)}>${icon('trash')}</button>
+            </li>`,
+          )}</ul>
+          ${smaller > 0 ? html`<p class="hint">${t('moreWritten', { count: smaller })}</p>` : nothing}
+          <p class="hint">${t('writtenHint')}</p>`
+    }`
+  }
+
+  async #delete(id: string): Promise<void> {
+    this.acts.remove([id])
+    await this.#after()
+  }
+
   async #remove(model: Unfinished): Promise<void> {
     await removeDownload(model)
     await this.#after()
@@ -95,6 +128,7 @@ export class StorageDialog extends Modal {
 
   /** The button that was pressed may be gone. */
   async #after(): Promise<void> {
+    this.dispatchEvent(new Event('freed'))
     await this.#look()
     await this.updateComplete
     this.querySelector<HTMLElement>('.heading button')?.focus()

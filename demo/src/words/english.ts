@@ -68,8 +68,6 @@ export const ENGLISH = {
   import: 'Import',
   importMore: 'Import conversations',
   exportAll: 'Export all',
-  importedOne: 'Imported 1 conversation.',
-  importedMany: 'Imported {count} conversations.',
   today: 'Today',
   yesterday: 'Yesterday',
   week: 'Previous 7 days',
@@ -86,6 +84,12 @@ export const ENGLISH = {
   ok: 'OK',
   stale: 'Reload the model to use the new engine settings.',
   reload: 'Reload the model',
+  unsavedFull:
+    'This device’s storage is full, so your newest messages are not saved. They stay here until you close the page. Free some space, and they will be saved.',
+  unsavedFailed: 'The browser could not save your newest messages. They stay here until you close the page.',
+  savedAgain: 'Your newest messages are saved.',
+  freeSpace: 'Free space',
+  saveFile: 'Save to a file',
   partMissing:
     'A part of this page could not be loaded. The page was updated, or there is no connection. Reload it; your conversations stay on this device.',
   reloadPage: 'Reload the page',

@@ -59,6 +59,9 @@ export const LATER_ENGLISH = {
   inUseMore: 'Storage in use',
   inUseHint: 'With the page itself, its models and your conversations.',
   noneStored: 'None. The models that come with the page are part of it.',
+  noneWritten: 'None.',
+  moreWritten: 'And {count} smaller ones.',
+  writtenHint: 'Until you close the page, the list of conversations can bring a deleted one back.',
   states: 'What models have read',
   statesRemove: 'Remove what models have read',
   statesHint:
@@ -72,6 +75,14 @@ export const LATER_ENGLISH = {
     '{damaged} of the {all} conversations in this file are damaged, so none was taken. Export them again.',
   importNoJson: 'This file is not JSON. Choose one that was exported here as JSON.',
   importLarge: 'This file has {size} and this page reads at most {most}. Export fewer conversations.',
+  importedOne: 'Imported 1 conversation.',
+  importedMany: 'Imported {count} conversations.',
+  importedSome: 'Imported {count} of {all} conversations. The others were already here.',
+  importedKnown: 'Nothing was imported: these conversations are already here.',
+  importFull:
+    'There is not enough storage for these conversations, so none was imported. Free some space, then import the file again.',
+  importFailed:
+    'The browser could not store these conversations, so none was imported. Reload the page, then import the file again.',
   attached: 'Attached files',
   pasted: 'Pasted text “{start}”',
   pastedNote: 'The text is long, so it is attached as a file. Its edit button moves it into the message.',

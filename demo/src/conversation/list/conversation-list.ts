@@ -4,6 +4,7 @@ import { html, LitElement, nothing, type TemplateResult } from 'lit'
 import { icon } from '../../shell/icons.ts'
 import { Speaks, t } from '../../words/words.ts'
 import { addressOf } from '../address.ts'
+import type { Added } from '../store/conversation-store.ts'
 import { type Conversation, MOST_TITLE } from '../store/conversations.ts'
 import { byDate } from './groups.ts'
 import { canShare, saveFile, share } from './hand-out.ts'
@@ -19,8 +20,8 @@ export interface ListActs {
   rename(id: string, title: string): void
   /** Puts it above the others, or back. */
   pin(id: string, isPinned: boolean): void
-  /** Stores those of a file. */
-  add(conversations: readonly Conversation[]): void
+  /** Stores all of a file, or none. */
+  add(conversations: readonly Conversation[]): Promise<Added>
 }
 
 /** Conversations from which on they can be searched. */
@@ -278,13 +279,8 @@ export class ConversationList extends LitElement {
     input.value = ''
     if (file === undefined) return
     try {
-      const { readFile } = await exchange()
-      const read = await readFile(file)
-      this.acts.add(read)
-      this.said = {
-        text: t(read.length === 1 ? 'importedOne' : 'importedMany', { count: read.length }),
-        isError: false,
-      }
+      const { importFile } = await exchange()
+      this.said = { text: await importFile(file, this.acts.add), isError: false }
     } catch (error) {
       this.#fail(error)
     }

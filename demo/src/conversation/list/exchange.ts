@@ -1,10 +1,12 @@
 // Exchange. In: conversations. Out: Markdown to read, JSON that another page can import, and back.
-import { fromBase64, toBase64 } from '../../../../src/chat-ui/library.ts'
-import { HalfbyteError } from '../../../../src/index.ts'
+import { fromBase64, parseJson, toBase64 } from '../../../../src/chat-ui/library.ts'
+import { HalfbyteError, isHalfbyteError } from '../../../../src/index.ts'
 import { bytes } from '../../shell/units.ts'
 import { t } from '../../words/later-words.ts'
 import type { Picture } from '../files/attachments.ts'
-import { type Conversation, readConversation, type StoredMessage } from '../store/conversations.ts'
+import type { Added } from '../store/conversation-store.ts'
+import type { Conversation, StoredMessage } from '../store/conversations.ts'
+import { RecordReader } from '../store/read-conversation.ts'
 
 const FORMAT = 'halfbyte-conversations'
 const VERSION = 1
@@ -35,11 +37,10 @@ export async function toJson(conversations: readonly Conversation[]): Promise<st
 const picturesOf = (messages: readonly StoredMessage[]): readonly Picture[] =>
   messages.flatMap(({ pictures = [], others = [] }) => [...pictures, ...others.flatMap(picturesOf)])
 
-/** A picture's file from what `toJson` wrote of it. Anything else stays as it is. */
-function fileOf(key: string, value: unknown): unknown {
-  if (key !== 'file') return value
+/** A picture's file from what `toJson` wrote of it; undefined if it is anything else. */
+function fileOf(value: unknown): Blob | undefined {
   const { type, base64 } = Object(value)
-  if (typeof type !== 'string' || !type.startsWith('image/') || typeof base64 !== 'string') return value
+  if (typeof type !== 'string' || !type.startsWith('image/') || typeof base64 !== 'string') return undefined
   try {
     return new Blob([fromBase64(base64)], { type })
   } catch {
@@ -58,7 +59,7 @@ export function fromJson(text: string): readonly Conversation[] {
     const detail = { found, readable: VERSION }
     throw new HalfbyteError('format', t('importVersion', detail), detail)
   }
-  const whole = conversations.map(readWhole).filter((found) => found !== undefined)
+  const whole = conversations.flatMap((record) => readWhole(record) ?? [])
   if (whole.length < conversations.length) {
     const detail = { damaged: conversations.length - whole.length, all: conversations.length }
     throw new HalfbyteError('format', t('importDamaged', detail), detail)
@@ -66,21 +67,16 @@ export function fromJson(text: string): readonly Conversation[] {
   return whole
 }
 
-/** Undefined also if some of its messages or their pictures cannot be read. */
+/** Undefined if any part of it is damaged, and if it has no messages. */
 function readWhole(record: unknown): Conversation | undefined {
-  const read = readConversation(record)
-  const { messages = [] } = Object(record)
-  const isWhole =
-    messages.length > 0 &&
-    read !== undefined &&
-    read.messages.length === messages.length &&
-    read.messages.every(({ pictures }, index) => pictures?.length === messages[index].pictures?.length)
-  return isWhole ? read : undefined
+  const reader = new RecordReader(fileOf)
+  const read = reader.conversation(record)
+  return reader.damaged === 0 && read?.messages.length !== 0 ? read : undefined
 }
 
 function parse(text: string): Readonly<Record<string, unknown>> {
   try {
-    return Object(JSON.parse(text, fileOf))
+    return Object(parseJson(text))
   } catch (cause) {
     throw new HalfbyteError('format', t('importNoJson'), {}, { cause })
   }
@@ -101,4 +97,24 @@ export async function readFile(file: File): Promise<readonly Conversation[]> {
 export function fileName(title: string, ending: 'md' | 'json'): string {
   const name = title.replace(/[^\p{L}\p{M}\p{N}]+/gu, '-').replace(/^-+|-+$/g, '')
   return `${[...name].slice(0, 60).join('') || 'chat'}.${ending}`
+}
+
+/**
+ * Imports a file of conversations, all of them or none, and says how many came. Throws what `readFile`
+ * throws, and `storage-full` or `internal` if they cannot be stored.
+ */
+export async function importFile(
+  file: File,
+  add: (conversations: readonly Conversation[]) => Promise<Added>,
+): Promise<string> {
+  const read = await readFile(file)
+  try {
+    const { added, all } = await add(read)
+    if (added < all) return t(added === 0 ? 'importedKnown' : 'importedSome', { count: added, all })
+    return t(added === 1 ? 'importedOne' : 'importedMany', { count: added })
+  } catch (error) {
+    if (!isHalfbyteError(error)) throw error
+    const word = error.code === 'storage-full' ? 'importFull' : 'importFailed'
+    throw new HalfbyteError(error.code, t(word), error.detail, { cause: error })
+  }
 }

@@ -1,32 +1,47 @@
 // Stored conversations. In: conversations as they are written, in several tabs. Out: the same after a reload,
 // from IndexedDB, or from memory if the browser refuses storage.
-import { type DBSchema, type IDBPDatabase, openDB } from 'idb'
-import { type Conversation, newConversation, randomId, readConversation } from './conversations.ts'
-
-/** `revision` differs after each write. Records of earlier releases have none. */
-type Stored = Conversation & { readonly revision?: string }
-
-interface Schema extends DBSchema {
-  conversations: { key: string; value: Stored; indexes: { updated: number } }
-}
+import { HalfbyteError } from '../../../../src/index.ts'
+import { type Conversation, newConversation, randomId } from './conversations.ts'
+import { type Database, draftKeys, isClosed, isFull, NAME, openDatabase, type Stored } from './database.ts'
+import { assembled, DRAFT, draftOf, type Found } from './drafts.ts'
 
 /** first-paint.js reads it. */
 const COUNT = 'halfbyte-chats'
-const NAME = 'halfbyte-chat'
+/** Milliseconds between two tries to store what could not be stored. */
+const RETRY_MS = 5000
 
-/** Stores conversations. Every method resolves even if the browser refuses storage. */
+/** What an import did. */
+export interface Added {
+  /** Conversations that are new here. */
+  readonly added: number
+  /** Conversations of the file. The others were here already. */
+  readonly all: number
+}
+
+/** Stores conversations. Every method but `add` resolves even if the browser refuses storage. */
 export class ConversationStore {
-  readonly #database = openDatabase()
+  /** Resolves when `#database` is known. */
+  readonly #opened: Promise<void>
+  #database: Database | undefined
   /** What this page knows. If storage is refused, this is all there is. */
   readonly #known = new Map<string, Conversation>()
   /** The revisions that this page has read or written. Another one was written by another tab. */
   readonly #revisions = new Map<string, string | undefined>()
+  /** Keys of the drafts whose messages a conversation has. They go when it is stored. */
+  readonly #drafts = new Map<string, readonly string[]>()
   /** Ids of removed conversations. An answer still in progress must not bring one back. */
   readonly #removed = new Set<string>()
-  /** Resolves to what was written last. */
-  #written: Promise<Conversation | undefined> = Promise.resolve(undefined)
+  /** Ids of conversations that could not be stored as they are. */
+  readonly #unsaved = new Set<string>()
+  #retry: ReturnType<typeof setTimeout> | undefined
+  /** Resolves when nothing is being written. */
+  #written: Promise<unknown> = Promise.resolve()
   /** Tells other tabs the ids of conversations that have changed. */
   readonly #channel = typeof indexedDB === 'undefined' ? undefined : new BroadcastChannel(NAME)
+  /** This page's own draft: it answers one question at a time. */
+  #own: { readonly key: string; readonly id: string } | undefined
+  /** Frees what the page can make again. */
+  readonly #makeRoom: () => Promise<void>
 
   /** The conversations that this page removed last, which can be brought back until it closes. */
   removed: readonly Conversation[] = []
@@ -34,11 +49,20 @@ export class ConversationStore {
   /** True if the browser refuses storage. Known once it is open. */
   isRefused = false
 
+  /** Why some conversations are only in this page's memory; undefined if all are stored. */
+  trouble: 'full' | 'failed' | undefined
+
   /** Called when another tab has changed a conversation, or removed it. */
   changedElsewhere: (id: string, conversation: Conversation | undefined) => void = () => undefined
+  /** Called after each try to store a conversation that fails, and when all are stored again. */
+  troubled: () => void = () => undefined
 
-  constructor() {
-    this.#channel?.addEventListener('message', ({ data }) => void this.#hear(String(data)))
+  constructor(makeRoom: () => Promise<void> = () => Promise.resolve()) {
+    this.#makeRoom = makeRoom
+    this.#opened = this.#reopen()
+    this.#channel?.addEventListener('message', ({ data }) => {
+      if (typeof data === 'string') void this.#hear(data)
+    })
   }
 
   /** Newest first. */
@@ -46,52 +70,102 @@ export class ConversationStore {
     return [...this.#known.values()].sort((a, b) => b.updated - a.updated)
   }
 
+  /** Those that could not be stored. */
+  get unsaved(): readonly Conversation[] {
+    return [...this.#unsaved].flatMap((id) => this.find(id) ?? [])
+  }
+
   find(id: string): Conversation | undefined {
     return this.#known.get(id)
   }
 
-  /** Reads what is stored. */
+  /** Reads what is stored, with the answers of pages that ended before they were complete. */
   async open(): Promise<void> {
-    const database = await this.#database
-    this.isRefused = database === undefined
-    const stored = await database?.getAll('conversations').catch(() => [])
-    for (const record of stored ?? []) this.#learn(record)
+    await this.#opened
+    this.isRefused = this.#database === undefined
+    const records = (await this.#database?.getAll('conversations').catch(() => undefined)) ?? []
+    for (const found of assembled(records).values()) this.#learn(found)
     this.#mark()
   }
 
-  /** The conversation as it is stored now; undefined if it is not, or storage is refused. */
+  /**
+   * The conversation as it is stored now, or as it is here if that could not be stored; undefined if it is
+   * not stored, or storage is refused.
+   */
   async newest(id: string): Promise<Conversation | undefined> {
-    const record = await (await this.#database)?.get('conversations', id).catch(() => undefined)
-    return record === undefined ? undefined : this.#learn(record)
+    await this.#opened
+    return this.#read(id).catch(() => undefined)
   }
 
   /**
    * Stores a conversation and returns it. If another tab has changed it in the meantime, both stay: this one
-   * gets an id of its own.
+   * gets an id of its own. If it cannot be stored, it stays in memory, `trouble` says so, and this store
+   * tries again.
    */
   async put(conversation: Conversation): Promise<Conversation> {
-    if (this.#removed.has(conversation.id)) return conversation
-    this.#known.set(conversation.id, conversation)
+    const { id } = conversation
+    if (this.#removed.has(id)) return conversation
+    this.#known.set(id, conversation)
     this.#mark()
-    const database = await this.#database
-    // If the disk is full, the conversation lasts until the next reload.
-    const put =
-      database === undefined
-        ? conversation
-        : await this.#inTurn(() => this.#write(database, conversation).catch(() => conversation))
-    this.#channel?.postMessage(put.id)
-    return put
+    await this.#opened
+    const put = await this.#inTurn(() => this.#tried(id, () => this.#write(conversation)))
+    if (put !== undefined) this.#channel?.postMessage(put.id)
+    return put ?? conversation
   }
 
-  /** Stores conversations of a file. One whose id is taken gets another, unless it is the same. */
-  async add(conversations: readonly Conversation[]): Promise<void> {
-    for (const conversation of conversations) {
-      const known = this.#known.get(conversation.id)
-      if (known !== undefined && isSame(known, conversation)) continue
-      const { id } = this.#known.has(conversation.id) ? newConversation() : conversation
-      this.removed = this.removed.filter((removed) => removed.id !== id)
-      await this.#putBack({ ...conversation, id })
+  /**
+   * Stores a conversation whose answer grows. Begins and commits the write in this task, without reading, so
+   * that a page can do it while it ends. `left` are the messages that stay if no answer comes; they are
+   * stored if `isStored`. `put` replaces what this has written.
+   */
+  draft(grown: Conversation, left: Conversation['messages'], isStored: boolean): void {
+    const { id } = grown
+    if (this.#database === undefined || this.#removed.has(id)) return
+    if (this.#own?.id !== id) {
+      if (this.#own !== undefined) this.#drafts.set(this.#own.id, this.#draftsOf(this.#own.id))
+      this.#own = { key: DRAFT + randomId(), id }
     }
+    const { key } = this.#own
+    const rest = isStored ? 1 : 2
+    const draft = draftOf(key, grown, left, this.#unsaved.has(id) ? grown.messages.length : rest)
+    if (draft === undefined) return
+    const write = async () => {
+      const change = this.#transaction()
+      change.store.put(draft).catch(() => undefined)
+      change.commit()
+      await change.done
+    }
+    void this.#again(write).catch((error: unknown) => this.#fail(id, error))
+  }
+
+  /** Stores what could not be stored. */
+  async retry(): Promise<void> {
+    clearTimeout(this.#retry)
+    this.#retry = undefined
+    for (const conversation of this.unsaved) await this.put(conversation)
+  }
+
+  /**
+   * Stores all conversations of a file, or none: throws `storage-full` or `internal` then. One whose id is
+   * taken gets another, unless it is the same.
+   */
+  async add(conversations: readonly Conversation[]): Promise<Added> {
+    await this.#opened
+    const write = () => this.#again(() => this.#addAll(conversations))
+    const fresh = await this.#inTurn(write).catch((cause: unknown) => {
+      const message = 'no conversation was imported; free some storage, then try again'
+      throw new HalfbyteError(isFull(cause) ? 'storage-full' : 'internal', message, {}, { cause })
+    })
+    for (const { conversation, revision } of fresh) {
+      const { id } = conversation
+      this.removed = this.removed.filter((removed) => removed.id !== id)
+      this.#removed.delete(id)
+      this.#known.set(id, conversation)
+      this.#revisions.set(id, revision)
+      this.#channel?.postMessage(id)
+    }
+    this.#mark()
+    return { added: fresh.length, all: conversations.length }
   }
 
   /** `removed` holds them until others are removed. */
@@ -100,20 +174,24 @@ export class ConversationStore {
     for (const id of ids) {
       this.#removed.add(id)
       this.#known.delete(id)
+      this.#unsaved.delete(id)
     }
     this.#mark()
-    const database = await this.#database
-    for (const id of ids) {
-      await database?.delete('conversations', id).catch(() => undefined)
-      this.#channel?.postMessage(id)
-    }
+    await this.#opened
+    await this.#delete(ids).catch(() => undefined)
+    for (const id of ids) this.#channel?.postMessage(id)
+    this.#settle()
+    await this.retry()
   }
 
   /** Stores one of those that were removed last again. */
   async restore(id: string): Promise<void> {
     const restored = this.removed.find((removed) => removed.id === id)
     this.removed = this.removed.filter((removed) => removed.id !== id)
-    if (restored !== undefined) await this.#putBack(restored)
+    if (restored === undefined) return
+    this.#removed.delete(id)
+    this.#revisions.delete(id)
+    await this.put(restored)
   }
 
   /**
@@ -126,45 +204,145 @@ export class ConversationStore {
     await locks.request(`${NAME} ${id}`, { signal }, work)
   }
 
-  /** Stores a conversation, also one that was removed. */
-  async #putBack(conversation: Conversation): Promise<void> {
-    this.#removed.delete(conversation.id)
-    this.#revisions.delete(conversation.id)
-    await this.put(conversation)
+  async #reopen(): Promise<void> {
+    this.#database = await openDatabase()
+  }
+
+  /** Throws if there is no database. */
+  #transaction() {
+    if (this.#database === undefined) throw new DOMException('there is no database', 'NotFoundError')
+    return this.#database.transaction('conversations', 'readwrite')
   }
 
   /** One write after the other: two of this page must not take each other for another tab's. */
-  #inTurn(write: () => Promise<Conversation>): Promise<Conversation> {
-    const written = this.#written.then(write)
-    this.#written = written
+  #inTurn<T>(write: () => Promise<T>): Promise<T> {
+    const written = this.#written.then(write, write)
+    this.#written = written.catch(() => undefined)
     return written
   }
 
-  async #write(database: IDBPDatabase<Schema>, conversation: Conversation): Promise<Conversation> {
+  /** Undefined if the write of a conversation fails, also after there was more room. */
+  async #tried<T>(id: string, write: () => Promise<T>): Promise<T | undefined> {
+    try {
+      const done = await this.#again(write)
+      this.#unsaved.delete(id)
+      this.#settle()
+      return done
+    } catch (error) {
+      this.#fail(id, error)
+      return undefined
+    }
+  }
+
+  #fail(id: string, error: unknown): void {
+    if (this.#removed.has(id)) return
+    this.trouble = isFull(error) ? 'full' : 'failed'
+    this.#unsaved.add(id)
+    this.#retry ??= setTimeout(() => void this.retry(), RETRY_MS)
+    this.troubled()
+  }
+
+  /** Writes, and once more if what failed can be mended. */
+  async #again<T>(write: () => Promise<T>): Promise<T> {
+    try {
+      return await write()
+    } catch (error) {
+      if (isClosed(error)) await this.#reopen()
+      else if (isFull(error) && this.trouble === undefined) await this.#makeRoom()
+      else throw error
+      return await write()
+    }
+  }
+
+  /** After a conversation was stored or removed. */
+  #settle(): void {
+    if (this.trouble === undefined || this.#unsaved.size > 0) return
+    this.trouble = undefined
+    this.troubled()
+  }
+
+  async #write(conversation: Conversation): Promise<Conversation> {
     const { id } = conversation
-    const change = database.transaction('conversations', 'readwrite')
-    const stored = await change.store.get(id)
+    if (this.#database === undefined) return conversation
+    const change = this.#transaction()
+    const stored = (await change.store.get(id)) as Stored | undefined
     const isForeign = stored !== undefined && stored.revision !== this.#revisions.get(id)
     const put = isForeign ? { ...conversation, id: newConversation().id } : conversation
     const revision = randomId()
-    await Promise.all([change.store.put({ ...put, revision }), change.done])
+    for (const key of this.#draftsOf(id)) if (key !== put.id) change.store.delete(key).catch(() => undefined)
+    change.store.put({ ...put, revision }).catch(() => undefined)
+    await change.done
     this.#revisions.set(put.id, revision)
+    this.#drafts.delete(id)
     if (stored === undefined || !isForeign) return put
-    this.#learn(stored)
+    for (const found of assembled([stored]).values()) this.#learn(found)
     this.#known.set(put.id, put)
     return put
   }
 
-  #learn(record: Stored): Conversation | undefined {
-    const conversation = readConversation(record)
-    if (conversation === undefined) return undefined
-    this.#known.set(conversation.id, conversation)
-    this.#revisions.set(conversation.id, record.revision)
+  async #addAll(conversations: readonly Conversation[]): Promise<readonly Omit<Found, 'drafts'>[]> {
+    const change = this.#database && this.#transaction()
+    const stored = (await change?.store.getAllKeys()) ?? []
+    const taken = new Set<string>([...stored, ...this.#known.keys()])
+    const fresh = new Map<string, Omit<Found, 'drafts'>>()
+    try {
+      for (const conversation of conversations) {
+        const known = this.#known.get(conversation.id) ?? fresh.get(conversation.id)?.conversation
+        if (known !== undefined && isSame(known, conversation)) continue
+        const { id } = taken.has(conversation.id) ? newConversation() : conversation
+        taken.add(id)
+        const revision = randomId()
+        fresh.set(id, { conversation: { ...conversation, id }, revision })
+        change?.store.put({ ...conversation, id, revision }).catch(() => undefined)
+      }
+    } catch (error) {
+      // Otherwise the browser would store those before it.
+      change?.done.catch(() => undefined)
+      change?.abort()
+      throw error
+    }
+    await change?.done
+    return [...fresh.values()]
+  }
+
+  /** Removes conversations, and the answers that other pages have begun in them. */
+  async #delete(ids: readonly string[]): Promise<void> {
+    if (this.#database === undefined) return
+    const change = this.#transaction()
+    const drafts = await change.store.getAll(draftKeys())
+    const begun = drafts.filter((record) => 'draftOf' in record && ids.includes(record.draftOf.id))
+    for (const id of [...ids, ...begun.map((draft) => draft.id)])
+      change.store.delete(id).catch(() => undefined)
+    await change.done
+  }
+
+  /** Keys of the drafts that go when a conversation is stored. */
+  #draftsOf(id: string): readonly string[] {
+    const drafts = this.#drafts.get(id) ?? []
+    return this.#own?.id === id ? [...drafts, this.#own.key] : drafts
+  }
+
+  async #read(id: string): Promise<Conversation | undefined> {
+    // What is stored is older.
+    if (this.#unsaved.has(id)) return this.find(id)
+    const store = this.#database?.transaction('conversations').store
+    const [record, drafts = []] = await Promise.all([store?.get(id), store?.getAll(draftKeys())])
+    const found = assembled([record, ...drafts.filter((draft) => draft.id !== this.#own?.key)]).get(id)
+    return found && this.#learn(found)
+  }
+
+  #learn({ conversation, revision, drafts }: Found): Conversation {
+    const { id } = conversation
+    this.#known.set(id, conversation)
+    this.#revisions.set(id, revision)
+    this.#drafts.set(id, drafts)
     return conversation
   }
 
   async #hear(id: string): Promise<void> {
-    const conversation = await this.newest(id)
+    await this.#opened
+    // If it cannot be read, it stays as it is here.
+    const conversation = await this.#read(id).catch(() => this.find(id))
     if (conversation === undefined) {
       this.#removed.add(id)
       this.#known.delete(id)
@@ -188,17 +366,3 @@ const isSame = (one: Conversation, other: Conversation): boolean =>
 /** Of a picture, only its size. */
 const textOf = ({ messages }: Conversation): string =>
   JSON.stringify(messages, (_, value) => (value instanceof Blob ? value.size : value))
-
-async function openDatabase(): Promise<IDBPDatabase<Schema> | undefined> {
-  try {
-    return await openDB<Schema>(NAME, 1, {
-      upgrade(database) {
-        database.createObjectStore('conversations', { keyPath: 'id' }).createIndex('updated', 'updated')
-      },
-      // Another tab may run a newer version, or the person may clear the site's data.
-      blocking: (_current, _blocked, event) => (event.target as IDBDatabase).close(),
-    })
-  } catch {
-    return undefined
-  }
-}

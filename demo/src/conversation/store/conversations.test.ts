@@ -2,7 +2,8 @@
 // from memory.
 import { describe, expect, test } from 'vitest'
 import { ConversationStore } from './conversation-store.ts'
-import { newConversation, readConversation, renamed, withMessages } from './conversations.ts'
+import { newConversation, renamed, withMessages } from './conversations.ts'
+import { readConversation } from './read-conversation.ts'
 
 const titled = (content: string) => withMessages(newConversation(), [{ role: 'user', content }]).title
 
@@ -60,6 +61,18 @@ describe('a store that is refused storage', () => {
     await store.restore(conversation.id)
     const later = await store.put({ ...conversation, title: 'later' })
     expect(store.all).toEqual([later])
+  })
+})
+
+describe('an import', () => {
+  test('takes what is new, gives what has a taken id another, and tells how many came', async () => {
+    const store = new ConversationStore()
+    const known = withMessages(newConversation(), [{ role: 'user', content: 'known' }])
+    const other = withMessages({ ...known }, [{ role: 'user', content: 'other' }])
+    await store.put(known)
+    expect(await store.add([known, other, other, newConversation()])).toEqual({ added: 3, all: 4 })
+    expect(store.all).toHaveLength(4)
+    expect(store.find(known.id)).toBe(known)
   })
 })
 

@@ -1,5 +1,5 @@
-// Conversations. In: messages, or a record of the database. Out: conversations with a title, checked.
-import { type OwnSettings, parseOwn } from '../../shell/own-settings.ts'
+// Conversations. In: messages. Out: conversations with a title.
+import type { OwnSettings } from '../../shell/own-settings.ts'
 import type { UsedTool } from '../../tools/tools.ts'
 import type { Picture } from '../files/attachments.ts'
 
@@ -89,81 +89,6 @@ export function renamed(conversation: Conversation, title: string): Conversation
 /** The same conversation, pinned or not. */
 export function pinned({ isPinned: _, ...plain }: Conversation, isPinned: boolean): Conversation {
   return isPinned ? { ...plain, isPinned } : plain
-}
-
-const ENDINGS: readonly unknown[] = ['cancelled', 'length', 'interrupted'] satisfies Ending[]
-
-const fields = (value: unknown): Readonly<Record<string, unknown>> => Object(value)
-
-function isUsedTool(value: unknown): value is UsedTool {
-  const { id, name, arguments: given, result } = fields(value)
-  const texts = [id, name, result]
-  return texts.every((text) => typeof text === 'string') && typeof given === 'object' && given !== null
-}
-
-function isRead(value: unknown): value is Read {
-  const { by, text, all } = fields(value)
-  if (by === 'whole') return true
-  return (by === 'words' || by === 'meaning') && typeof text === 'string' && isBelow(all, MOST_MESSAGES)
-}
-
-function isPicture(value: unknown): value is Picture {
-  const { name, file } = fields(value)
-  return typeof name === 'string' && file instanceof Blob
-}
-
-/** No conversation has as many. */
-const MOST_MESSAGES = 2 ** 32
-/** Versions within versions, which a damaged record may nest without end. */
-const MOST_DEPTH = 32
-
-function readMessages(messages: readonly unknown[], depth: number): StoredMessage[] {
-  return messages.flatMap((message): StoredMessage[] => {
-    const { role, content, pictures, thoughts, ending, model, seenFrom, read, used, others, place } =
-      fields(message)
-    if ((role !== 'user' && role !== 'assistant') || typeof content !== 'string') return []
-    const versions = depth < MOST_DEPTH && Array.isArray(others) ? others.filter(Array.isArray) : []
-    const known = versions.map((version) => readMessages(version, depth + 1))
-    const whole = known.filter(([first]) => first?.role === role)
-    const tools = Array.isArray(used) ? used.filter(isUsedTool) : []
-    const seen = Array.isArray(pictures) ? pictures.filter(isPicture) : []
-    return [
-      {
-        role,
-        content,
-        ...(seen.length > 0 && { pictures: seen }),
-        ...(ENDINGS.includes(ending) && { ending: ending as Ending }),
-        ...(typeof model === 'string' && model !== '' && { model }),
-        ...(typeof thoughts === 'string' && { thoughts }),
-        ...(isBelow(seenFrom, MOST_MESSAGES) && { seenFrom }),
-        ...(isRead(read) && { read }),
-        ...(tools.length > 0 && { used: tools }),
-        ...(whole.length > 0 && { others: whole }),
-        ...(isBelow(place, whole.length) && { place }),
-      },
-    ]
-  })
-}
-
-const isBelow = (value: unknown, end: number): value is number =>
-  Number.isInteger(value) && (value as number) >= 0 && (value as number) < end
-
-/**
- * Checks a database record, which another release, an extension or a disk fault may have written. Invalid
- * messages are left out. A record without an id or a list of messages is not a conversation.
- */
-export function readConversation(record: unknown): Conversation | undefined {
-  const { id, title, isNamed, isPinned, updated, messages, settings } = fields(record)
-  if (typeof id !== 'string' || id === '' || !Array.isArray(messages)) return undefined
-  const read = readMessages(messages, 0)
-  const own = parseOwn(settings)
-  return {
-    ...withMessages({ ...newConversation(), id }, read),
-    ...(typeof title === 'string' && title !== '' && { title, ...(isNamed === true && { isNamed }) }),
-    ...(isPinned === true && { isPinned }),
-    ...(own && { settings: own }),
-    updated: Number.isFinite(updated) ? (updated as number) : 0,
-  }
 }
 
 /** `crypto.randomUUID` exists only on secure pages; a phone may open this one over plain HTTP. */

@@ -1,7 +1,8 @@
 // In: conversations with edited questions and answers that were asked for again. Out: whether every version
 // and what followed it can be had again.
 import { expect, test } from 'vitest'
-import { newConversation, readConversation, type StoredMessage, withMessages } from './conversations.ts'
+import { newConversation, type StoredMessage, withMessages } from './conversations.ts'
+import { readConversation } from './read-conversation.ts'
 import { again, continued, edited, forked, placeOf, turned } from './versions.ts'
 
 const user = (content: string): StoredMessage => ({ role: 'user', content })

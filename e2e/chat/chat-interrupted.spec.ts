@@ -1,0 +1,91 @@
+// In: pages that end in the middle of an answer. Out: whether the next visit has what the person saw of it.
+import { type BrowserContext, expect, type Page, test } from '@playwright/test'
+import { endlessModel } from '../endless-model.ts'
+import { bodies, openChat, openModels, ready, say, set } from './chat-page.ts'
+
+const QUESTION = 'Tell me a very long story.'
+
+/** How a page ends. Each resolves with a page of the next visit. */
+const ENDS: Readonly<Record<string, (page: Page, context: BrowserContext) => Promise<Page>>> = {
+  async 'a reload'(page) {
+    await page.reload()
+    return page
+  },
+  async 'a navigation'(page) {
+    await page.goto('about:blank')
+    await page.goto('/')
+    return page
+  },
+  async 'a closed tab'(page, context) {
+    const next = await context.newPage()
+    await page.close({ runBeforeUnload: true })
+    await expect.poll(() => page.isClosed()).toBe(true)
+    await next.goto('/')
+    return next
+  },
+  async 'a crash'(page, context) {
+    const session = await context.newCDPSession(page)
+    const crashed = page.waitForEvent('crash')
+    // The command has no answer: what would answer is gone.
+    session.send('Page.crash').catch(() => undefined)
+    await crashed
+    const next = await context.newPage()
+    await next.goto('/')
+    return next
+  },
+}
+/** Milliseconds that what is stored may be behind what is shown, when nothing tells the page that it ends. */
+const BEHIND = { 'a crash': 1000 } as Readonly<Record<string, number | undefined>>
+
+const shownText = (page: Page): Promise<string> =>
+  page.evaluate(() => [...document.querySelectorAll('.message.assistant .body')].at(-1)?.textContent ?? '')
+
+const plain = (text: string): string => text.replaceAll(/\s+/g, '')
+
+async function openEndless(page: Page): Promise<void> {
+  await openChat(page)
+  await set(page, { 'Longest answer': '2000' })
+  await openModels(page)
+  await page
+    .getByLabel('Choose files')
+    .setInputFiles(endlessModel().map((file) => ({ ...file, mimeType: 'application/octet-stream' })))
+  await expect(page.locator('.bar .model')).toContainText('model.safetensors')
+  await ready(page)
+}
+
+for (const [name, end] of Object.entries(ENDS)) {
+  test(`${name} keeps what was shown of an answer, which can be continued`, async ({ page, context }) => {
+    await openEndless(page)
+    await say(page, QUESTION)
+    let now = page
+    for (const [turn, letters] of [1, 60, 300].entries()) {
+      if (turn > 0) {
+        // The next visit goes on where the last one ended.
+        await openEndless(now)
+        await now.getByRole('button', { name: 'Continue', exact: true }).click()
+      }
+      await now.waitForFunction(
+        (least) =>
+          ([...document.querySelectorAll('.message.growing .body')].at(-1)?.textContent ?? '').length > least,
+        letters,
+      )
+      const shown = await shownText(now)
+      await now.waitForTimeout(BEHIND[name] ?? 0)
+      const before = now
+      now = await end(now, context)
+      if (before !== now && !before.isClosed()) await before.close()
+      await ready(now)
+      await expect(now.locator('.ending')).toHaveText('Interrupted')
+      await expect(now.getByRole('button', { name: 'Regenerate', exact: true })).toBeEnabled()
+      // The page renders what is near, and a long answer moves its question out of that.
+      await expect(async () => {
+        await now.locator('.log').evaluate((log) => log.scrollTo(0, 0))
+        await expect(now.locator('.message.user .body')).toHaveText(QUESTION, { timeout: 500 })
+      }).toPass({ timeout: 30_000 })
+      await expect(bodies(now)).toHaveCount(2)
+      // What stands at the end, such as half of a link, looks different once it is complete.
+      const known = plain(shown).slice(0, -32)
+      expect(plain(await shownText(now)).slice(0, known.length), `turn ${turn}`).toBe(known)
+    }
+  })
+}
