@@ -78,6 +78,50 @@ test('a stored model needs no consent, and autoload no gesture', async ({ page, 
   await expect(answersOf(page.locator('#later'))).toHaveCount(1)
 })
 
+for (const end of ['a reload', 'a crash'] as const) {
+  test(`${end} in the middle of an answer keeps what was shown of it`, async ({ page, context, sites }) => {
+    const models = await serveModels(endlessModel())
+    const { address } = await sites.open(page, {
+      markup: `<halfbyte-chat model="${models.address}" autoload keep="device"></halfbyte-chat>`,
+      headers: {},
+    })
+    await send(page, 'Tell me a very long story.')
+    await expect(chat(page).locator('.message.growing .body')).toContainText(/\w{3}/)
+    const shown = (await chat(page).locator('.message.growing .body').textContent()) ?? ''
+    let next = page
+    if (end === 'a reload') await page.reload()
+    else {
+      await page.waitForTimeout(1000)
+      const session = await context.newCDPSession(page)
+      const crashed = page.waitForEvent('crash')
+      // The command has no answer: what would answer is gone.
+      session.send('Page.crash').catch(() => undefined)
+      await crashed
+      await page.close()
+      next = await context.newPage()
+      await next.goto(address)
+    }
+    await expect(chat(next).getByText('Stopped', { exact: true })).toBeVisible()
+    const plain = (text: string) => text.replaceAll(/\s+/g, '')
+    // What stands at the end, such as half of a link, looks different once it is complete.
+    const known = plain(shown).slice(0, -32)
+    expect(plain((await answersOf(chat(next)).textContent()) ?? '').slice(0, known.length)).toBe(known)
+    await expect(chat(next).getByRole('button', { name: 'Answer again' })).toBeVisible()
+    await models.close()
+  })
+}
+
+test('a full storage is told to the page once, and the conversation goes on', async ({ page, sites }) => {
+  await sites.open(page, {
+    markup: `<halfbyte-chat model="${MODEL}" autoload keep="device"></halfbyte-chat>`,
+    script: `Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError') }`,
+  })
+  await send(page, 'Hello')
+  await expect(answersOf(chat(page))).toHaveCount(1)
+  const errors = (await reported(page)).filter(({ name }) => name === 'error')
+  expect(errors.map(({ detail }) => detail?.['code'])).toEqual(['storage-full'])
+})
+
 test('an answer streams, is stopped by Escape, and is answered again', async ({ page, sites }) => {
   const models = await serveModels(endlessModel())
   await sites.open(page, {

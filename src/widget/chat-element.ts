@@ -4,8 +4,10 @@ import { html, nothing, type PropertyValues, type TemplateResult } from 'lit'
 import { checkEngine } from '../api/adapters/load-once.ts'
 import type { Engine } from '../api/engine.ts'
 import { wrongOption } from '../base/check-options.ts'
+import { HalfbyteError } from '../base/errors.ts'
 import { Composer } from '../chat-ui/composer.ts'
 import { type Encoder, EncoderSlot, type LoadEncoder } from '../chat-ui/encoder-slot.ts'
+import { GrowthSaver } from '../chat-ui/growth-saver.ts'
 import { isComposing } from '../chat-ui/keys.ts'
 import { Log } from '../chat-ui/log.ts'
 import { GrowingMarkdown, plainText } from '../chat-ui/markdown/markdown.ts'
@@ -13,7 +15,7 @@ import { chatStyles } from '../chat-ui/styles.ts'
 import { ChatProperties, languageOf, planOf, reported, settingsOf } from './chat-properties.ts'
 import { Conversation } from './conversation/conversation.ts'
 import type { Entry } from './conversation/entries.ts'
-import { Kept } from './conversation/keep.ts'
+import { Kept, unfinished } from './conversation/keep.ts'
 import type { ChatState, HalfbyteChat } from './element.ts'
 import { Loader, type Outside, type Phase } from './loading/loader.ts'
 import { baseStyles } from './styles/base.ts'
@@ -55,7 +57,10 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
   static outside: { readonly page: Outside; readonly tabs: Outside; readonly loadEncoder: LoadEncoder }
 
   readonly #conversation = new Conversation({
-    onChange: () => this.#frames.schedule(),
+    onChange: () => {
+      this.#frames.schedule()
+      if (this.#conversation.activity !== undefined && this.keep !== 'none') this.#saver.grown()
+    },
     onEntry: (entry) => this.#onEntry(entry),
     onToolRun: (run) => this.#emit('tool', run),
   })
@@ -70,6 +75,9 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
     () => this.focus(),
   )
   #kept: Kept | undefined
+  /** False if what is shown could not be kept. */
+  #isKept = true
+  readonly #saver = new GrowthSaver(() => this.#save(unfinished(this.conversation)))
   #words: Words = ENGLISH
   /** Read out by screen readers. */
   #status = ''
@@ -128,7 +136,8 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
   clear(): void {
     this.#isAsked = false
     this.#conversation.restore([])
-    this.#kept?.write([])
+    this.#saver.end()
+    this.#save([])
   }
 
   show(): void {
@@ -145,11 +154,16 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
 
   override connectedCallback(): void {
     super.connectedCallback()
+    window.addEventListener('pagehide', this.#onLeave)
+    document.addEventListener('visibilitychange', this.#onLeave)
     if (this.autoload) void this.updateComplete.then(() => this.isConnected && this.#autoload())
   }
 
   override disconnectedCallback(): void {
     super.disconnectedCallback()
+    window.removeEventListener('pagehide', this.#onLeave)
+    document.removeEventListener('visibilitychange', this.#onLeave)
+    this.#saver.flush()
     // Frameworks move elements: what is back by the next task has only been moved.
     setTimeout(() => {
       if (this.isConnected) return
@@ -292,6 +306,11 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
       engine,
       settingsOf(this, this.#words, () => this.#encoder()),
     )
+    // Also one that was stopped, or that failed. A later answer may be under way by now.
+    if (this.#conversation.activity === undefined) {
+      this.#saver.end()
+      this.#save(this.conversation)
+    }
     const { error } = this.#conversation
     if (error === undefined) return
     this.report(error)
@@ -333,10 +352,24 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
   }
 
   #onEntry(entry: Entry): void {
-    this.#kept?.write(this.conversation)
+    this.#saver.end()
+    this.#save(this.conversation)
     if (entry.role === 'assistant') this.#say(plainText(entry.content))
     this.#emit('message', entry)
   }
+
+  #save(entries: readonly Entry[]): void {
+    const isKept = this.#kept?.write(entries) ?? true
+    if (this.#isKept && !isKept) {
+      const message =
+        'the conversation could not be kept; it lasts until the page is closed: free some storage'
+      this.report(new HalfbyteError('storage-full', message, { keep: this.keep }))
+    }
+    this.#isKept = isKept
+  }
+
+  /** A page that is hidden may end without another word. */
+  readonly #onLeave = (): void => this.#saver.flush()
 
   protected report(error: unknown): void {
     this.#emit('error', reported(error))
@@ -351,7 +384,10 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
   #restore(): void {
     if (this.#kept?.isFor(this.keep, this.name)) return
     const isFirst = this.#kept === undefined
+    this.#saver.flush()
+    this.#saver.end()
     this.#kept = new Kept(this.keep, this.name)
+    this.#isKept = true
     if (this.keep === 'none') return
     const kept = this.#kept.read()
     if (kept.length > 0 || !isFirst) this.#conversation.restore(kept)

@@ -9,7 +9,7 @@ import type { Message } from '../../engine/wire/protocol.ts'
 import { ENGLISH } from '../words.ts'
 import { Conversation } from './conversation.ts'
 import type { Entry, Settings, ToolRun, WidgetTool } from './entries.ts'
-import { Kept } from './keep.ts'
+import { Kept, unfinished } from './keep.ts'
 import { cut } from './passages.ts'
 
 const SETTINGS: Settings = {
@@ -242,4 +242,14 @@ test('what is kept is read back, and what is damaged or foreign is left out', ()
   kept.write([])
   expect(store.has('halfbyte-chat:help')).toBe(false)
   expect(new Kept('none', 'help').read()).toEqual([])
+})
+
+test('an answer that grows is kept as one that was stopped, and not before its first word', () => {
+  const question: Entry = { role: 'user', content: 'a' }
+  expect(unfinished([question, { role: 'assistant', content: '' }])).toEqual([question])
+  expect(unfinished([question, { role: 'assistant', content: 'b' }])).toEqual([
+    question,
+    { role: 'assistant', content: 'b', ending: 'stopped' },
+  ])
+  expect(unfinished([question])).toEqual([question])
 })

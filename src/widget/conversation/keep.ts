@@ -9,6 +9,17 @@ export type Keep = 'none' | 'tab' | 'device'
 /** Messages that are kept: the newest. */
 const MOST_ENTRIES = 200
 
+/**
+ * The entries to keep while an answer grows: with what there is of it, as if it were stopped here. The page
+ * may end before the answer does.
+ */
+export function unfinished(entries: readonly Entry[]): readonly Entry[] {
+  const last = entries.at(-1)
+  if (last?.role !== 'assistant') return entries
+  const before = entries.slice(0, -1)
+  return last.content === '' ? before : [...before, { ...last, ending: 'stopped' }]
+}
+
 /** Where the conversation `name` of a page is kept. Storage may be refused: then nothing is kept. */
 export class Kept {
   readonly #keep: Keep
@@ -33,12 +44,14 @@ export class Kept {
     }
   }
 
-  write(entries: readonly Entry[]): void {
+  /** False if the storage is full or refused. The conversation goes on without it. */
+  write(entries: readonly Entry[]): boolean {
     try {
       if (entries.length === 0) this.#storage?.removeItem(this.#key)
       else this.#storage?.setItem(this.#key, JSON.stringify(entries.slice(-MOST_ENTRIES)))
+      return true
     } catch {
-      // The storage is full or refused. The conversation goes on without it.
+      return false
     }
   }
 
