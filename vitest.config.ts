@@ -1,7 +1,26 @@
-// In: the test files beside the code. Out: vitest projects: unit (src, wasm, scripts, fuzz), conformance (the
-// fixtures), engines (the built page in this machine's browsers) and sanitizers (the kernels' tests, of
-// kernels that scripts/test/sanitizers.mjs builds).
+// In: the test files beside the code. Out: vitest projects: unit (src, wasm, scripts, fuzz), conformance (other
+// implementations' results, in test/fixtures and golden/), long (those of both that take longest), fetched (real
+// models and data that npm run setup fetches), engines (the built page in this machine's browsers) and sanitizers
+// (the kernels' tests, of kernels that scripts/test/sanitizers.mjs builds).
 import { defineConfig } from 'vitest/config'
+
+/** Tests that need what npm run setup fetches; they fail without it. */
+const FETCHED = '**/*.fetched.test.ts'
+
+/**
+ * Tests that take longest for what they add before a change: those that start the command, compress models or
+ * write graphs as exporters do. `npm run test:all` runs them; `npm run test:unit -- FOLDER` does too.
+ */
+const LONG = [
+  'src/cli/commands/{prune,quantize,resume}.test.ts',
+  'src/cli/compress/**/*.test.ts',
+  'bench/**/*.test.ts',
+  'scripts/make/**/*.test.ts',
+  'scripts/package/runtimes.test.ts',
+  'test/fuzz/**/*.test.ts',
+  'test/conformance/{compress,transformers,pools}/**/*.test.ts',
+  'test/conformance/{matrix,families,random-models,transformers}.test.ts',
+]
 
 const shared = {
   environment: 'node',
@@ -23,7 +42,7 @@ export default defineConfig({
           // A process runs one file after another, so that it reads and compiles what they import once.
           isolate: false,
           include: ['{src,wasm,scripts,demo,workers,bench,test/fuzz,train}/**/*.test.ts'],
-          exclude: ['wasm/native/**'],
+          exclude: ['wasm/native/**', FETCHED, ...LONG],
         },
       },
       {
@@ -31,7 +50,14 @@ export default defineConfig({
           ...shared,
           name: 'conformance',
           include: ['test/conformance/**/*.test.ts'],
+          exclude: [FETCHED, ...LONG],
         },
+      },
+      {
+        test: { ...shared, name: 'long', include: LONG, exclude: [FETCHED] },
+      },
+      {
+        test: { ...shared, name: 'fetched', include: [`{src,test}/${FETCHED}`] },
       },
       {
         test: {

@@ -1,5 +1,5 @@
-// Installs what is named (emscripten, chromium, arm, jsc, firefox, webkit, simde, bun, deno; or real models,
-// by the names in models/real-models.mjs) on Debian. Elsewhere it says in one line each what to install.
+// Installs what is named (emscripten, chromium, arm, jsc, firefox, webkit, simde, bun, deno; or real models and
+// test data, by the names in models/) on Debian. Elsewhere it says in one line each what to install.
 // What is already there costs milliseconds. Runs under Node 20 too.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
@@ -9,6 +9,7 @@ import { pathToFileURL } from 'node:url'
 import { fetchJsc, jscCommand, PROCESSORS } from './jsc/shell.mjs'
 import { fetchModel } from './models/fetch.mjs'
 import { REAL_MODELS } from './models/real-models.mjs'
+import { fetchTestData, TEST_DATA } from './models/test-data.mjs'
 import { fetchRuntime, RUNTIMES, runtimeCommand } from './package/runtimes.mjs'
 import {
   compareVersions,
@@ -201,18 +202,29 @@ export const setUp = (names) => {
   return left
 }
 
+const isFetched = (name) => Object.hasOwn(REAL_MODELS, name) || Object.hasOwn(TEST_DATA, name)
+
+/** Fetches models and test data; returns the names of those that are still missing. */
+export const fetchAll = async (names) => {
+  const left = []
+  for (const name of names) {
+    const isThere = Object.hasOwn(TEST_DATA, name) ? await fetchTestData(name) : await fetchModel(name)
+    if (!isThere) left.push(name)
+  }
+  return left
+}
+
 if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
   const asked = process.argv.slice(2)
-  const isModel = (name) => Object.hasOwn(REAL_MODELS, name)
-  const unknown = asked.filter((name) => !Object.hasOwn(PARTS, name) && !isModel(name))
+  const unknown = asked.filter((name) => !Object.hasOwn(PARTS, name) && !isFetched(name))
   if (unknown.length > 0) {
-    const known = [...Object.keys(PARTS), ...Object.keys(REAL_MODELS)]
+    const known = [...Object.keys(PARTS), ...Object.keys(REAL_MODELS), ...Object.keys(TEST_DATA)]
     console.error(`setup knows ${known.join(', ')}; not ${unknown.join(', ')}`)
     process.exit(2)
   }
   const names = asked.length > 0 ? asked : ['emscripten', 'chromium']
-  const left = setUp(names.filter((name) => !isModel(name)))
-  for (const name of names.filter(isModel)) if (!(await fetchModel(name))) left.push(name)
+  const left = setUp(names.filter((name) => !isFetched(name)))
+  left.push(...(await fetchAll(names.filter(isFetched))))
   if (left.length === 0) console.log(`setup: ${names.join(', ')} ready`)
   process.exit(left.length === 0 ? 0 : 1)
 }

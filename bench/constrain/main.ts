@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { Command } from 'commander'
+import { requireTestData } from '../../scripts/models/test-data.mjs'
 import { ConstraintCompiler } from '../../src/constrain/compile.ts'
 import type { Chance } from '../../src/constrain/testing/random-schema.ts'
 import { writeGrammar } from '../../src/constrain/write-grammar.ts'
@@ -12,20 +13,19 @@ import type { ConstraintSpec, TokenConstraint } from '../../src/constrain/writte
 import { randomFrom } from '../../test/helpers/random.ts'
 import { joinedVocabulary } from './vocabulary.ts'
 
-const NAMES = ['deepseek-llm', 'falcon', 'starcoder', 'gpt-2', 'gpt-neox', 'llama-spm']
+const NAMES = ['deepseek-llm', 'falcon', 'starcoder', 'gpt-2', 'command-r', 'llama-spm']
 
 const options = new Command('bench:constrain')
   .description('Times token masks on a large vocabulary, in this Node.')
   .option(
     '--tokenizers <folder>',
-    'where the vocabularies are',
-    join(import.meta.dirname, '../../../shared/fixtures/tokenizers'),
+    'vocabularies of llama.cpp; default: "npm run setup -- llama-vocabularies"',
   )
   .option('--size <n>', 'tokens', Number, 151_936)
   .option('--replies <n>', 'replies per constraint; the first is the warm-up', Number, 20)
   .option('--tokens <n>', 'most tokens of a reply', Number, 150)
   .parse()
-  .opts<{ tokenizers: string; size: number; replies: number; tokens: number }>()
+  .opts<{ tokenizers?: string; size: number; replies: number; tokens: number }>()
 
 const text = { type: 'string' }
 const short = { type: 'string', maxLength: 60 }
@@ -85,9 +85,9 @@ const CONSTRAINTS: readonly (readonly [string, ConstraintSpec])[] = [
   ],
 ]
 
-const paths = NAMES.map((name) => join(options.tokenizers, `ggml-vocab-${name}.gguf`)).filter(existsSync)
-if (paths.length === 0)
-  throw new Error(`no vocabularies in ${options.tokenizers}; name the folder with --tokenizers`)
+const folder = options.tokenizers ?? requireTestData('llama-vocabularies')
+const paths = NAMES.map((name) => join(folder, `ggml-vocab-${name}.gguf`)).filter(existsSync)
+if (paths.length === 0) throw new Error(`no vocabularies in ${folder}; name the folder with --tokenizers`)
 const vocabulary = await joinedVocabulary(paths, options.size)
 const endId = options.size - 1
 const compiler = new ConstraintCompiler(vocabulary, options.size, new Set([endId]))

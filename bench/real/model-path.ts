@@ -1,6 +1,6 @@
 // Where the model of a measurement lies.
 import { existsSync } from 'node:fs'
-import { REAL_MODELS, type RealModelName, realModel } from '../../scripts/models/real-models.mjs'
+import { REAL_MODELS, type RealModelName, requireModel } from '../../scripts/models/real-models.mjs'
 
 /** The path of `named`: a file, or a model that `npm run setup` has fetched. Throws if it is neither. */
 export function modelPathOf(named: string): string {
@@ -10,7 +10,5 @@ export function modelPathOf(named: string): string {
       `there is no file ${named}; the models to name are ${Object.keys(REAL_MODELS).join(', ')}`,
     )
   }
-  const path = realModel(named as RealModelName)
-  if (path === undefined) throw new Error(`run "npm run setup -- ${named}" first`)
-  return path
+  return requireModel(named as RealModelName)
 }

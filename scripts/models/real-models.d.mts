@@ -15,3 +15,4 @@ export declare const REAL_MODELS: Readonly<
   >
 >
 export declare function realModel(name: RealModelName): string | undefined
+export declare function requireModel(name: RealModelName): string

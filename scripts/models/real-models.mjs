@@ -187,3 +187,10 @@ export function realModel(name) {
   const path = join(MODELS, folder, 'safetensors')
   return existsSync(join(path, 'model.safetensors')) ? path : undefined
 }
+
+/** The same path; throws the command that sets the model up if it is missing. */
+export function requireModel(name) {
+  const path = realModel(name)
+  if (path === undefined) throw new Error(`${name} is not set up; run "npm run setup -- ${name}"`)
+  return path
+}

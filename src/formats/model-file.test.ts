@@ -1,15 +1,10 @@
-// Tests of openModel. In: folders of small files and things that are not models. Out: a ModelFile, or what is
-// wrong.
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { ggufBytes } from '../../test/conformance/testing/writers/gguf-writer.ts'
 import { safetensorsBytes } from '../../test/conformance/testing/writers/safetensors-writer.ts'
+import { fixture } from '../../test/helpers/fixture.ts'
 import { bufferSource } from '../base/bytes.ts'
 import { baseName, modelName } from './names/named-files.ts'
 import { openModel } from './open-model.ts'
-
-const FIXTURES = join(import.meta.dirname, '../../../shared/fixtures')
 
 const text = (name: string, content: string) => bufferSource(name, new TextEncoder().encode(content))
 const weights = bufferSource(
@@ -137,14 +132,15 @@ describe('openModel', () => {
     })
   })
 
-  test.skipIf(!existsSync(FIXTURES))('the tokenizer and mamba fixtures open', async () => {
-    const read = (path: string) => bufferSource(path, new Uint8Array(readFileSync(join(FIXTURES, path))))
-    const mamba = await openModel([read('mamba-random/config.json'), read('mamba-random/model.safetensors')])
+  test('the tokenizer and mamba fixtures open', async () => {
+    const mamba = await openModel(
+      ['config.json', 'model.safetensors'].map((name) => bufferSource(name, fixture(`mamba-random/${name}`))),
+    )
     expect(mamba.metadata.get('config')).toMatchObject({ model_type: 'mamba' })
-    const vocabularies = readdirSync(join(FIXTURES, 'tokenizers')).filter((name) => name.endsWith('.gguf'))
-    expect(vocabularies.length).toBeGreaterThan(0)
-    for (const name of vocabularies) {
-      const { tokenizer } = await openModel([read(`tokenizers/${name}`)])
+    for (const name of ['falcon', 'gpt-2', 'gpt-neox', 'phi-3']) {
+      const { tokenizer } = await openModel([
+        bufferSource(name, fixture(`tokenizers/ggml-vocab-${name}.gguf`)),
+      ])
       expect(tokenizer?.kind === 'gguf' && tokenizer.tokens.length).toBeGreaterThan(1000)
     }
   })

@@ -1,14 +1,10 @@
-// One scale per output. In: a random model and stories260k with `w4_channel`. Out: the same bits from every
-// build, thread count and pack; shards within their bound; a perplexity close to that of scales per group.
-// and from a pack; shards within their bound; text predicted nearly as well as with scales per group.
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { blobSource } from '../../src/base/bytes.ts'
 import { forwardRows } from '../../src/cli/model.ts'
 import { prepareModel } from '../../src/engine/load/prepare.ts'
 import { perplexity } from '../../src/evaluate/perplexity.ts'
 import { openModel } from '../../src/formats/open-model.ts'
+import { fixtureFile, fixtureText } from '../helpers/fixture.ts'
 import { BUILDS } from './testing/builds.ts'
 import { BOUNDS } from './testing/families/matrix.ts'
 import { packOf } from './testing/families/matrix-families.ts'
@@ -60,23 +56,17 @@ test.each([
   expect(relativeError(shared, alone)).toBeLessThan(BOUNDS.channel)
 })
 
-const STORIES = join(import.meta.dirname, '../../../shared/fixtures/stories260k/stories260K-f32.gguf')
-const TEXT = join(import.meta.dirname, '../../../shared/fixtures/eval/tinystories.txt')
-
-test.skipIf(!existsSync(STORIES))(
-  'stories are predicted nearly as well as with scales per group',
-  async () => {
-    const file = new File([readFileSync(STORIES)], 'stories.gguf')
-    const text = readFileSync(TEXT, 'utf8').slice(0, 20_000)
-    const scored = (policy: 'auto' | 'w4' | 'w4_channel') =>
-      withBuilt([file], { weights: policy }, async (built) => {
-        const ids = built.text.encode(text, true)
-        return (await perplexity(ids, forwardRows(built), { context: 256, chunks: 8 })).perplexity
-      })
-    const exact = await scored('auto')
-    const group = await scored('w4')
-    const channel = await scored(weights)
-    expect(group / exact).toBeLessThan(1.2)
-    expect(channel / exact).toBeLessThan(1.4)
-  },
-)
+test('stories are predicted nearly as well as with scales per group', async () => {
+  const file = fixtureFile('stories260k/stories260K-f32.gguf')
+  const text = fixtureText('texts/tinystories.txt').slice(0, 20_000)
+  const scored = (policy: 'auto' | 'w4' | 'w4_channel') =>
+    withBuilt([file], { weights: policy }, async (built) => {
+      const ids = built.text.encode(text, true)
+      return (await perplexity(ids, forwardRows(built), { context: 256, chunks: 8 })).perplexity
+    })
+  const exact = await scored('auto')
+  const group = await scored('w4')
+  const channel = await scored(weights)
+  expect(group / exact).toBeLessThan(1.2)
+  expect(channel / exact).toBeLessThan(1.4)
+})

@@ -1,7 +1,3 @@
-// LoRA adapters, end to end. In: models and random adapters in the formats of PEFT and llama.cpp. Out: the
-// logits of the merged model, or an error that says what does not fit.
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { bufferSource } from '../../src/base/bytes.ts'
 import { isHalfbyteError } from '../../src/base/errors.ts'
@@ -9,6 +5,7 @@ import { packContents } from '../../src/engine/load/pack-model.ts'
 import { prepareModel } from '../../src/engine/load/prepare.ts'
 import { writePack } from '../../src/formats/hbm/hbm-writer.ts'
 import { openModel } from '../../src/formats/open-model.ts'
+import { fixture } from '../helpers/fixture.ts'
 import { ggufFile, hubFolder, safetensorsFiles } from './testing/model-files.ts'
 import {
   type BuildOptions,
@@ -245,34 +242,28 @@ describe('an adapter that does not fit', () => {
   })
 })
 
-const STORIES = join(import.meta.dirname, '../../../shared/fixtures/stories260k/stories260K-f32.gguf')
-if (!existsSync(STORIES)) console.warn(`skipped: an adapter of a real model needs ${STORIES}`)
-
-test.skipIf(!existsSync(STORIES))(
-  'stories260k merged while it loads has the logits of the merged model',
-  async () => {
-    const model = await openModel([bufferSource('stories.gguf', readFileSync(STORIES))])
-    const weights = new Map<string, RandomTensor>()
-    for (const { name, shape, source, offset, byteLength } of model.tensors.values()) {
-      const bytes = await source.read(offset, byteLength)
-      weights.set(name, { shape, values: new Float32Array(Uint8Array.from(bytes).buffer) })
-    }
-    const pairs = randomLora(weights, /^blk\..*(attn_[qkv]|attn_output|ffn_\w+)\.weight$/, RANK, 8)
-    expect(pairs.size).toBe(35)
-    const tensors = new Map(model.tensors)
-    for (const [name, pair] of pairs) {
-      const { values } = mergedTensor(weights.get(name)!, pair, ALPHA / RANK)
-      const source = bufferSource('merged', new Uint8Array(values.buffer))
-      tensors.set(name, { ...model.tensors.get(name)!, source, offset: 0 })
-    }
-    const tokens = TOKENS.map((id) => id + 100)
-    const [merged, bare] = await Promise.all(
-      [{ ...model, tensors }, model].map((file) => withModel(file, {}, (built) => logitsOf(built, tokens))),
-    )
-    // Its names and the order of its rows are already GGUF's.
-    const lora = [{ source: [await ggufLora(pairs, 8, 'llama')], scale: 1 }]
-    const rows = await withModel(model, { lora }, (built) => logitsOf(built, tokens))
-    expect(largestDifference(rows, merged!)).toBeLessThan(1e-4)
-    expect(relativeError(bare!, merged!)).toBeGreaterThan(0.1)
-  },
-)
+test('stories260k merged while it loads has the logits of the merged model', async () => {
+  const model = await openModel([bufferSource('stories.gguf', fixture('stories260k/stories260K-f32.gguf'))])
+  const weights = new Map<string, RandomTensor>()
+  for (const { name, shape, source, offset, byteLength } of model.tensors.values()) {
+    const bytes = await source.read(offset, byteLength)
+    weights.set(name, { shape, values: new Float32Array(Uint8Array.from(bytes).buffer) })
+  }
+  const pairs = randomLora(weights, /^blk\..*(attn_[qkv]|attn_output|ffn_\w+)\.weight$/, RANK, 8)
+  expect(pairs.size).toBe(35)
+  const tensors = new Map(model.tensors)
+  for (const [name, pair] of pairs) {
+    const { values } = mergedTensor(weights.get(name)!, pair, ALPHA / RANK)
+    const source = bufferSource('merged', new Uint8Array(values.buffer))
+    tensors.set(name, { ...model.tensors.get(name)!, source, offset: 0 })
+  }
+  const tokens = TOKENS.map((id) => id + 100)
+  const [merged, bare] = await Promise.all(
+    [{ ...model, tensors }, model].map((file) => withModel(file, {}, (built) => logitsOf(built, tokens))),
+  )
+  // Its names and the order of its rows are already GGUF's.
+  const lora = [{ source: [await ggufLora(pairs, 8, 'llama')], scale: 1 }]
+  const rows = await withModel(model, { lora }, (built) => logitsOf(built, tokens))
+  expect(largestDifference(rows, merged!)).toBeLessThan(1e-4)
+  expect(relativeError(bare!, merged!)).toBeGreaterThan(0.1)
+})

@@ -1,19 +1,10 @@
-// Conformance of a real model. In: ../shared/fixtures/stories260k. Out: llama.cpp's text, logits and
-// perplexities.
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { forwardRows } from '../../src/cli/model.ts'
 import { perplexity } from '../../src/evaluate/perplexity.ts'
 import type { KvFormat } from '../../src/graph/ir.ts'
+import { fixtureFile, fixtureFloats, fixtureText } from '../helpers/fixture.ts'
 import { BUILDS } from './testing/builds.ts'
 import { largestDifference, logitsOf, openEngine, relativeError, withBuilt } from './testing/node-engine.ts'
-
-const FIXTURES = join(import.meta.dirname, '../../../shared/fixtures')
-const FOLDER = join(FIXTURES, 'stories260k')
-const TEXT = join(FIXTURES, 'eval/tinystories.txt')
-const isMissing = !existsSync(FOLDER)
-if (isMissing) console.warn(`skipped: the conformance of a real model needs ${FOLDER}`)
 
 interface Reference {
   readonly n_vocab: number
@@ -23,17 +14,12 @@ interface Reference {
   readonly text: string
 }
 
-function modelFiles(name: string): File[] {
-  const file = `stories260K-${name}.gguf`
-  return [new File([readFileSync(join(FOLDER, file))], file)]
-}
+const modelFiles = (name: string): File[] => [fixtureFile(`stories260k/stories260K-${name}.gguf`)]
 
-const reference = (name: string) =>
-  JSON.parse(readFileSync(join(FOLDER, `logits-${name}.json`), 'utf8')) as Reference
+const reference = (name: string) => JSON.parse(fixtureText(`stories260k/logits-${name}.json`)) as Reference
 
 function referenceRows(name: string): Float32Array[] {
-  const { buffer, byteOffset, byteLength } = readFileSync(join(FOLDER, `logits-${name}.f32bin`))
-  const all = new Float32Array(buffer.slice(byteOffset, byteOffset + byteLength))
+  const all = fixtureFloats(`stories260k/logits-${name}.f32bin`)
   const { n_vocab: vocab } = reference(name)
   return Array.from({ length: all.length / vocab }, (_, row) => all.subarray(row * vocab, (row + 1) * vocab))
 }
@@ -41,16 +27,20 @@ function referenceRows(name: string): Float32Array[] {
 /** Perplexity over the first hundred windows of 256 tokens. */
 const windows = (name: string, options: { readonly kvCache?: KvFormat | undefined } = {}) =>
   withBuilt(modelFiles(name), { contextLength: 256, ...options }, (built) =>
-    perplexity(built.tokenizer.encode(readFileSync(TEXT, 'utf8'), { addSpecial: true }), forwardRows(built), {
-      context: 256,
-      chunks: 100,
-      bos: built.tokenizer.addsBos ? built.tokenizer.bosId : undefined,
-    }),
+    perplexity(
+      built.tokenizer.encode(fixtureText('texts/tinystories.txt'), { addSpecial: true }),
+      forwardRows(built),
+      {
+        context: 256,
+        chunks: 100,
+        bos: built.tokenizer.addsBos ? built.tokenizer.bosId : undefined,
+      },
+    ),
   )
 
 const COMBINATIONS = (['f32', 'F16'] as const).flatMap((name) => BUILDS.map((each) => ({ name, ...each })))
 
-describe.skipIf(isMissing)('stories260k', () => {
+describe('stories260k', () => {
   test.each(COMBINATIONS)(
     "$name: greedy text on $build with $threads threads is llama.cpp's",
     async (one) => {

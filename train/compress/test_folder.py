@@ -20,7 +20,7 @@ from compress.layout import MODULES
 
 SHAPE = dict(vocab_size=128, hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=2,
              num_key_value_heads=1, head_dim=32, max_position_embeddings=256, tie_word_embeddings=True)
-GGUF = Path(__file__).parent / '../../../shared/fixtures/stories15m/stories15M-f16.gguf'
+GGUF = Path(__file__).parent / '../inputs/stories15M-f16.gguf'
 TEMPLATE = "{% for m in messages %}<{{ m['role'] }}>{{ m['content'] }}{{ eos_token }}{% endfor %}"
 FAMILIES = {
     'LlamaForCausalLM': ('LlamaConfig', SHAPE),
@@ -124,7 +124,7 @@ class FolderTest(unittest.TestCase):
         adapted = peft.PeftModel.from_pretrained(model, adapter)
         self.assertAlmostEqual(held_loss(Logits(adapted), held), held_loss(Logits(merged), held), places=4)
 
-    @unittest.skipUnless(GGUF.exists(), 'the fixtures are not here')
+    @unittest.skipUnless(GGUF.exists(), 'train/inputs has no stories15M-f16.gguf (train/README.md says where it is from)')
     def test_a_gguf_files_weights_are_floats_that_a_folder_holds(self):
         from compress import folder
         tokenizer, model = folder.open_folder(GGUF)

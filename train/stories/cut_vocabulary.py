@@ -101,8 +101,8 @@ def teacher_of(path, context=512, theta=10000.0):
 def main():
     """Cuts and says what was kept."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('--model', type=Path, default=Path('../../shared/fixtures/stories15m/stories15M-f16.gguf'))
-    parser.add_argument('--text', type=Path, default=Path('../../shared/fixtures/text'))
+    parser.add_argument('--model', type=Path, default=Path('inputs/stories15M-f16.gguf'))
+    parser.add_argument('--text', type=Path, default=Path('inputs/text'))
     parser.add_argument('--more', type=Path, nargs='*', default=[], help='JSON lines of generated documents')
     parser.add_argument('--out', type=Path, default=Path('out'))
     parser.add_argument('--size', type=int, default=6144, help='pieces, bytes and special tokens together')

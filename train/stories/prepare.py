@@ -110,7 +110,7 @@ def write(out, name, documents, longest=1024):
 def main():
     """Writes the named sources; the generated documents of --worlds as the source `worlds`."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('--text', type=Path, default=Path('../../shared/fixtures/text'))
+    parser.add_argument('--text', type=Path, default=Path('inputs/text'))
     parser.add_argument('--out', type=Path, default=Path('out'))
     parser.add_argument('--worlds', type=Path, nargs='*', default=[])
     parser.add_argument('--only', nargs='*', help='names of the sources to write')

@@ -25,8 +25,8 @@ from stories.swap import KINDS, replaced, swapped
 from stories.talk import clean, cut_at, messages_of, story_chat
 from worlds.judged import judged_prompts
 
-FIXTURES = Path(__file__).parent / '../../../shared/fixtures'
-TEACHER = FIXTURES / 'stories15m/stories15M-f16.gguf'
+TEACHER = Path(__file__).parent / '../inputs/stories15M-f16.gguf'
+GREEDY = Path(__file__).parent / '../../test/fixtures/stories15m-greedy.json'
 JUDGED = json.loads((Path(__file__).parent / '../prompts/prompts.json').read_text(encoding='utf-8'))
 WORDS = ('the cat sat on the mat and the cat ate the hat then the cats slept {"name": "calculate", "arguments": '
          '{"expression": "17 * 23"}} <tools> </tools> 0123456789')
@@ -79,10 +79,10 @@ class CutTest(unittest.TestCase):
         self.assertEqual(small.encode(text, specials=True).count(END), 1)
         self.assertEqual(small.decode(small.encode(text)), text)
 
-    @unittest.skipUnless(TEACHER.exists(), 'the fixtures are not here')
+    @unittest.skipUnless(TEACHER.exists(), 'train/inputs has no stories15M-f16.gguf (train/README.md says where it is from)')
     def test_the_teacher_says_what_llama_cpp_says(self):
         vocabulary, model = teacher_of(TEACHER, 256)
-        for case in json.loads((FIXTURES / 'stories15m/greedy.json').read_text())['cases']:
+        for case in json.loads(GREEDY.read_text())['cases']:
             ids = [BOS, *vocabulary.encode(case['prompt'])]
             self.assertEqual(ids, case['promptTokens'])
             with torch.no_grad():

@@ -1,9 +1,11 @@
-// halfbyte trim. In: the real program on the embedded model, and on real ones where they are there. Out:
+// halfbyte trim. In: the real program on the embedded model and stories260K. Out:
 // packs that say what the original says, and what mistakes are answered with.
+
 import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { fixturePath } from '../../../test/helpers/fixture.ts'
 import { halfbyte, path, testFolder } from '../testing/program.ts'
 
 testFolder()
@@ -134,22 +136,13 @@ describe('trim', () => {
   })
 })
 
-const REAL: readonly (readonly [name: string, file: string, most: number])[] = [
-  ['stories260k', join(ROOT, '../shared/fixtures/stories260k/stories260K-f32.gguf'), 512],
-  ['SmolLM2', join(ROOT, 'build/models/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf'), 1500],
-]
-describe.each(REAL)('%s', (_, file, most) => {
-  test.skipIf(!existsSync(file))(
-    'keeps its predictions with the tokens of a text',
-    async () => {
-      const flags = ['--keep-text', text, '--held-out', '1', '--json'] as const
-      const { code, out } = await halfbyte('trim', file, path('real.hbm'), ...flags, '--force')
-      expect(code).toBe(0)
-      const { tokens, quality } = JSON.parse(out)
-      expect(tokens.after).toBeLessThan(most)
-      expect(quality.kl.value).toBeLessThan(1e-5)
-      expect(quality.change.value).toBeLessThanOrEqual(0)
-    },
-    180_000,
-  )
-})
+test('a trained model keeps its predictions with the tokens of a text', async () => {
+  const flags = ['--keep-text', text, '--held-out', '1', '--json'] as const
+  const model = fixturePath('stories260k/stories260K-f32.gguf')
+  const { code, out } = await halfbyte('trim', model, path('real.hbm'), ...flags, '--force')
+  expect(code).toBe(0)
+  const { tokens, quality } = JSON.parse(out)
+  expect(tokens.after).toBeLessThan(512)
+  expect(quality.kl.value).toBeLessThan(1e-5)
+  expect(quality.change.value).toBeLessThanOrEqual(0)
+}, 180_000)

@@ -1,7 +1,7 @@
 // Tests of the GGUF reader. In: files written here, cut, bent and lied in. Out: what was written, or a typed
 // error.
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+
+import { readdirSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
@@ -10,12 +10,11 @@ import {
   ggufBytes,
   ggufHeader,
 } from '../../../test/conformance/testing/writers/gguf-writer.ts'
+import { fixture, fixturePath } from '../../../test/helpers/fixture.ts'
 import { type ByteSource, bufferSource } from '../../base/bytes.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
 import { readGguf } from './gguf.ts'
 import { mergeSplits } from './open-gguf.ts'
-
-const STORIES = join(import.meta.dirname, '../../../../shared/fixtures/stories260k')
 
 const small: GgufContents = {
   metadata: {
@@ -162,11 +161,11 @@ describe('a good file', () => {
     expect(read).toBeLessThan(8 << 20)
   })
 
-  test.skipIf(!existsSync(STORIES))('the stories260k fixtures are read', async () => {
-    const files = readdirSync(STORIES).filter((name) => name.endsWith('.gguf'))
-    expect(files.length).toBeGreaterThanOrEqual(5)
+  test('the stories260k fixtures are read', async () => {
+    const files = readdirSync(fixturePath('stories260k')).filter((name) => name.endsWith('.gguf'))
+    expect(files).toHaveLength(5)
     for (const name of files) {
-      const bytes = new Uint8Array(readFileSync(join(STORIES, name)))
+      const bytes = new Uint8Array(fixture(`stories260k/${name}`))
       const file = await readGguf(bufferSource(name, bytes))
       expect(file.metadata.get('general.architecture')).toBe('llama')
       expect(file.metadata.get('tokenizer.ggml.tokens')).toHaveLength(512)

@@ -1,18 +1,13 @@
-// Tests of the safetensors reader. In: files written here, cut, bent and lied in. Out: the tensors, or a
-// typed error.
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   safetensorsBytes,
   safetensorsFile,
 } from '../../../test/conformance/testing/writers/safetensors-writer.ts'
+import { fixture } from '../../../test/helpers/fixture.ts'
 import { bufferSource } from '../../base/bytes.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
 import { readSafetensors, readShards, writeSafetensors } from './safetensors.ts'
-
-const MAMBA = join(import.meta.dirname, '../../../../shared/fixtures/mamba-random/model.safetensors')
 
 const a = { dtype: 'F32', shape: [2, 3], data: new Uint8Array(24).fill(1) } as const
 const b = { dtype: 'BF16', shape: [4], data: new Uint8Array(8).fill(2) } as const
@@ -50,8 +45,8 @@ test('tensors are written under any name, those of all objects too', async () =>
   expect([...read.keys()]).toEqual(names)
 })
 
-test.skipIf(!existsSync(MAMBA))('the mamba fixture is read', async () => {
-  const tensors = await open(new Uint8Array(readFileSync(MAMBA)))
+test('the mamba fixture is read', async () => {
+  const tensors = await open(new Uint8Array(fixture('mamba-random/model.safetensors')))
   expect(tensors.get('backbone.embeddings.weight')?.shape).toEqual([512, 64])
   expect(new Set([...tensors.values()].map((tensor) => tensor.dtype))).toEqual(new Set(['F32']))
 })

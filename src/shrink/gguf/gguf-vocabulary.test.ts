@@ -1,22 +1,14 @@
-// Tokenizers as GGUF. In: published and tiny tokenizer.json files. Out: the vocabulary with the same ids, or
-// an error.
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { fixtureText } from '../../../test/helpers/fixture.ts'
 import type { JsonTokenizerSpec } from '../../text/spec.ts'
 import { jsonSpec } from '../../text/testing/tiny.ts'
 import { BYTE_CHARS } from '../../text/tokenize/byte-level.ts'
 import { createTokenizer } from '../../text/tokenize/read/create.ts'
 import { ggufVocabulary } from './gguf-vocabulary.ts'
 
-const FIXTURES = join(import.meta.dirname, '../../../../shared/fixtures')
-const FOLDER = join(FIXTURES, 'tokenizers')
-const isMissing = !existsSync(FOLDER)
-if (isMissing) console.warn(`skipped: tokenizers as GGUF need ${FOLDER}`)
-
 const published = (name: string): JsonTokenizerSpec => ({
   kind: 'json',
-  tokenizer: JSON.parse(readFileSync(join(FOLDER, `${name}.tokenizer.json`), 'utf8')),
+  tokenizer: JSON.parse(fixtureText(`tokenizers/${name}.tokenizer.json`)),
 })
 
 const PLAIN = { bos_token: 'a', eos_token: 'b' }
@@ -30,13 +22,13 @@ function asGguf(spec: JsonTokenizerSpec, rows?: number, eosIds: number[] = []) {
   return { tokenizer, found }
 }
 
-test.skipIf(isMissing).each([
+test.each([
   ['smollm', 'gpt2', 'smollm'],
   ['phi3-v', 'llama', undefined],
 ] as const)('%s has the same ids on an English text', (name, model, pre) => {
   const { tokenizer, found } = asGguf(published(name))
   expect(found).toMatchObject({ model, ...(pre && { pre }) })
-  const text = readFileSync(join(FIXTURES, 'eval/wikitext2-test.raw.txt'), 'utf8').slice(0, 200_000)
+  const text = fixtureText('texts/wikitext-2.txt')
   expect(createTokenizer(found).encode(text, { addSpecial: true })).toEqual(
     tokenizer.encode(text, { addSpecial: true }),
   )

@@ -1,9 +1,9 @@
-// Trimmed tokenizers. In: tiny specifications, published tokenizers where they are there, texts. Out: the
+// Trimmed tokenizers. In: tiny specifications, published tokenizers, texts. Out: the
 // same texts, the same pieces where all are kept, and no more tokens than are needed.
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { fixture, fixtureText } from '../../../test/helpers/fixture.ts'
 import { bufferSource } from '../../base/bytes.ts'
 import { openModel } from '../../formats/open-model.ts'
 import type { GgufTokenizerSpec, TokenizerSpec } from '../../text/spec.ts'
@@ -134,19 +134,18 @@ test('ids in a tokenizer.json and its settings move with their tokens', () => {
   expect(trimGeneration(generation, newIds)).toEqual({ temperature: 0.5, eos_token_id: [newIds.get(268)] })
 })
 
-const FOLDER = join(import.meta.dirname, '../../../../shared/fixtures/tokenizers')
 const TEXT = `The cat sat on the mat. It's 12:45, isn't it?\n\n\tif (x == null) { return [1, 2, 3]; }\n  "Quoted" text.`
 
 async function published(name: string): Promise<TokenizerSpec> {
-  const bytes = readFileSync(join(FOLDER, name))
-  if (name.endsWith('.json')) return { kind: 'json', tokenizer: JSON.parse(bytes.toString()) }
-  const { tokenizer } = await openModel([bufferSource(name, new Uint8Array(bytes))])
+  const path = `tokenizers/${name}`
+  if (name.endsWith('.json')) return { kind: 'json', tokenizer: JSON.parse(fixtureText(path)) }
+  const { tokenizer } = await openModel([bufferSource(name, fixture(path))])
   return tokenizer as TokenizerSpec
 }
 
-describe.skipIf(!existsSync(FOLDER))('published tokenizers', () => {
+describe('published tokenizers', () => {
   test.each([
-    'ggml-vocab-llama-spm.gguf',
+    'ggml-vocab-phi-3.gguf',
     'ggml-vocab-falcon.gguf',
     'smollm.tokenizer.json',
     'phi3-v.tokenizer.json',

@@ -1,10 +1,7 @@
-// Tests of packing a whole file. In: the stories fixture, or a file made here. Out: a pack that loads like
-// the file.
-import { existsSync, readFileSync } from 'node:fs'
-import { basename, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { concat, ggufBytes } from '../../../test/conformance/testing/writers/gguf-writer.ts'
 import { randomTensor } from '../../../test/conformance/testing/writers/random-tensor.ts'
+import { fixture } from '../../../test/helpers/fixture.ts'
 import { type ByteSource, bufferSource } from '../../base/bytes.ts'
 import { writePack } from '../../formats/hbm/hbm-writer.ts'
 import { openModel } from '../../formats/open-model.ts'
@@ -12,8 +9,6 @@ import type { TensorInfo } from '../../formats/tensors.ts'
 import { chooseEncoding, type WeightPolicy } from '../choose-encoding.ts'
 import { packMatrix, packVector } from '../sparse/pack.ts'
 import { slotBytes, streamMatrix, streamVector } from '../stream-weights.ts'
-
-const STORIES = join(import.meta.dirname, '../../../../shared/fixtures/stories260k')
 
 async function load(tensor: TensorInfo, policy: WeightPolicy): Promise<Uint8Array> {
   const [n = 0, k = 0] = tensor.shape
@@ -70,8 +65,7 @@ test('a pack of every dtype loads as the file does', async () => {
 })
 
 for (const name of ['stories260K-f32.gguf', 'stories260K-mix-Q4_1.gguf', 'stories260K-mix-Q8_0.gguf']) {
-  const path = join(STORIES, name)
-  test.skipIf(!existsSync(path))(`a pack of ${name} loads as the file does`, async () => {
-    expect(await roundTrip(bufferSource(basename(path), new Uint8Array(readFileSync(path))), 'w4')).toBe(48)
+  test(`a pack of ${name} loads as the file does`, async () => {
+    expect(await roundTrip(bufferSource(name, fixture(`stories260k/${name}`)), 'w4')).toBe(48)
   })
 }

@@ -1,14 +1,12 @@
-// Marks of replies against lm-evaluation-harness. In: ../shared/fixtures/eval, texts in golden/evaluation.
+// Marks of replies against lm-evaluation-harness. In: the instructions of IFEval, texts in golden/evaluation.
 // Out: the same answer to every instruction of IFEval and to GSM8K's filters (testing/mark-replies.py).
-import { existsSync, readFileSync } from 'node:fs'
+
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { gsm8k } from '../../../src/evaluate/replies/gsm8k.ts'
 import { instructionCheck } from '../../../src/evaluate/replies/instructions.ts'
-
-const DATA = join(import.meta.dirname, '../../../../shared/fixtures/eval/ifeval/input_data.jsonl')
-const isMissing = !existsSync(DATA)
-if (isMissing) console.warn(`skipped: marks of IFEval need ${DATA}`)
+import { fixtureText } from '../../helpers/fixture.ts'
 
 const golden = JSON.parse(
   readFileSync(join(import.meta.dirname, '../golden/evaluation/replies.json'), 'utf8'),
@@ -24,8 +22,8 @@ const ASKS_LANGUAGE = /^(?:change_case:english|language:)/
 /** In place of a letter that is none it takes another, by chance. */
 const ODD_LETTERS: readonly unknown[] = ['#', '!']
 
-describe.skipIf(isMissing)('instructions of IFEval', () => {
-  const instructions = readFileSync(isMissing ? import.meta.filename : DATA, 'utf8')
+describe('instructions of IFEval', () => {
+  const instructions = fixtureText('texts/ifeval.jsonl')
     .split('\n')
     .filter((line) => line.startsWith('{'))
     .flatMap((line) => {

@@ -1,6 +1,7 @@
-// Evaluation against an independent one. In: ../shared/fixtures/stories260k, small data sets. Out: the
+// Evaluation against an independent one. In: stories260K, small data sets. Out: the
 // log-likelihoods, decisions and metrics that test/conformance/testing/score-requests.py computes in f64.
-import { existsSync, readFileSync } from 'node:fs'
+
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { forwardRows } from '../../../src/cli/model.ts'
@@ -8,12 +9,10 @@ import type { EvaluatedModel } from '../../../src/evaluate/score.ts'
 import { type ItemResult, runTask, type Task } from '../../../src/evaluate/task.ts'
 import { arc, boolq, hellaswag, ownChoices, piqa, winogrande } from '../../../src/evaluate/tasks/choices.ts'
 import { joinedRows, lambada, wikitext, windowTask } from '../../../src/evaluate/tasks/texts.ts'
+import { fixtureFile } from '../../helpers/fixture.ts'
 import { withBuilt } from '../testing/node-engine.ts'
 
-const MODEL = join(import.meta.dirname, '../../../../shared/fixtures/stories260k/stories260K-f32.gguf')
 const DATA = join(import.meta.dirname, '../golden/evaluation')
-const isMissing = !existsSync(MODEL)
-if (isMissing) console.warn(`skipped: evaluation against numpy needs ${MODEL}`)
 
 const file = (name: string) => ({ name, text: readFileSync(join(DATA, name), 'utf8') })
 
@@ -55,11 +54,11 @@ const TASKS: Readonly<
   },
 }
 
-describe.skipIf(isMissing)('evaluation of stories260K', () => {
+describe('evaluation of stories260K', () => {
   const found = new Map<string, { results: readonly ItemResult[]; task: Task }>()
 
   beforeAll(async () => {
-    const model = new File([readFileSync(MODEL)], 'stories260K.gguf')
+    const model = fixtureFile('stories260k/stories260K-f32.gguf')
     await withBuilt([model], { contextLength: 128 }, async (built) => {
       const { scheduler, tokenizer } = built
       const evaluated = { scheduler, tokenizer, newSequence: () => built.newSequence() }

@@ -1,14 +1,16 @@
-// Tiny models of onnxruntime-genai. In: ../shared/fixtures/onnx/genai. Out: ONNX Runtime's first 64 logits of
+// Tiny models of onnxruntime-genai. In: test/fixtures/onnx/genai. Out: ONNX Runtime's first 64 logits of
 // each position; models that no step can compute are refused by the name of a node.
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { bufferSource } from '../../../src/base/bytes.ts'
+import { fixturePath } from '../../helpers/fixture.ts'
 import { largestDifference, logitsOf, withModel } from '../testing/node-engine.ts'
 import { byteTokenizer } from './byte-tokenizer.ts'
 import { openGraph } from './open-graph.ts'
 
-const MODELS = join(import.meta.dirname, '../../../../shared/fixtures/onnx/genai/hf-internal-testing')
+const MODELS = fixturePath('onnx/genai')
 const EXPECTED = JSON.parse(readFileSync(join(import.meta.dirname, 'exports/genai-logits.json'), 'utf8'))
 
 const openFolder = (name: string) => {
@@ -18,7 +20,7 @@ const openFolder = (name: string) => {
   return openGraph([...files.map(read), byteTokenizer(256)])
 }
 
-test.skipIf(!existsSync(MODELS)).each([
+test.each([
   ['tiny-random-gpt2-fp32', { family: 'gpt2', contextLength: 512, layers: 5 }, 2e-6],
   // ONNX Runtime computes these in f16.
   ['tiny-random-gpt2-fp16-cuda', { family: 'gpt2', contextLength: 512, layers: 5 }, 2e-3],
@@ -37,7 +39,7 @@ test.skipIf(!existsSync(MODELS)).each([
   ).toBeLessThan(most)
 })
 
-test.skipIf(!existsSync(MODELS))('tiny-random-lfm2-fp32 is refused by name', async () => {
+test('tiny-random-lfm2-fp32 is refused by name', async () => {
   await expect(openFolder('tiny-random-lfm2-fp32')).rejects.toMatchObject({
     code: 'unsupported',
     message: expect.stringMatching(

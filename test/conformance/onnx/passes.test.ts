@@ -1,7 +1,7 @@
 // Passes. In: exports of torch and the models of onnxruntime's optimiser tests. Out: whether each pass leaves
 // the outputs as they were, on random inputs, and how many nodes remain.
 
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { bufferSource } from '../../../src/base/bytes.ts'
@@ -13,17 +13,25 @@ import { isFloat, type Tensor, tensorOf, zeros } from '../../../src/onnx/ir/tens
 import { runPasses } from '../../../src/onnx/passes/pass.ts'
 import { PASSES } from '../../../src/onnx/passes.ts'
 import { readModel } from '../../../src/onnx/read-model.ts'
+import { fixtureText } from '../../helpers/fixture.ts'
 import { randomFrom } from '../../helpers/random.ts'
 import { difference } from './node-case.ts'
 import { FUSED } from './verify/fused.ts'
 
 const EXPORTS = join(import.meta.dirname, 'exports')
-const TRANSFORM = join(import.meta.dirname, '../../../../shared/fixtures/onnx/onnxruntime/transform')
+/** Models of onnxruntime's optimiser tests, by their paths there. */
+const TRANSFORM: ReadonlyMap<string, Uint8Array> = new Map(
+  fixtureText('onnx/transform.jsonl')
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+    .map(({ name, model }) => [name, new Uint8Array(Buffer.from(model, 'base64'))]),
+)
 /** Sums have another order after a rewrite. */
 const TOLERANCE: [number, number] = [1e-4, 1e-5]
 
-const read = async (path: string) =>
-  (await readModel(bufferSource(path, new Uint8Array(readFileSync(path))), { inlineBytes: Infinity })).graph
+const read = async (path: string, bytes: Uint8Array) =>
+  (await readModel(bufferSource(path, bytes), { inlineBytes: Infinity })).graph
 
 /** Floats between -1 and 1, whole numbers from 0 to 2; sums of symbols keep their sum. */
 function randomFeeds(graph: Graph): Map<string, Tensor> {
@@ -74,36 +82,32 @@ test.each([
   ['mamba-channels', 140],
   ['mamba-rows', 100],
 ])('%s has the same outputs after every pass', async (name, most) => {
-  expect(verified(await read(join(EXPORTS, name, 'model.onnx')))).toBeLessThanOrEqual(most)
+  const path = join(EXPORTS, name, 'model.onnx')
+  expect(verified(await read(path, new Uint8Array(readFileSync(path))))).toBeLessThanOrEqual(most)
 })
 
-test.skipIf(!existsSync(TRANSFORM))(
-  "models of onnxruntime's optimiser have the same outputs",
-  { timeout: 300_000 },
-  async () => {
-    const paths = readdirSync(TRANSFORM, { recursive: true, encoding: 'utf8' })
-    let same = 0
-    let left = 0
-    for (const path of paths.filter((each) => each.endsWith('.onnx'))) {
-      try {
-        verified(await read(join(TRANSFORM, path)))
-        same++
-      } catch (error) {
-        // Operators and opsets that no entry covers, and inputs that these random numbers do not fit.
-        if (!isHalfbyteError(error)) throw new Error(path, { cause: error })
-        expect(error.code, path).not.toBe('internal')
-        left++
-      }
+test("models of onnxruntime's optimiser have the same outputs", { timeout: 300_000 }, async () => {
+  let same = 0
+  let left = 0
+  for (const [path, bytes] of TRANSFORM) {
+    try {
+      verified(await read(path, bytes))
+      same++
+    } catch (error) {
+      // Operators and opsets that no entry covers, and inputs that these random numbers do not fit.
+      if (!isHalfbyteError(error)) throw new Error(path, { cause: error })
+      expect(error.code, path).not.toBe('internal')
+      left++
     }
-    console.log(`${same} models verified, ${left} not covered`)
-    expect(same).toBeGreaterThan(100)
-  },
-)
+  }
+  console.log(`${same} models verified, ${left} not covered`)
+  expect(same).toBeGreaterThan(100)
+})
 
 /** Models that end with no more nodes than under ONNX Runtime's basic passes, of 279 that are read. */
 const REACHED = 240
 
-test.skipIf(!existsSync(TRANSFORM))("models of onnxruntime's optimiser are made as small", async () => {
+test("models of onnxruntime's optimiser are made as small", async () => {
   const theirs: Record<string, number> = JSON.parse(
     readFileSync(join(import.meta.dirname, 'golden/optimised-counts.json'), 'utf8'),
   )
@@ -121,7 +125,7 @@ test.skipIf(!existsSync(TRANSFORM))("models of onnxruntime's optimiser are made 
 async function nodesLeft(name: string): Promise<number | undefined> {
   const options = { inlineBytes: Infinity, oldestOpset: 1 }
   try {
-    const source = bufferSource(name, new Uint8Array(readFileSync(join(TRANSFORM, name))))
+    const source = bufferSource(name, TRANSFORM.get(name) ?? new Uint8Array())
     return runPasses((await readModel(source, options)).graph, PASSES).graph.nodes.length
   } catch (error) {
     if (isHalfbyteError(error)) return undefined

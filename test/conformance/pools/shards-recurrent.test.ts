@@ -1,10 +1,7 @@
-// Recurrent layers on shards, in Node. In: Mamba, Mamba-2, hybrids and short convolutions, cut among 1 to 4
-// workers. Out: the text of one thread, logits within a bound, sessions that move between pools.
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Engine } from '../../../src/api/engine.ts'
 import type { Session } from '../../../src/index.ts'
+import { fixtureFile, fixtureFloats, fixtureText } from '../../helpers/fixture.ts'
 import families from '../golden/families.json' with { type: 'json' }
 import { FAMILY_CASES } from '../testing/families/family-cases.ts'
 import { drawFamily, familySafetensors } from '../testing/families/family-files.ts'
@@ -148,15 +145,11 @@ test('the embedded Mamba replies on shards as on one thread, except where two to
   }
 })
 
-const FIXTURE = join(import.meta.dirname, '../../../../shared/fixtures/mamba-random')
-if (!existsSync(FIXTURE)) console.warn(`skipped: llama.cpp's logits from shards need ${FIXTURE}`)
-
-test.skipIf(!existsSync(FIXTURE))("three shards give llama.cpp's logits of the fixture", async () => {
-  const read = (name: string) => readFileSync(join(FIXTURE, name))
-  const { tokens, n_vocab: width } = JSON.parse(String(read('logits-f32.json')))
-  const all = new Float32Array(new Uint8Array(read('logits-f32.f32bin')).buffer)
+test("three shards give llama.cpp's logits of the fixture", async () => {
+  const { tokens, n_vocab: width } = JSON.parse(fixtureText('mamba-random/logits-f32.json'))
+  const all = fixtureFloats('mamba-random/logits-f32.f32bin')
   const rows = tokens.map((_: number, row: number) => all.subarray(row * width, (row + 1) * width))
-  const files = [new File([read('mamba-random-f32.gguf')], 'mamba.gguf')]
+  const files = [fixtureFile('mamba-random/mamba-random-f32.gguf')]
   await withBuilt(files, { pool: 'shards', threads: 3 }, async (built) => {
     expect(built.info.threads).toBe(3)
     expect(largestDifference(await logitsOf(built, tokens), rows)).toBeLessThan(1e-3)

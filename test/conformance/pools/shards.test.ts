@@ -1,8 +1,5 @@
-// Shards in Node. In: the golden models and stories260k, cut among 1, 2 and 4 workers. Out: one thread's
-// text, and logits within a bound.
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { fixtureFile } from '../../helpers/fixture.ts'
 import { FAMILY_CASES } from '../testing/families/family-cases.ts'
 import { drawFamily, familySafetensors } from '../testing/families/family-files.ts'
 import {
@@ -25,13 +22,7 @@ import { logitsOf, openEngine, relativeError, repositoryFile, withBuilt } from '
 const FLOAT_BOUND = 1e-5
 const QUANTIZED_BOUND = 0.02
 
-const STORIES = join(import.meta.dirname, '../../../../shared/fixtures/stories260k')
-const isMissing = !existsSync(STORIES)
-if (isMissing) console.warn(`skipped: the conformance of shards on real models needs ${STORIES}`)
-const storiesFile = (name: string): File => {
-  const file = `stories260K-${name}.gguf`
-  return new File([readFileSync(join(STORIES, file))], file)
-}
+const storiesFile = (name: string): File => fixtureFile(`stories260k/stories260K-${name}.gguf`)
 
 const POOLS = [
   { pool: 'single', threads: 1 },
@@ -102,7 +93,7 @@ describe('shards', () => {
   })
 })
 
-describe.skipIf(isMissing)('stories260k', () => {
+describe('stories260k', () => {
   const PROMPT = 'Once upon a time, there was a little girl'
   test.each(['f32', 'F16', 'mix-Q8_0', 'mix-Q4_0'])(
     'gives the same text in %s from every pool',

@@ -2,11 +2,11 @@
 import { describe, test } from 'vitest'
 import { ACTIVATION } from '../../../src/abi/constants.ts'
 import { plainMachine, type Rows } from '../../../wasm/testing/machine.ts'
-import { BOTH_BUILDS, expectClose, isHere, reference, silu, type Tensor } from '../testing/mamba-ops.ts'
+import { BOTH_BUILDS, expectClose, reference, silu, type Tensor } from '../testing/mamba-ops.ts'
 
 const range = (count: number) => Array.from({ length: count }, (_, index) => index)
 
-describe.skipIf(!isHere)('norms and gates', () => {
+describe('norms and gates', () => {
   const EPSILON = 1e-6
   const place = (name: string, rows: Rows) => ({ [name]: rows.at, [`${name}_stride`]: rows.stride })
   /** Applies a norm to rows of six values. */

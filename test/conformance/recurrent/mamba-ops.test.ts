@@ -1,9 +1,11 @@
 // Conformance of the scan, the decode step and the convolution. In: outputs of the official Mamba kernels.
 // Out: ours, for whole chunks and single steps.
+
 import { describe, expect, test } from 'vitest'
 import { ACTIVATION } from '../../../src/abi/constants.ts'
 import { plainMachine, type Rows } from '../../../wasm/testing/machine.ts'
 import { panels, setStep, slab } from '../../../wasm/testing/recurrent.ts'
+import { fixture } from '../../helpers/fixture.ts'
 import {
   BOTH_BUILDS,
   type Case,
@@ -11,8 +13,6 @@ import {
   CUTS,
   caseOf,
   expectClose,
-  fixture,
-  isHere,
   json,
   reference,
   scanChannel,
@@ -90,9 +90,9 @@ function expectScan({ inputs, outputs }: Case, { softplus, made, channels }: How
   }
 }
 
-describe.skipIf(!isHere)('selective scan', () => {
+describe('selective scan', () => {
   const cases: { description: string; inputs: Record<string, Tensor>; outputs: Record<string, Tensor> }[] =
-    isHere ? json('selective_scan_reference.json') : []
+    json('selective_scan_reference.json')
   test.each(cases)('another implementation: $description', (stored) => {
     const { inputs, outputs } = caseOf(stored)
     const [batches = 0, channels = 0, rows = 0] = inputs['u']!.shape
@@ -160,7 +160,7 @@ describe.skipIf(!isHere)('selective scan', () => {
   })
 
   test('512 rows', () => {
-    const floats = (name: string) => npyFloats(fixture('mamba_selective_scan_fwd_ref.npz'), name)
+    const floats = (name: string) => npyFloats(fixture('mamba-ops/mamba_selective_scan_fwd_ref.npz'), name)
     const u = floats('u')
     const delta = floats('delta')
     const [a = 0, b = 0, c = 0, skip = 0, bias = 0] = ['A', 'B', 'C', 'D', 'delta_bias'].map(
@@ -195,7 +195,7 @@ function npyFloats(zip: Buffer, name: string): number[] {
   return Array.from({ length }, (_, index) => zip.readFloatLE(data + 4 * index))
 }
 
-describe.skipIf(!isHere)('one decode step from a state', () => {
+describe('one decode step from a state', () => {
   test('of Mamba', () => {
     const { inputs, outputs } = reference('selective_state_update', 'baseline_full')
     const read = (name: string, ...at: number[]) => inputs[name]!.at(...at)
@@ -240,7 +240,7 @@ describe.skipIf(!isHere)('one decode step from a state', () => {
   })
 })
 
-describe.skipIf(!isHere)('causal convolution', () => {
+describe('causal convolution', () => {
   test.each(
     [0, 1].flatMap((batch) =>
       BOTH_BUILDS.flatMap((build) =>

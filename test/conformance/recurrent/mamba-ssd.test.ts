@@ -13,7 +13,6 @@ import {
   caseOf,
   expectClose,
   type Head,
-  isHere,
   json,
   reference,
   scanChannel,
@@ -48,7 +47,7 @@ const rowsOf = (tensor: Tensor, batch: number, head: number, rows: readonly numb
 const stateOf = (tensor: Tensor, ...place: number[]) =>
   range(tensor.shape.at(-2)!).map((channel) => tensor.line(...place, channel))
 
-describe.skipIf(!isHere)('SSD', () => {
+describe('SSD', () => {
   const whole = (batch: number, head: number): { head: Head; y: number[]; state: number[] } => {
     const { inputs, outputs } = reference('ssd_combined', 'combined_full')
     const rows = range(6)

@@ -1,16 +1,7 @@
-// Recurrent ops of the fixtures. In: outputs of other implementations, cases of one channel or one head. Out:
-// our kernels' outputs.
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { expect } from 'vitest'
 import { type Build, type Machine, plainMachine, type Rows } from '../../../wasm/testing/machine.ts'
 import { panels, setStep, slab } from '../../../wasm/testing/recurrent.ts'
-
-const FOLDER = join(import.meta.dirname, '../../../../shared/fixtures/mamba-ops')
-export const isHere = existsSync(FOLDER)
-if (!isHere) console.warn(`skipped: the conformance of recurrent ops needs ${FOLDER}`)
-
-export const fixture = (name: string): Buffer => readFileSync(join(FOLDER, name))
+import { fixtureText } from '../../helpers/fixture.ts'
 
 /** A tensor's numbers, row by row. */
 export class Tensor {
@@ -43,13 +34,7 @@ const flat = (value: Nested): number[] => (typeof value === 'number' ? [value] :
 const shapeOf = (value: Nested): number[] =>
   typeof value === 'number' ? [] : [value.length, ...shapeOf(value[0] ?? 0)]
 
-/** Some gradients in the file are NaN, which is not valid JSON. They are unused here. */
-export const json = (name: string) =>
-  JSON.parse(
-    fixture(name)
-      .toString()
-      .replaceAll(/\bNaN\b/g, 'null'),
-  )
+export const json = (name: string) => JSON.parse(fixtureText(`mamba-ops/${name}`))
 
 /** The tensors of a case. Other entries (sizes, names) are left out. */
 export function caseOf(stored: Record<'inputs' | 'outputs', Record<string, unknown>>): Case {

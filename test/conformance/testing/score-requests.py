@@ -3,7 +3,7 @@
 In: a Llama as GGUF, the data sets in test/conformance/golden/evaluation. Out: answers.json there, which has each
 item's log-likelihoods, decisions and the metrics.
 
-    python3 test/conformance/testing/score-requests.py ../shared/fixtures/stories260k/stories260K-f32.gguf
+    python3 test/conformance/testing/score-requests.py test/fixtures/stories260k/stories260K-f32.gguf
 
 Everything is computed from the definitions: SentencePiece's BPE by scores, a forward pass in numpy, and the
 rules of lm-evaluation-harness 0.4, llama.cpp and GPTQ's evaluation as docs/guide/evaluation.md states them.

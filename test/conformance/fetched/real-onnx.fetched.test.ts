@@ -10,12 +10,12 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
-import { realModel } from '../../scripts/models/real-models.mjs'
-import { blobSource } from '../../src/base/bytes.ts'
-import { openModel } from '../../src/formats/open-model.ts'
-import { ChatTemplate, chatTemplateOf, chatTokens, encodeChat } from '../../src/text/chat/chat-template.ts'
-import { openGraph } from './onnx/open-graph.ts'
-import { logitsOf, relativeError, withModel } from './testing/node-engine.ts'
+import { requireModel } from '../../../scripts/models/real-models.mjs'
+import { blobSource } from '../../../src/base/bytes.ts'
+import { openModel } from '../../../src/formats/open-model.ts'
+import { ChatTemplate, chatTemplateOf, chatTokens, encodeChat } from '../../../src/text/chat/chat-template.ts'
+import { openGraph } from '../onnx/open-graph.ts'
+import { logitsOf, relativeError, withModel } from '../testing/node-engine.ts'
 
 interface Tensor {
   readonly data: Float32Array
@@ -34,7 +34,7 @@ interface Ort {
   }
 }
 
-const path = realModel('minimind2')
+const path = requireModel('minimind2')
 const LAYERS = 8
 const KV_HEADS = 2
 const HEAD_DIM = 64
@@ -60,7 +60,7 @@ async function ortHere(): Promise<Ort | undefined> {
 
 async function theirLogits(ort: Ort, tokens: readonly number[]): Promise<Float32Array[]> {
   ort.env.wasm.numThreads = 1
-  const model = readFileSync(join(path!, '../onnx/model_quantized.onnx'))
+  const model = readFileSync(join(path, '../onnx/model_quantized.onnx'))
   const session = await ort.InferenceSession.create(new Uint8Array(model), { executionProviders: ['wasm'] })
   const whole = (values: readonly number[]) =>
     new ort.Tensor('int64', BigInt64Array.from(values, BigInt), [1, values.length])
@@ -92,17 +92,17 @@ const best = (row: Float32Array): number => row.indexOf(row.reduce((most, each) 
 
 const sources = (names: readonly string[]) =>
   Promise.all(
-    names.map(async (name) => blobSource(name.split('/').at(-1)!, await openAsBlob(join(path!, name)))),
+    names.map(async (name) => blobSource(name.split('/').at(-1)!, await openAsBlob(join(path, name)))),
   )
 const FILES = {
-  safetensors: async () => openModel(await sources(readdirSync(path!))),
+  safetensors: async () => openModel(await sources(readdirSync(path))),
   onnx: async () => {
     const beside = ['tokenizer.json', 'tokenizer_config.json', 'config.json'].map((name) => `../${name}`)
     return openGraph(await sources(['../onnx/model_quantized.onnx', ...beside]))
   },
 }
 
-test.skipIf(path === undefined).for(['safetensors', 'onnx'] as const)(
+test.for(['safetensors', 'onnx'] as const)(
   "%s: gives nearly ONNX Runtime's logits, and mostly its tokens",
   async (source, context) => {
     const ort = await ortHere()

@@ -1,14 +1,14 @@
-// A real sentence encoder. In: all-MiniLM-L6-v2 with 8-bit weights, from npm run setup. Out: whether its
+// A real sentence encoder. In: all-MiniLM-L6-v2 with 8-bit weights ("npm run setup -- minilm"). Out: whether its
 // vectors are those of onnxruntime-web, up to the rounding of activations, which both do differently.
 import { readFile } from 'node:fs/promises'
 import { InferenceSession, Tensor } from 'onnxruntime-web'
 import { expect, test } from 'vitest'
-import { realModel } from '../../scripts/models/real-models.mjs'
-import { Network } from '../../src/api/network/network.ts'
-import { tensorOf } from '../../src/onnx/ir/tensor.ts'
-import { Random } from '../helpers/random.ts'
+import { requireModel } from '../../../scripts/models/real-models.mjs'
+import { Network } from '../../../src/api/network/network.ts'
+import { tensorOf } from '../../../src/onnx/ir/tensor.ts'
+import { Random } from '../../helpers/random.ts'
 
-const path = realModel('minilm')
+const path = requireModel('minilm')
 const SHAPES = [
   ...[1, 3, 8, 17, 40, 128].map((tokens) => [1, tokens] as const),
   ...[
@@ -39,8 +39,8 @@ function cosine(left: ArrayLike<number>, right: ArrayLike<number>): number {
 /** With rows in 8 bits, each 32 numbers with a scale, and with rows in f32; 0.9994 was the least. */
 const LEAST_OWN = 0.998
 
-test.skipIf(path === undefined)('vectors of MiniLM', { timeout: 60_000 }, async () => {
-  const bytes = new Uint8Array(await readFile(path!))
+test('vectors of MiniLM', { timeout: 60_000 }, async () => {
+  const bytes = new Uint8Array(await readFile(path))
   const session = await InferenceSession.create(bytes, { executionProviders: ['wasm'] })
   const network = await Network.load(new File([bytes], 'model.onnx'))
   const exact = await Network.load(new File([bytes], 'model.onnx'), { weights: 'f32' })

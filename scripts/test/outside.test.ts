@@ -1,0 +1,67 @@
+// What the repository reads. In: the files that git knows. Out: paths in them that lead out of the repository, or
+// to somebody's home.
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { extname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const files = execFileSync('git', ['ls-files'], { cwd: ROOT, encoding: 'utf8' }).split('\n').filter(Boolean)
+
+/** What lies in the root: files that git knows, and what is made there. */
+const ENTRIES = new Set([
+  ...files.map((path) => path.split('/')[0]),
+  ...['build', 'dist', 'node_modules', 'test-results', 'playwright-report', '.cache'],
+])
+const TEXTS = new Set([
+  '.ts',
+  '.mts',
+  '.mjs',
+  '.js',
+  '.json',
+  '.py',
+  '.sh',
+  '.yml',
+  '.vue',
+  '.html',
+  '.c',
+  '.h',
+])
+
+/** A path that goes up, in quotes, backticks or brackets, after a blank or `=`; and its first name. */
+const UPWARD = /(?:^|['"`(\s=])((?:\.\.\/)+)([\w.-]+)/g
+/** Folders of a person. */
+const HOME = /(?:^|['"`(\s=])(\/(?:home|Users|root)\/[\w.-]+)/g
+
+/**
+ * Paths of a file's text that lead outside. Those of a module begin in its own folder, those of other programs
+ * may begin where they are started, so the first name must be one of the root's.
+ */
+function outside(path: string, text: string): string[] {
+  const depth = path.split('/').length - 1
+  const isModule = /\.(?:[mc]?ts|[mc]?js|vue)$/.test(path)
+  const upward = [...text.matchAll(UPWARD)].flatMap(([, ups = '', name = '']) => {
+    const steps = ups.length / 3
+    const leaves = steps > depth || (steps === depth && !isModule && !ENTRIES.has(name))
+    return leaves ? [`${ups}${name}`] : []
+  })
+  return [...upward, ...[...text.matchAll(HOME)].map(([, found = '']) => found)]
+}
+
+test('a path that leads outside is found', () => {
+  const up = '../'
+  expect(outside('src/a/b.ts', `join(dir, '${up}${up}${up}shared/x')`)).toEqual([`${up}${up}${up}shared`])
+  expect(outside('train/a/b.py', `Path('${up}${up}shared/x')`)).toEqual([`${up}${up}shared`])
+  expect(outside('src/a/b.ts', `'${up}${up}test/x' and '${up}c'`)).toEqual([])
+  expect(outside('a.sh', `cd /${'home'}/me`)).toEqual([`/${'home'}/me`])
+})
+
+test('no path leads out of the repository', () => {
+  const found = files
+    .filter((path) => TEXTS.has(extname(path)) && !path.startsWith('test/fixtures/'))
+    .flatMap((path) =>
+      outside(path, readFileSync(join(ROOT, path), 'utf8')).map((each) => `${path}: ${each}`),
+    )
+  expect(found.join('\n')).toBe('')
+})
