@@ -1,7 +1,7 @@
-// Chromium. In: this machine. Out: launch options for the system's browser if there is one, otherwise
-// Playwright's download.
+// Chromium. In: this machine, or HALFBYTE_CHROMIUM with a browser's path. Out: launch options for the system's
+// browser if there is one, otherwise Playwright's download.
 import { existsSync } from 'node:fs'
-import type { LaunchOptions } from '@playwright/test'
+import { chromium, type LaunchOptions } from '@playwright/test'
 
 const SYSTEM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 
@@ -43,6 +43,12 @@ const FLAGS = [
 ]
 
 export function chromiumOptions(): LaunchOptions {
-  const executablePath = SYSTEM.find(existsSync)
+  const executablePath = process.env['HALFBYTE_CHROMIUM'] ?? SYSTEM.find(existsSync)
   return { args: FLAGS, ...(executablePath !== undefined && { executablePath }) }
+}
+
+/** The command that installs Chromium, in a sentence; undefined if it is there. */
+export function missingChromium(): string | undefined {
+  const path = chromiumOptions().executablePath ?? chromium.executablePath()
+  return existsSync(path) ? undefined : `Chromium is missing (${path}); run "npm run setup -- chromium"`
 }

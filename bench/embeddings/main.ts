@@ -13,6 +13,7 @@ import { chromiumOptions } from '../../e2e/chromium.ts'
 import { ISOLATION, sendFile } from '../../test/helpers/http-server.ts'
 import { PEERS } from '../compared/peers.ts'
 import { unpack } from '../compared/unpack.ts'
+import { needs } from '../needs.ts'
 import { replaceBetweenMarkers } from '../perf/docs.ts'
 import { serveBench } from '../server.ts'
 import { spread, spreadText } from '../spread.ts'
@@ -69,6 +70,7 @@ function numbers(text: string): number[] {
   return text.split(',').map(Number)
 }
 
+needs({ chromium: true, models: ['minilm'] })
 const peer = PEERS.find(({ name }) => name === 'transformers.js')!
 for (const spec of peer.packages) if (!existsSync(join(WORK, 'modules', spec))) unpackOnce(spec)
 writeModel(join(WORK, 'models/minilm'), QUANTIZED)

@@ -6,6 +6,7 @@ import { basename, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Command, Option } from 'commander'
 import { BENCH_FOLDER, modelFile, packFile } from '../model-file.ts'
+import { needs } from '../needs.ts'
 import { serveBench } from '../server.ts'
 import { SHAPES } from '../shapes.ts'
 import { spread } from '../spread.ts'
@@ -44,6 +45,7 @@ const options = new Command('bench:loading')
     kept?: true
     json: string
   }>()
+needs({ chromium: true })
 
 /** The time and memory of one load, above the idle page. */
 interface Figures extends Loaded {

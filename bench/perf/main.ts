@@ -2,6 +2,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { pathToFileURL } from 'node:url'
+import { needs } from '../needs.ts'
 import { parametersOf } from '../shapes.ts'
 import { replaceBetweenMarkers } from './docs.ts'
 import { openSite } from './host/site.ts'
@@ -20,7 +21,10 @@ const args = process.argv.slice(2)
 const options = readOptions(args)
 const folder = pathToFileURL(`${options.folder}/`)
 await mkdir(folder, { recursive: true })
-if (!options.report) await measureAll(options)
+if (!options.report) {
+  needs({ chromium: true })
+  await measureAll(options)
+}
 await report(options)
 
 async function measureAll({ shapes, threads, kinds, limits, turn, minutes, resume }: Options): Promise<void> {

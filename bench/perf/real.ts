@@ -8,6 +8,7 @@ import { Command } from 'commander'
 import { blobSource } from '../../src/base/bytes.ts'
 import { openModel } from '../../src/formats/open-model.ts'
 import { createTokenizer } from '../../src/text/tokenize/read/create.ts'
+import { needs } from '../needs.ts'
 import { modelPathOf } from '../real/model-path.ts'
 import { spread, spreadText } from '../spread.ts'
 import { addonPath, packageOf } from './catalogue.ts'
@@ -38,6 +39,8 @@ const options = new Command('perf:real')
     rounds: number
     json: string
   }>()
+
+needs({ chromium: true })
 
 interface Row {
   readonly engine: string

@@ -7,6 +7,7 @@ import { type Browser, chromium, type Page } from '@playwright/test'
 import { Command } from 'commander'
 import { chromiumOptions } from '../../e2e/chromium.ts'
 import { BENCH_FOLDER, modelFile } from '../model-file.ts'
+import { needs } from '../needs.ts'
 import { serveBench } from '../server.ts'
 import { QWEN_05B, SHAPES } from '../shapes.ts'
 import { spread, spreadText } from '../spread.ts'
@@ -38,6 +39,7 @@ const options = new Command('bench:pools')
     json: string
   }>()
 
+needs({ chromium: true })
 const shape = SHAPES.find(({ name }) => name === options.shape)
 if (shape === undefined) throw new Error(`there is no shape ${options.shape}`)
 const model = options.model === undefined ? await modelFile(shape) : pathToFileURL(options.model)

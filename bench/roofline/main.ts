@@ -9,6 +9,7 @@ import { chromiumOptions } from '../../e2e/chromium.ts'
 import type { Build } from '../../src/runtime/features.ts'
 import type { WeightPolicy } from '../../src/weights/choose-encoding.ts'
 import { BENCH_FOLDER, modelFile } from '../model-file.ts'
+import { needs } from '../needs.ts'
 import { serveBench } from '../server.ts'
 import { QWEN_05B } from '../shapes.ts'
 import { analyse } from './analyse.ts'
@@ -54,6 +55,7 @@ const options = new Command('roofline')
     format: 'text' | 'markdown'
   }>()
 
+needs({ chromium: true })
 const effort: Effort = {
   ...FULL,
   builds: options.builds,

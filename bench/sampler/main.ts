@@ -5,6 +5,7 @@ import { cpus } from 'node:os'
 import { chromium } from '@playwright/test'
 import { chromiumOptions } from '../../e2e/chromium.ts'
 import type { Build } from '../../src/runtime/features.ts'
+import { needs } from '../needs.ts'
 import { serveBench } from '../server.ts'
 import { type Figure, measureSampler, VOCAB } from './measure.ts'
 
@@ -30,6 +31,7 @@ async function inChromium(builds: readonly Build[]): Promise<{ version: string; 
   }
 }
 
+needs({ chromium: true })
 const builds = ['relaxed', 'simd128'] as const
 const node = await inNode('relaxed')
 const { version, figures } = await inChromium(builds)

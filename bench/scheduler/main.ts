@@ -7,6 +7,7 @@ import { chromium } from '@playwright/test'
 import { Command } from 'commander'
 import { chromiumOptions } from '../../e2e/chromium.ts'
 import { BENCH_FOLDER, modelFile } from '../model-file.ts'
+import { needs } from '../needs.ts'
 import { serveBench } from '../server.ts'
 import { QWEN_05B } from '../shapes.ts'
 import { spreadText } from '../spread.ts'
@@ -36,6 +37,7 @@ const options = new Command('bench:scheduler')
     json: string
   }>()
 
+needs({ chromium: true })
 const model = options.model === undefined ? await modelFile(QWEN_05B) : pathToFileURL(options.model)
 const server = await serveBench(model)
 const browser = await chromium.launch(chromiumOptions())

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { type Browser, chromium, type Page } from '@playwright/test'
 import { chromiumOptions } from '../../e2e/chromium.ts'
 import { ISOLATION, sendFile } from '../../test/helpers/http-server.ts'
+import { needs } from '../needs.ts'
 import { serveBench } from '../server.ts'
 
 export interface OpenPage {
@@ -16,6 +17,7 @@ export interface OpenPage {
 }
 
 export async function openPage(models: readonly URL[]): Promise<OpenPage> {
+  needs({ chromium: true })
   const addressOf = (index: number) => `/packs/${index}/${models[index]?.pathname.split('/').at(-1)}`
   const server = await serveBench(undefined, (request, response, next) => {
     const model = models.find((_, at) => request.url === addressOf(at))

@@ -4,6 +4,7 @@ import { cpus } from 'node:os'
 import { Command } from 'commander'
 import type { KvFormat } from '../../src/graph/ir.ts'
 import { modelFile } from '../model-file.ts'
+import { needs } from '../needs.ts'
 import { QWEN_05B, SHAPES } from '../shapes.ts'
 import { growth } from './growth.ts'
 import { reload } from './reload.ts'
@@ -45,6 +46,7 @@ const { parts, kv, shape, ...options } = new Command('bench:state')
   .parse()
   .opts<Options & { parts: string[]; kv: string; shape: string }>()
 
+if (parts.includes('reload')) needs({ chromium: true })
 const chosen = SHAPES.find(({ name }) => name === shape) ?? QWEN_05B
 const file = await modelFile(chosen)
 const kvCache = FORMATS[kv] ?? FORMATS.f32!

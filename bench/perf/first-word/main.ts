@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
 import { preview } from 'vite'
+import { needs } from '../../needs.ts'
 import { spread, spreadText } from '../../spread.ts'
 import { type Link, type LinkSpeed, openLink } from './link.ts'
 import { type Visit, visit } from './visit.ts'
@@ -46,6 +47,7 @@ const options = new Command('perf:first-word')
   .option('--json <file>', 'where the figures go', 'build/perf/first-word.json')
   .parse()
   .opts<{ models: string; links: string; rates: string; question: string; rounds: number; json: string }>()
+needs({ chromium: true })
 
 interface Case {
   readonly link: Speed
