@@ -1,5 +1,5 @@
 // Runs the specs of e2e in Chromium, as a phone and as a desktop. The project `timed` has those that need the
-// machine to themselves.
+// machine to themselves, `models` those of real models.
 import { defineConfig } from '@playwright/test'
 import { chromiumOptions } from './e2e/chromium.ts'
 
@@ -21,6 +21,22 @@ const TIMED = [
   'faults/killed-workers.spec.ts',
   '{perf,pools,roofline,unload}.spec.ts',
 ].map((path) => `**/e2e/${path}`)
+
+/** What a change is tested with first; `npm test` runs these, `npm run test:all` the others too. */
+const MAIN = [
+  'chat/{chat,chat-accessibility,shell/chat-first-visit}.spec.ts',
+  'cdn/cdn.spec.ts',
+  'faults/failures.spec.ts',
+  'networks/networks.spec.ts',
+  'start/first-page.spec.ts',
+  'store/store.spec.ts',
+  'widget/widget.spec.ts',
+  '{content-security,greedy,sampling}.spec.ts',
+].map((path) => `**/e2e/${path}`)
+
+/** Chats with real models, which npm run setup fetches. */
+const MODELS = '**/e2e/chat/chat-real.spec.ts'
+const DESKTOP = '**/*.desktop.spec.ts'
 
 const PHONE = { viewport: { width: 360, height: 740 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true }
 
@@ -46,8 +62,10 @@ export default defineConfig({
     launchOptions: chromiumOptions(),
   },
   projects: [
-    { name: 'phone', use: PHONE, testIgnore: ['**/*.desktop.spec.ts', ...TIMED] },
-    { name: 'desktop', use: { viewport: { width: 1280, height: 800 } }, testMatch: '**/*.desktop.spec.ts' },
+    { name: 'main', use: PHONE, testMatch: MAIN },
+    { name: 'phone', use: PHONE, testIgnore: [DESKTOP, MODELS, ...MAIN, ...TIMED] },
+    { name: 'desktop', use: { viewport: { width: 1280, height: 800 } }, testMatch: DESKTOP },
+    { name: 'models', use: PHONE, testMatch: MODELS },
     { name: 'timed', use: PHONE, testMatch: TIMED },
   ],
 })

@@ -62,7 +62,7 @@ async function directoryOf(handle, path) {
   const tail = await readAt(handle, path, tailStart, size - tailStart)
   const end = tail.lastIndexOf('PK\x05\x06', undefined, 'latin1')
   if (end < 0 || end + END_BYTES > tail.length)
-    throw new Error(`${path} is no ZIP archive: it has no end record`)
+    throw new Error(`${path} is not a ZIP archive: it has no end record`)
   return readAt(handle, path, tail.readUInt32LE(end + 16), tail.readUInt32LE(end + 12))
 }
 

