@@ -10,7 +10,6 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { connect } from 'node:net'
 import { homedir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
@@ -59,18 +58,6 @@ function readSettings(file, configured) {
     if (key !== undefined && ['global', 'download'].includes(section))
       configured[key.replaceAll('_', '-')] = value
   }
-}
-
-/** Whether the index takes a connection within this time. */
-export function indexAnswers(milliseconds) {
-  const { protocol, hostname, port } = new URL(packageIndexes()[0])
-  const socket = connect({ host: hostname, port: Number(port) || (protocol === 'http:' ? 80 : 443) })
-  return new Promise((resolve) => {
-    // Looking up the name counts too, which a socket's own timeout leaves out.
-    const timer = setTimeout(resolve, milliseconds, false)
-    socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
-    socket.once('close', () => clearTimeout(timer))
-  }).finally(() => socket.destroy())
 }
 
 const pip = () =>
