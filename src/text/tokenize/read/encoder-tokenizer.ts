@@ -13,6 +13,7 @@ import { AddedTokens } from '../tokenizer.ts'
 import { createUnigram } from '../unigram.ts'
 import { Vocabulary } from '../vocabulary.ts'
 import { createWordPiece } from '../word-piece.ts'
+import { bertNormalizer, bertWords } from './bert-steps.ts'
 import { charactersMap } from './characters-map.ts'
 import { checkedSpec } from './check-steps.ts'
 import { createTokenizer } from './create.ts'
@@ -105,7 +106,7 @@ function jsonWordPiece({ tokenizer: json }: JsonTokenizerSpec): EncoderTokenizer
   if (unknownId === undefined)
     throw malformed(`names ${shown(unknown)} as unknown, which is not among its tokens`)
   return wordsTokenizer(json, vocabulary, added, {
-    normalize: libraryParts(json['normalizer'], null).normalize,
+    normalize: normaliser(json['normalizer']),
     encodeWord: createWordPiece(vocabulary, { first: '', inner, unknownId, longestWord }),
   })
 }
@@ -140,12 +141,13 @@ function jsonUnigram({ tokenizer: json }: JsonTokenizerSpec): EncoderTokenizer {
 }
 
 /**
- * SentencePiece's table is ours, because the library only approximates it; the other steps are the
- * library's.
+ * SentencePiece's table and BERT's steps are ours, because the library only approximates them; the other
+ * steps are the library's.
  */
 function normaliser(json: unknown): (text: string) => string {
   if (!isObject(json)) return (text) => text
   if (json['type'] === 'Precompiled') return charactersMap(json['precompiled_charsmap'])
+  if (json['type'] === 'BertNormalizer') return bertNormalizer(json)
   if (json['type'] !== 'Sequence') return libraryParts(json, null).normalize
   const steps = stepsAt(json, 'normalizers').map(normaliser)
   return (text) =>
@@ -155,6 +157,10 @@ function normaliser(json: unknown): (text: string) => string {
       return next
     }, text)
 }
+
+/** How words are cut; see `normaliser`. */
+const cutter = (json: JsonObject | null): ReturnType<typeof libraryParts>['words'] =>
+  json?.['type'] === 'BertPreTokenizer' ? bertWords : libraryParts(null, json).words
 
 const plainVocabulary = (tokens: readonly (string | undefined)[]): Vocabulary =>
   new Vocabulary(tokens, new Uint8Array(tokens.length), { byteLevel: false, replacements: [] })
@@ -172,7 +178,7 @@ function wordsTokenizer(
   { normalize, encodeWord }: WordSteps,
 ): EncoderTokenizer {
   const preTokenizer = json['pre_tokenizer'] ?? null
-  const { words } = libraryParts(null, isObject(preTokenizer) ? preTokenizer : null)
+  const words = cutter(isObject(preTokenizer) ? preTokenizer : null)
   const literal = new AddedTokens(added.filter(({ normalized }) => !normalized))
   const alike = new AddedTokens(
     added.filter(({ normalized }) => normalized).map((token) => ({ ...token, text: normalize(token.text) })),
@@ -208,7 +214,7 @@ function ggufWordPiece(spec: GgufTokenizerSpec, cls: unknown, sep: unknown): Enc
   const encodeWord = createWordPiece(vocabulary, { first, inner, unknownId, longestWord: LONGEST_WORD })
   // No key says whether a vocabulary has capital letters; its words do.
   const isCased = tokens.some((token, id) => types?.[id] !== 3 && /^\u2581?[A-Z][a-z]+$/.test(token))
-  const { normalize, words } = libraryParts(isCased ? CASED : UNCASED, { type: 'BertPreTokenizer' })
+  const normalize = bertNormalizer(isCased ? CASED : UNCASED)
   const special = tokens.flatMap((text, id) => (types?.[id] === 3 ? [{ id, text, special: true }] : []))
   const added = new AddedTokens(special)
   const prefix = addBos ? [idOf('[CLS]', cls ?? spec.bosId)] : []
@@ -222,7 +228,7 @@ function ggufWordPiece(spec: GgufTokenizerSpec, cls: unknown, sep: unknown): Enc
       const ids: number[] = []
       for (const piece of added.split(text, true)) {
         if (typeof piece === 'number') ids.push(piece)
-        else for (const word of words(normalize(piece), true)) encodeWord(word, ids)
+        else for (const word of bertWords(normalize(piece))) encodeWord(word, ids)
       }
       return ids
     },
