@@ -109,6 +109,25 @@ test('both shapes of one byte-level vocabulary give the same ids', () => {
   expect(gguf.encode('hello worldé').map((id) => gguf.tokenText(id))).toEqual(['hello', ' world', 'é'])
 })
 
+test('a token that is text by its type is text, whatever its name: </s> in a vocabulary of Qwen', () => {
+  const spec = byteLevelSpec()
+  const id = spec.tokens.length
+  const gguf = createTokenizer({
+    ...spec,
+    tokens: [...spec.tokens, '</s>'],
+    types: [...(spec.types ?? []), 1],
+  })
+  const own = jsonSpec()
+  const model = own.tokenizer['model'] as { vocab: Record<string, number> }
+  const json = createTokenizer(jsonSpec({ model: { ...model, vocab: { ...model.vocab, '</s>': id } } }))
+  for (const text of ['</s>', 'a </s>b', 'hello</s></s>', '<s></s>'])
+    for (const parseSpecial of [true, false]) {
+      const ids = gguf.encode(text, { parseSpecial })
+      expect(ids).toEqual(json.encode(text, { parseSpecial }))
+      expect(ids).not.toContain(id)
+    }
+})
+
 test('added tokens of a tokenizer.json are spelled by its decoder, as those of Gemma for runs of spaces', () => {
   const { tokenizer } = jsonSpec()
   const runs = [`${M}${M}`, `${M}${M}${M}`, '<b>']
