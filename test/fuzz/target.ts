@@ -34,6 +34,7 @@ export const TARGETS = [
   'constraints',
   'sessions',
   'names',
+  'encoders',
   'tabs',
 ] as const
 /** `faulty` is what the runner's own tests read. */
