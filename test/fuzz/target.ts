@@ -36,6 +36,7 @@ export const TARGETS = [
   'names',
   'encoders',
   'tabs',
+  'vision',
 ] as const
 /** `faulty` is what the runner's own tests read. */
 export type TargetName = (typeof TARGETS)[number] | 'faulty'
