@@ -19,16 +19,19 @@ export interface NetworkLimits {
   readonly bytes?: number | undefined
 }
 
-export const NETWORK_LIMITS: Readonly<Record<keyof NetworkLimits, number>> = Object.freeze({
-  planning: 2 ** 27,
-  steps: 2 ** 40,
-  bytes: 2 ** 29,
-})
-
 /** Elements read and written, products added up, nodes. About 3 s. */
 const MOST_WORK = 2 ** 27
 /** Most bytes of values that are still needed. */
 const MOST_BYTES = 2 ** 28
+/** Steps of a run of a network, and bytes of its values. */
+const MOST_STEPS = 2 ** 40
+const MOST_RUN_BYTES = 2 ** 29
+
+export const NETWORK_LIMITS: Readonly<Record<keyof NetworkLimits, number>> = Object.freeze({
+  planning: MOST_WORK,
+  steps: MOST_STEPS,
+  bytes: MOST_RUN_BYTES,
+})
 
 /** The budget of the work that one file of a decoder may cause. */
 export const graphBudget = (signal?: AbortSignal): Budget =>
