@@ -7,6 +7,7 @@ import { MixedGraph } from '../../../src/compile/fallback/mixed-graph.ts'
 import { constantTensor } from '../../../src/compile/run/constants.ts'
 import { roundingSpread } from '../../../src/compile/testing/conditioning.ts'
 import { evaluate } from '../../../src/onnx/evaluate.ts'
+import { PlanBudget } from '../../../src/onnx/graph-budget.ts'
 import type { Graph } from '../../../src/onnx/ir/graph.ts'
 import { countOf, isFloat, type Tensor, tensorOf } from '../../../src/onnx/ir/tensor.ts'
 import { readModel } from '../../../src/onnx/read-model.ts'
@@ -17,7 +18,7 @@ import { Random } from '../../helpers/random.ts'
 const FREE_SIZE = 3
 /** Larger runs would end the process that reads the inputs. */
 const MOST_ELEMENTS = 1 << 18
-const MOST_ARENA = 64 << 20
+const LIMITS = { planning: 2 ** 24, steps: 2 ** 31, bytes: 2 ** 26 }
 /** Differences over the size of an output: sums are in f32, those of the evaluator in f64. */
 const TOLERANCE = 5e-3
 /** How many times further than other roundings move an output it may be off. */
@@ -35,9 +36,7 @@ export async function compileAndCompare(bytes: Uint8Array, change: string): Prom
   if (feeds === undefined) return 'inputs too large'
   const outputs: ReadonlyMap<string, Tensor>[] = []
   for (const fuse of [false, true]) {
-    const compiled = new CompiledGraph(graph, { fuse })
-    const { arenaBytes } = await compiled.prepare(new Map([...feeds].map(([name, { dims }]) => [name, dims])))
-    if (arenaBytes > MOST_ARENA) return 'planned, too large'
+    const compiled = new CompiledGraph(graph, { fuse, limits: LIMITS })
     outputs.push(await compiled.run(feeds))
   }
   const wanted = evaluated(await inMemory(graph), feeds)
@@ -64,7 +63,7 @@ export async function mixAndCompare(bytes: Uint8Array, change: string, sizes: Si
   const whole = await inMemory(graph)
   const wanted = evaluated(whole, feeds)
   if (wanted === undefined) return 'not computed'
-  const mixed = await MixedGraph.open(graph, { fuse: true })
+  const mixed = await MixedGraph.open(graph, { fuse: true, limits: LIMITS })
   try {
     const found = await mixed.run(feeds)
     // A second run has its stages and sessions already.
@@ -104,7 +103,7 @@ async function inMemory(graph: Graph): Promise<Graph> {
 /** Undefined where the evaluator cannot compute an operator, or not so much. */
 function evaluated(graph: Graph, feeds: ReadonlyMap<string, Tensor>) {
   try {
-    return evaluate(graph, feeds, { evaluators: FUSED })
+    return evaluate(graph, feeds, { evaluators: FUSED, budget: new PlanBudget(LIMITS) })
   } catch (error) {
     if (isHalfbyteError(error) && error.code !== 'internal') return undefined
     throw error

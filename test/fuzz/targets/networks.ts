@@ -1,11 +1,14 @@
 // Target: networks. In: random graphs of the dialect, a small encoder, attention of groups and tables of
-// codes as ONNX files, changed in bytes, fields or meaning. Out: how far their files are read; what is
+// codes as ONNX files, changed in bytes, fields or meaning, and graphs that ask for much. Out: how far their files are read; what is
 // accepted is compiled in both builds, run, and compared with the evaluator.
 import { bertBytes } from '../../../bench/graphs/bert.ts'
 import { blockTable } from '../../../src/compile/testing/block-table.ts'
+import { BOMBS, type BombName, LARGEST } from '../../../src/compile/testing/bombs.ts'
 import { randomGraph } from '../../../src/compile/testing/random-graph.ts'
 import { layer } from '../../conformance/onnx/networks/group-layer.ts'
+import type { Random } from '../../helpers/random.ts'
 import { bytesOf, type Input, textOf } from '../input.ts'
+import { mutateProto } from '../mutate/mutate-proto.ts'
 import { changed, writtenBytes } from '../networks/changed-graph.ts'
 import { compileAndCompare } from '../networks/compare-network.ts'
 import { MODEL } from '../onnx-seeds.ts'
@@ -16,11 +19,24 @@ const ENCODER = { layers: 1, hidden: 8, heads: 2, intermediate: 12, vocabulary: 
 const GRAPHS = 200
 const SEED = 33
 const IS_ENCODER = 0.1
+/** How often a graph that asks for much is drawn, half of them unchanged, and of how much at most. */
+const IS_BOMB = 0.1
+const MOST_BITS = 33
 /** How often one of those with operators of ONNX Runtime is drawn. */
 const IS_CONTRIB = 0.1
 /** One new token after three: most masks that are drawn fit them. */
 const SIZES = { batch: 2, new: 1, past: 3, total: 4 }
 const TABLE = { rows: 16, width: 64 }
+
+function bomb(random: Random, donors: readonly Uint8Array[]): Input {
+  const name = random.pick(Object.keys(BOMBS) as BombName[])
+  const most = LARGEST[name] ?? 2 ** MOST_BITS
+  const n = 2 + Math.floor(2 ** (random.unit() * Math.log2(most - 1)))
+  const bytes = writtenBytes(BOMBS[name](n))
+  const change = `${name}, ${n}`
+  if (random.chance(0.5)) return { [MODEL]: bytes, change }
+  return { [MODEL]: mutateProto(random, bytes, donors), change: `${change}, fields` }
+}
 
 export async function openTarget(): Promise<Target> {
   const encoder = bertBytes(ENCODER)
@@ -33,6 +49,7 @@ export async function openTarget(): Promise<Target> {
   ]
   return {
     draw(random) {
+      if (random.chance(IS_BOMB)) return bomb(random, graphs)
       const isContrib = random.chance(IS_CONTRIB)
       const good = isContrib
         ? random.pick(contrib)
