@@ -145,7 +145,7 @@ test.each([
 })
 
 test.each([1, 2] as const)('%d threads compute products of several parts right', async (threads) => {
-  const size = 1100
+  const size = 1700
   const model = modelOf([node('MatMul', ['x', 'x'], 'p'), node('MatMul', ['p', 'x'], 'y')], [size, size], {})
   const service = createNetworkService((request, hooks) => loadNetwork(request, hooks, nodeHost()))
   const network = await Network.through(localConnection(service), model, { threads })

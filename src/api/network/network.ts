@@ -232,7 +232,7 @@ export class Network implements AsyncDisposable {
    * ```
    *
    * The first run with new sizes plans them, which takes some milliseconds. Runs come one after the other.
-   * An abort and a time limit end a run between two of its parts, some 50 ms. A worker that does not answer
+   * An abort and a time limit end a run between two of its parts, some 200 ms. A worker that does not answer
    * them within 5 s is ended, and later runs reject with `disposed`.
    *
    * Rejects with `unsupported` for an input that is missing, unknown or of another dtype or shape, and for a

@@ -9,8 +9,8 @@ export interface RunPart {
   readonly units?: { readonly first: number; readonly last: number } | undefined
 }
 
-/** What a part takes, as `NetworkLimits` counts it: about 50 ms. */
-export const PART_STEPS = 2 ** 30
+/** What a part takes, as `NetworkLimits` counts it: about 200 ms. */
+export const PART_STEPS = 2 ** 32
 
 /** `cuts`: whether a long step may be cut, which threads that meet after each step do not allow. */
 export function partsOf(steps: readonly Step[], cuts: boolean): readonly RunPart[] {
