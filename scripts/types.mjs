@@ -66,6 +66,8 @@ async function joined(name, entry) {
       ...(name === 'index' ? [] : [publicTypes(name)]),
       dts({ dtsInput: true, generator: 'oxc', tsconfig: false }),
     ],
+    // A busy machine is slow, which is no fault of the types.
+    checks: { pluginTimings: false },
     onwarn(warning) {
       throw new Error(warning.message)
     },
