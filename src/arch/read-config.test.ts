@@ -114,6 +114,16 @@ describe('yarn of GGUF', () => {
 describe('Hugging Face', () => {
   const read = (changes: Record<string, MetaValue | undefined>) => readConfig(hfFile(SMALL, changes))
 
+  test.each([
+    [{ num_hidden_layers: 1025 }, 'architecture'],
+    [{ num_attention_heads: 1025 }, 'architecture'],
+    [{ vocab_size: 2 ** 23 }, 'architecture'],
+    [{ intermediate_size: 2 ** 21 }, 'architecture'],
+    [{ head_dim: 257 }, 'unsupported'],
+  ])('%j is more than any model has', async (changes, code) => {
+    await expect(read(changes)).rejects.toMatchObject({ code })
+  })
+
   test('a Llama knows no windows', async () => {
     expect((await read({ sliding_window: 128 })).window).toBeUndefined()
   })

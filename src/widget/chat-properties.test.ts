@@ -39,3 +39,16 @@ test('variables of the template reach each reply, over those of generateOptions'
     templateArguments: { effort: 'high', date: 'today' },
   })
 })
+
+test('texts and lists of a page end somewhere', () => {
+  const text = 'x'.repeat(10_000)
+  const refused = expect.objectContaining({ code: 'unsupported' })
+  expect(() => checkProperty('suggestions', Array(100).fill(text))).not.toThrow()
+  expect(() => checkProperty('suggestions', Array(101).fill('x'))).toThrow(refused)
+  expect(() => checkProperty('suggestions', [`${text}x`])).toThrow(refused)
+  const tool = { name: 'x', execute: () => 'y' }
+  expect(() => checkProperty('tools', Array(1000).fill(tool))).not.toThrow()
+  expect(() => checkProperty('tools', Array(1001).fill(tool))).toThrow(refused)
+  expect(() => checkProperty('documents', Array(100_000).fill('x'))).not.toThrow()
+  expect(() => checkProperty('documents', Array(100_001).fill('x'))).toThrow(refused)
+})

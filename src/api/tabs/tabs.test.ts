@@ -10,7 +10,7 @@ import { givenPlace } from '../../formats/names/named-files.ts'
 import { Engine } from '../engine.ts'
 import { errorOf, PLAIN } from '../testing/toy-engine.ts'
 import { localHost } from './local-host.ts'
-import { TABS_VERSION, type TabMessage } from './tab-messages.ts'
+import { readMessage, TABS_VERSION, type TabMessage } from './tab-messages.ts'
 import { endingWith, TabService } from './tab-service.ts'
 
 const REQUEST = {
@@ -354,4 +354,13 @@ test.each([
   first.tab.leave()
   expect(await reply(second).text()).toBe(text)
   expect(loads).toHaveLength(2)
+})
+
+test('a message has ids of at most 64 characters', () => {
+  const id = 'x'.repeat(64)
+  expect(readMessage({ type: 'ping', from: id, to: id })).toMatchObject({ type: 'ping' })
+  for (const wrong of [`${id}x`, '', 7]) {
+    expect(readMessage({ type: 'ping', from: wrong })).toBeUndefined()
+    expect(readMessage({ type: 'ping', from: id, to: wrong })).toBeUndefined()
+  }
 })

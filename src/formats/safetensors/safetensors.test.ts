@@ -150,3 +150,17 @@ describe('shards', () => {
     await expect(readShards(unrelated, undefined)).rejects.toThrow(/without an index/)
   })
 })
+
+test('a header beyond 32 MiB is refused before it is read', async () => {
+  const read: number[] = []
+  const source = {
+    name: 'model.safetensors',
+    size: 2 ** 40,
+    read: async (_: number, length: number) => {
+      read.push(length)
+      return new Uint8Array(new BigUint64Array([BigInt((32 << 20) + 1)]).buffer)
+    },
+  }
+  expect(await codeOf(readSafetensors(source))).toBe('format')
+  expect(read).toEqual([8])
+})
