@@ -1,5 +1,5 @@
-// The bounds in SECURITY.md. In: its table, the source. Out: a failure for a file that does not exist, and
-// for a bound that differs from its constant.
+// The table of SECURITY.md. In: its rows, the source. Out: a failure for a file that does not exist, for a bound
+// that differs from its constant, and for a check whose file no test of its row loads.
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -12,7 +12,11 @@ interface Row {
   readonly input: string
   readonly bound: string
   readonly files: readonly string[]
+  readonly tests: readonly string[]
 }
+
+/** A path of the table, from the root. */
+const fromRoot = (path: string) => (/^(?:test|demo)\//.test(path) ? path : `src/${path}`)
 
 /** The rows of the table with paths in full: a name without a folder lies in that of the name before it. */
 function rows(): Row[] {
@@ -21,7 +25,9 @@ function rows(): Row[] {
     .trim()
     .split('\n')
     .map((line) => {
-      const [, input = '', , bound = '', place = ''] = line.split(/(?<!\\)\|/).map((cell) => cell.trim())
+      const [, input = '', , bound = '', place = '', , held = ''] = line
+        .split(/(?<!\\)\|/)
+        .map((cell) => cell.trim())
       const files: string[] = []
       for (const [, name = ''] of place.matchAll(/`([^`]+)`/g)) {
         const before = files.at(-1)
@@ -29,11 +35,20 @@ function rows(): Row[] {
         const beside = folder === undefined ? undefined : posix.join(folder, name)
         files.push(beside !== undefined && existsSync(join(ROOT, 'src', beside)) ? beside : name)
       }
-      return { input, bound, files }
+      const tests = [...held.matchAll(/`([^`]+)`/g)].map(([, name = '']) => fromRoot(name))
+      return { input, bound, files, tests }
     })
 }
 
 const ROWS = rows()
+
+/** Adds a file and all that it imports or starts, by path from the root. */
+function load(path: string, loaded: Set<string>): void {
+  if (loaded.has(path) || !existsSync(join(ROOT, path))) return
+  loaded.add(path)
+  for (const [, target = ''] of read(path).matchAll(/(?:from|import|new URL)[ (]'(\.[^']+\.ts)'/g))
+    load(posix.join(dirname(path), target), loaded)
+}
 
 /** A constant such as `16 << 20`, `2 ** 24` or `64 * 1024`, or one of an object, as `MOST.layers`. */
 function constant(path: string, name: string): number {
@@ -133,13 +148,28 @@ describe('the table of SECURITY.md', () => {
   test('names files that exist', () => {
     expect(ROWS.length).toBeGreaterThan(30)
     const missing = ROWS.flatMap(({ input, files }) =>
-      files.filter((path) => !existsSync(join(ROOT, 'src', path))).map((path) => `${input}: ${path}`),
+      files.filter((path) => !existsSync(join(ROOT, fromRoot(path)))).map((path) => `${input}: ${path}`),
     )
     expect(missing).toEqual([])
   })
 
   test('names no file twice in a row', () => {
     for (const { input, files } of ROWS) expect(new Set(files).size, input).toBe(files.length)
+  })
+
+  test.each(ROWS)('$input: the tests load each file', ({ files, tests }) => {
+    expect(tests.length).toBeGreaterThan(0)
+    const wrong = tests.filter(
+      (path) => !/(\.test|test\/fuzz\/.*)\.ts$/.test(path) || !existsSync(join(ROOT, path)),
+    )
+    expect(wrong).toEqual([])
+    const loaded = new Set<string>()
+    for (const path of tests) load(path, loaded)
+    const isLoaded = (file: string) =>
+      [...loaded].some((path) =>
+        file.endsWith('/') ? path.startsWith(fromRoot(file)) : path === fromRoot(file),
+      )
+    expect(files.filter((file) => !isLoaded(file))).toEqual([])
   })
 
   test.each(BOUNDS)('%s: %s, %s', (input, file, name, unit, after) => {
