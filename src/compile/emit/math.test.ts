@@ -29,7 +29,10 @@ async function results(op: string, low: number, high: number, fuse: boolean, oth
   return { x, z: made.get('z')!.data as Float32Array }
 }
 
+const mish = (x: number): number => x * Math.tanh(Math.log1p(Math.exp(x)))
+
 const TESTS = [
+  { op: 'Mish', low: -80, high: 100, exact: mish, relative: 1e-6, absolute: 1e-38 },
   { op: 'Exp', low: -87.3, high: 88.72, exact: Math.exp, relative: 1.5e-7, absolute: 0 },
   { op: 'Exp', low: -200, high: -87, exact: Math.exp, relative: 1.5e-7, absolute: 2 ** -149 },
   { op: 'Log', low: 1e-3, high: 100, exact: Math.log, relative: 1.5e-7, absolute: 1.5e-7 },

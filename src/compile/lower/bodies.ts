@@ -64,6 +64,13 @@ const fastGelu = (x: Tree): Tree => {
 const gelu: Body = ([x], node) =>
   stringOf(node, 'approximate', 'none') === 'none' ? exactGelu(x!) : fastGelu(x!)
 
+/** tanh(ln(1 + e^x)) is w / (w + 2) for w = e^2x + 2 e^x, and 1 from 20 on. */
+const mish = (x: Tree): Tree => {
+  const power = exp(apply('min', x, number(20)))
+  const w = mul(power, add(power, number(2)))
+  return mul(x, div(w, add(w, number(2))))
+}
+
 /** Of x and a bias, which may be left out. */
 const biased =
   (of: (x: Tree) => Tree): Body =>
@@ -163,7 +170,7 @@ const BODIES: ReadonlyMap<string, Body> = new Map(
     HardSwish: ([x]) => mul(x!, limited(add(mul(x!, number(1 / 6)), number(0.5)))),
     HardSigmoid: ([x], node) =>
       limited(add(mul(number(floatOf(node, 'alpha', 0.2)), x!), number(floatOf(node, 'beta', 0.5)))),
-    Mish: ([x]) => mul(x!, apply('tanh', softplus(x!))),
+    Mish: ([x]) => mish(x!),
     Gelu: gelu,
     Swish: ([x], node) => mul(x!, sigmoid(mul(number(floatOf(node, 'alpha', 1)), x!))),
     // A comparison instead of max: NaN stays NaN, as in the definition.
