@@ -8,7 +8,7 @@
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { parseArgs } from 'node:util'
-import { forwardRows, withModel } from '../src/cli/model.ts'
+import { forwardRows, withModel } from '../src/cli/models/model.ts'
 import { perplexityOfTokens, scoreWindow, type WindowTally } from '../src/evaluate/perplexity.ts'
 import { mean } from '../src/evaluate/task.ts'
 import { EXACT_KV } from '../src/graph/ir.ts'

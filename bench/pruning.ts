@@ -11,7 +11,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { openModelFiles } from '../src/cli/files.ts'
-import { forwardRows } from '../src/cli/model.ts'
+import { forwardRows } from '../src/cli/models/model.ts'
 import { loadSolver, nodeHost, startSolver } from '../src/cli/node-host.ts'
 import { type BuiltModel, buildModel } from '../src/engine/load/build-model.ts'
 import { modelTokenizer } from '../src/engine/load/model-text.ts'

@@ -4,7 +4,7 @@
 //   npx node bench/step-times.ts MODEL... ort:FOLDER...
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { withModel } from '../src/cli/model.ts'
+import { withModel } from '../src/cli/models/model.ts'
 import { EXACT_KV } from '../src/graph/ir.ts'
 import { type Ort, OrtText } from './perf/onnx/feeds.ts'
 import { SHAPES } from './shapes.ts'

@@ -9,7 +9,7 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { openModelFiles } from '../../src/cli/files.ts'
-import { forwardRows } from '../../src/cli/model.ts'
+import { forwardRows } from '../../src/cli/models/model.ts'
 import { loadSolver, nodeHost } from '../../src/cli/node-host.ts'
 import { buildModel } from '../../src/engine/load/build-model.ts'
 import { modelTokenizer } from '../../src/engine/load/model-text.ts'

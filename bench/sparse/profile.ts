@@ -2,7 +2,7 @@
 // op in a decoded token, by turns, and of the whole step.
 import { cpus, loadavg } from 'node:os'
 import { Command } from 'commander'
-import { withPrepared } from '../../src/cli/model.ts'
+import { withPrepared } from '../../src/cli/models/model.ts'
 import { nodeHost } from '../../src/cli/node-host.ts'
 import { median } from '../../src/evaluate/report.ts'
 import { slotsOf } from '../../src/graph/plan/cost.ts'

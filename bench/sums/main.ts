@@ -4,7 +4,7 @@
 // npx node bench/sums/main.ts [--seeds 1,2,3]
 import { parseArgs } from 'node:util'
 import { speakAnswer } from '../../demo/src/conversation/answer.ts'
-import { Speaker } from '../../demo/src/conversation/speaker.ts'
+import { Speaker } from '../../demo/src/conversation/speech/speaker.ts'
 import { newConversation, type StoredMessage } from '../../demo/src/conversation/store/conversations.ts'
 import { DEFAULT_SETTINGS } from '../../demo/src/shell/settings.ts'
 import { openEngine } from '../../src/cli/command-engine.ts'

@@ -6,7 +6,7 @@ import type { ModelFile } from '../model-folder.ts'
 import { ANSWER, scriptedModel, THOUGHT, thinkingModel } from '../scripted-model.ts'
 import { violations } from '../violations.ts'
 import { answers, ask, kept, openChat, openModels, overflowing, readTokens, ready, set } from './chat-page.ts'
-import { storeChats, turns } from './stored-chats.ts'
+import { storeChats, turns } from './stored/stored-chats.ts'
 
 test('an answer that reached its limit is continued, also after a reload', async ({ page }) => {
   const { problems } = await openChat(page)

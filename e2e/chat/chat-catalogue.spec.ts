@@ -46,7 +46,7 @@ async function answer(route: Route, file: Uint8Array | undefined, size = file?.b
 const row = (page: Page, title: string) =>
   page.getByRole('list', { name: 'Larger models' }).getByRole('button', { name: new RegExp(`^${title}\\b`) })
 
-/** A file and a folder; src/cli/catalogue.test.ts goes from every entry to an answer. */
+/** A file and a folder; src/cli/models/catalogue.test.ts goes from every entry to an answer. */
 const FORMS = [true, false].map(
   (isFile) => CATALOGUE.find(({ address }) => (parseHubAddress(address)!.file !== undefined) === isFile)!,
 )

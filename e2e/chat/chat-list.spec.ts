@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { expect, type Page, test } from '@playwright/test'
 import { violations } from '../violations.ts'
 import { ask, conversationsStored, openChat, overflowing, ready } from './chat-page.ts'
-import { storeChats, storedTitles, turns } from './stored-chats.ts'
+import { storeChats, storedTitles, turns } from './stored/stored-chats.ts'
 
 const DAY_MS = 864e5
 

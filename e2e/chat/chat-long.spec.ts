@@ -2,7 +2,7 @@
 // it renders only what is near, and the times to show and to answer them.
 import { expect, type Page, test } from '@playwright/test'
 import { openChat, ready, say, slowDown } from './chat-page.ts'
-import { openLongChat, storeChats, turns } from './stored-chats.ts'
+import { openLongChat, storeChats, turns } from './stored/stored-chats.ts'
 
 const messages = (page: Page) => page.locator('.message')
 

@@ -20,7 +20,7 @@ import {
   unfoldSettings,
   watch,
 } from './chat-page.ts'
-import { storeChats } from './stored-chats.ts'
+import { storeChats } from './stored/stored-chats.ts'
 
 const STORY = 'Tell me a story about a fox.'
 /** The embedded model's answers are short. These settings make it ramble, the same way each time. */

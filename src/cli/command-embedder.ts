@@ -1,7 +1,7 @@
 // Loads an encoder for the command line, in this process.
 import type { Embedder } from '../api/embedder/embedder.ts'
 import type { WeightPolicy } from '../weights/choose-encoding.ts'
-import { loadEmbedder } from './node-models.ts'
+import { loadEmbedder } from './models/node-models.ts'
 import { clearProgress, showProgress } from './terminal/output.ts'
 
 export interface EncoderFlags {

@@ -25,7 +25,7 @@ import { type Hub, hubUrl, parseHubAddress, WEIGHTS } from '../store/hub.ts'
 import { openAddress } from '../store/open-address.ts'
 import { collectIds, encodeStream, takeIds } from '../text/tokenize/encode-stream.ts'
 import type { Tokenizer } from '../text/tokenize/tokenizer.ts'
-import { EMBEDDED, EMBEDDED_NAMES, embeddedModel, embeddedPath } from './embedded.ts'
+import { EMBEDDED, EMBEDDED_NAMES, embeddedModel, embeddedPath } from './models/embedded.ts'
 import type { LoraFlag } from './options.ts'
 import { systemCode, systemError, unreached } from './terminal/failure.ts'
 

@@ -8,7 +8,7 @@ import { GRAPH_DTYPES, type GraphDtype } from '../formats/names/graph-files.ts'
 import { EXACT_KV, KEY_FORMATS, type KvFormat, VALUE_FORMATS } from '../graph/ir.ts'
 import { WEIGHT_POLICIES, type WeightPolicy } from '../weights/choose-encoding.ts'
 import type { SparsePolicy } from '../weights/sparse/choose-sparse.ts'
-import { EMBEDDED_NAMES } from './embedded.ts'
+import { EMBEDDED_NAMES } from './models/embedded.ts'
 
 const MANIFEST = import.meta.url.endsWith('.ts') ? '../../package.json' : '../package.json'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { blobSource } from '../../src/base/bytes.ts'
-import { forwardRows } from '../../src/cli/model.ts'
+import { forwardRows } from '../../src/cli/models/model.ts'
 import { prepareModel } from '../../src/engine/load/prepare.ts'
 import { perplexity } from '../../src/evaluate/perplexity.ts'
 import { openModel } from '../../src/formats/open-model.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { forwardRows } from '../../src/cli/model.ts'
+import { forwardRows } from '../../src/cli/models/model.ts'
 import { perplexity } from '../../src/evaluate/perplexity.ts'
 import type { KvFormat } from '../../src/graph/ir.ts'
 import { fixtureFile, fixtureFloats, fixtureText } from '../helpers/fixture.ts'

@@ -6,7 +6,7 @@ import { bufferSource } from '../../src/base/bytes.ts'
 import { isHalfbyteError } from '../../src/base/errors.ts'
 import { decoderBytes } from '../conformance/onnx/control/decoder.ts'
 import { randomDecoder } from '../conformance/onnx/control/random-decoder.ts'
-import { openDecoder } from './compare-onnx.ts'
+import { openDecoder } from './networks/compare-onnx.ts'
 import { shortened } from './shorten.ts'
 
 const EXPORTS = join(import.meta.dirname, '../conformance/onnx/exports')

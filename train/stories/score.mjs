@@ -4,7 +4,7 @@
 // npx node train/stories/score.mjs --model FILE --text tinystories-held.jsonl [--stories 200] [--chosen FILE]
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { forwardRows, withModel } from '../../src/cli/model.ts'
+import { forwardRows, withModel } from '../../src/cli/models/model.ts'
 import { negativeLogLikelihood } from '../../src/evaluate/perplexity.ts'
 
 const { values: args } = parseArgs({

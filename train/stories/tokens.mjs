@@ -2,7 +2,7 @@
 // "tools", "prompt"} as Python writes them. Out: how many agree; exit code 1 and the first difference if one
 // does not.
 import { readFileSync } from 'node:fs'
-import { withModel } from '../../src/cli/model.ts'
+import { withModel } from '../../src/cli/models/model.ts'
 import { ChatTemplate } from '../../src/text/chat/chat-template.ts'
 
 const [, , model, path] = process.argv

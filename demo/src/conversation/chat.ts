@@ -14,7 +14,7 @@ import { nextTask } from '../shell/tasks.ts'
 import { addressedId } from './address.ts'
 import type { AnswerPage, Figures } from './answer.ts'
 import { Conversations } from './conversations.ts'
-import type { Speaker } from './speaker.ts'
+import type { Speaker } from './speech/speaker.ts'
 import {
   type Conversation,
   isSaid,

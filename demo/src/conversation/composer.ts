@@ -8,8 +8,8 @@ import { sessionItem, writeSessionItem } from '../shell/storage.ts'
 import { allWords, Speaks, t } from '../words/words.ts'
 import { type Attachment, isPicture, splitQuotes, type TextFile, withQuotes } from './files/attachments.ts'
 import type { ComposerFiles } from './files/composer-files.ts'
+import { canListen, type Listening, listenTo } from './speech/voice.ts'
 import type { Said } from './store/conversations.ts'
-import { canListen, type Listening, listenTo } from './voice.ts'
 
 /** Key of an unsent text, for this tab alone. */
 const DRAFT = 'halfbyte-draft'

@@ -197,7 +197,7 @@ export class ChatMessage extends LitElement {
     this.#silence = new AbortController()
     this.reading = true
     try {
-      const { readAloud } = await import('./read-aloud.ts')
+      const { readAloud } = await import('./speech/read-aloud.ts')
       const body = this.querySelector('.body')
       this.voiceless = body !== null && !(await readAloud(body, this.#silence.signal))
     } finally {

@@ -1,7 +1,7 @@
 // In: the page, and voices that say when they have read. Out: whether an answer is read, stopped and left.
 import { expect, test } from '@playwright/test'
 import { answers, ask, openChat, ready } from '../chat-page.ts'
-import { storeChats } from '../stored-chats.ts'
+import { storeChats } from '../stored/stored-chats.ts'
 
 /** A browser without a display has no voices, so these note what they would say. */
 const VOICES = () => {

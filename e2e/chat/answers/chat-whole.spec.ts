@@ -1,6 +1,6 @@
 // In: the built chat page with a long conversation. Out: whether Home, a search and paper have all of it.
 import { expect, test } from '@playwright/test'
-import { openLongChat } from '../stored-chats.ts'
+import { openLongChat } from '../stored/stored-chats.ts'
 
 test.beforeEach(({ page }) => openLongChat(page))
 

@@ -2,7 +2,7 @@
 // is shown, in its own theme, and without saying anything untrue on the way.
 import { expect, type Page, test } from '@playwright/test'
 import { openChat, ready, slowDown } from '../chat-page.ts'
-import { storeChats, turns } from '../stored-chats.ts'
+import { storeChats, turns } from '../stored/stored-chats.ts'
 
 /** What the browser counts as too much: web vitals' own bound for a good page is 0.1. */
 const MOST_SHIFT = 0.05

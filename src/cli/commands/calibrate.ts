@@ -9,7 +9,7 @@ import {
   readWindows,
   withCalibrationOptions,
 } from '../compress/compressing.ts'
-import { withPrepared } from '../model.ts'
+import { withPrepared } from '../models/model.ts'
 import { nodeHost } from '../node-host.ts'
 import { type EngineFlags, loraOption, MODEL } from '../options.ts'
 import { interruptible, visible } from '../terminal/failure.ts'

@@ -4,7 +4,7 @@ import { Command } from 'commander'
 import { packContents } from '../../engine/load/pack-model.ts'
 import { packBytes } from '../../formats/hbm/hbm.ts'
 import { writePack } from '../../formats/hbm/hbm-writer.ts'
-import { withPrepared } from '../model.ts'
+import { withPrepared } from '../models/model.ts'
 import {
   dtypeOption,
   type EngineFlags,

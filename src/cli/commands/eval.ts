@@ -27,7 +27,7 @@ import {
   taskSpec,
 } from '../eval/tasks.ts'
 import { readText } from '../files.ts'
-import { withModel } from '../model.ts'
+import { withModel } from '../models/model.ts'
 import { type EngineFlags, MODEL, whole, withEngineOptions } from '../options.ts'
 import { interruptible, visible } from '../terminal/failure.ts'
 import { clearProgress, overwrite, writeOutput } from '../terminal/output.ts'

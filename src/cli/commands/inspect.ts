@@ -14,10 +14,10 @@ import { printPlan } from '../../graph/plan/print.ts'
 import { evaluateDim } from '../../onnx/ir/dims.ts'
 import { CATALOGUE } from '../../store/catalogue.ts'
 import { probeEngine } from '../command-engine.ts'
-import { EMBEDDED } from '../embedded.ts'
 import { openModelFiles } from '../files.ts'
-import { withPrepared } from '../model.ts'
-import { type ModelFacts, modelFacts } from '../model-facts.ts'
+import { EMBEDDED } from '../models/embedded.ts'
+import { withPrepared } from '../models/model.ts'
+import { type ModelFacts, modelFacts } from '../models/model-facts.ts'
 import {
   dtypeOption,
   type EngineFlags,

@@ -11,7 +11,7 @@ import { calibrationWindows } from '../../shrink/calibrate/calibration-windows.t
 import type { WalkOptions } from '../../shrink/calibrate/walk.ts'
 import { DEFAULT_DAMP } from '../../shrink/matrix/factor.ts'
 import { DEFAULT_SWEEPS } from '../../shrink/matrix/refine.ts'
-import { withPrepared } from '../model.ts'
+import { withPrepared } from '../models/model.ts'
 import { nodeHost } from '../node-host.ts'
 import { type EngineFlags, loraOption, real, threadsOption, whole } from '../options.ts'
 import { interruptible, visible } from '../terminal/failure.ts'

@@ -2,7 +2,7 @@
 import { isHalfbyteError } from '../../base/errors.ts'
 import { type Divergence, divergence } from '../../evaluate/divergence.ts'
 import { EXACT_KV } from '../../graph/ir.ts'
-import { withModel } from '../model.ts'
+import { withModel } from '../models/model.ts'
 import type { EngineFlags } from '../options.ts'
 import { clearProgress, overwrite } from '../terminal/output.ts'
 

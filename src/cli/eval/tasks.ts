@@ -15,7 +15,7 @@ import type { DataFile, DataStream } from '../../evaluate/tasks/read.ts'
 import { joinedRows, lambada, type WindowRules, wikitext, windowTask } from '../../evaluate/tasks/texts.ts'
 import { collectIds, encodeStream } from '../../text/tokenize/encode-stream.ts'
 import { readBytes, readPieces, readText } from '../files.ts'
-import { forwardRows } from '../model.ts'
+import { forwardRows } from '../models/model.ts'
 
 /** The file of a task, and the second file of those tasks that have one. */
 type Files = readonly [DataFile, DataFile?]

@@ -1,7 +1,7 @@
 // Embedded models in a terminal. In: the list, the real program. Out: whether each name on the list runs, and
 // whether help and messages name them all.
 import { expect, test } from 'vitest'
-import { EMBEDDED } from '../embedded.ts'
+import { EMBEDDED } from '../models/embedded.ts'
 import { halfbyte } from '../testing/program.ts'
 
 const IDS = EMBEDDED.map(({ id }) => id)

@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { forwardRows } from '../../../src/cli/model.ts'
+import { forwardRows } from '../../../src/cli/models/model.ts'
 import type { EvaluatedModel } from '../../../src/evaluate/score.ts'
 import { type ItemResult, runTask, type Task } from '../../../src/evaluate/task.ts'
 import { arc, boolq, hellaswag, ownChoices, piqa, winogrande } from '../../../src/evaluate/tasks/choices.ts'

@@ -2,11 +2,11 @@
 // fields of the protobuf change, are cut out or put elsewhere, or nodes, names and constants change. Out: how
 // far their files are read; what is accepted is loaded and compared with the evaluator.
 import type { Random } from '../../helpers/random.ts'
-import { loadAndCompare } from '../compare-onnx.ts'
 import { bytesOf, type Input, textOf } from '../input.ts'
 import { mutateBytes } from '../mutate/mutate-bytes.ts'
 import { mutateGraph } from '../mutate/mutate-graph.ts'
 import { mutateProto } from '../mutate/mutate-proto.ts'
+import { loadAndCompare } from '../networks/compare-onnx.ts'
 import { exported, exportNames, MODEL, shortExport, smallDecoders } from '../onnx-seeds.ts'
 import type { Target } from '../target.ts'
 

@@ -1,7 +1,7 @@
 // In: questions about files, and a speaker with little room. Out: what the model reads of the files.
 import { expect, test } from 'vitest'
 import { DEFAULT_SETTINGS } from '../../shell/settings.ts'
-import type { Speaker } from '../speaker.ts'
+import type { Speaker } from '../speech/speaker.ts'
 import type { StoredMessage } from '../store/conversations.ts'
 import { splitQuotes, withQuotes } from './attachments.ts'
 import { readQuestion } from './read-question.ts'

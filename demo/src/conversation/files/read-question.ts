@@ -3,7 +3,7 @@
 import { bestOf, commonWords, cutText, wordsOf } from '../../../../src/chat-ui/passages.ts'
 import type { Settings } from '../../shell/settings.ts'
 import { t } from '../../words/later-words.ts'
-import type { Speaker } from '../speaker.ts'
+import type { Speaker } from '../speech/speaker.ts'
 import type { Read, StoredMessage } from '../store/conversations.ts'
 import { splitQuotes, type TextFile, withQuotes } from './attachments.ts'
 

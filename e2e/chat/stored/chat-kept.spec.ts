@@ -1,7 +1,7 @@
 // In: the built chat page and its storage. Out: whether a reopened conversation continues without being read
 // again.
 import { expect, test } from '@playwright/test'
-import { ask, kept, keptStamp, openChat, readTokens, ready, set } from './chat-page.ts'
+import { ask, kept, keptStamp, openChat, readTokens, ready, set } from '../chat-page.ts'
 
 const STORY = 'Tell me a story about a fox.'
 const SHORT = { Seed: '11', 'Longest answer': '40' }

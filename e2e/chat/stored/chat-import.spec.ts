@@ -1,8 +1,8 @@
 // In: files of conversations, whole and damaged, a full device, and a page that ends in an import. Out:
 // whether all conversations of a file are imported or none, and whether the list still works.
 import { expect, type Locator, type Page, test } from '@playwright/test'
-import { allow, fill, small } from '../full-device.ts'
-import { openChat, ready } from './chat-page.ts'
+import { allow, fill, small } from '../../full-device.ts'
+import { openChat, ready } from '../chat-page.ts'
 import { storeChats, storedTitles, turns } from './stored-chats.ts'
 
 const fileOf = (conversations: readonly unknown[]) => ({

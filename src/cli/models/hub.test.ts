@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process'
 import { cp, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type FileServer, serveFiles } from '../../test/helpers/file-server.ts'
+import { type FileServer, serveFiles } from '../../../test/helpers/file-server.ts'
 import {
   type Ended,
   ended,
@@ -15,7 +15,7 @@ import {
   model,
   path,
   testModels,
-} from './testing/program.ts'
+} from '../testing/program.ts'
 
 testModels()
 
@@ -58,7 +58,7 @@ describe('a name with one slash', () => {
   }, 120_000)
 
   test('is a repository of graphs, each of which costs something else', async () => {
-    const graph = join(import.meta.dirname, '../../test/conformance/onnx/exports/qwen2-cache/model.onnx')
+    const graph = join(import.meta.dirname, '../../../test/conformance/onnx/exports/qwen2-cache/model.onnx')
     const at = 'owner/graphs/resolve/main/'
     hub.files.set(`${at}config.json`, new TextEncoder().encode('{}'))
     for (const name of ['model_q4.onnx', 'model_fp16.onnx'])

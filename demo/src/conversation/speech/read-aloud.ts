@@ -1,6 +1,6 @@
 // Reading aloud. In: an answer as it is rendered. Out: its sentences from the device's own voices.
 
-import { sleep } from '../shell/tasks.ts'
+import { sleep } from '../../shell/tasks.ts'
 
 /** Milliseconds that a browser has to list its voices. */
 const MOST_WAIT = 1000

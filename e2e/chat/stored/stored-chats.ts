@@ -1,6 +1,6 @@
 // Stored chats. In: conversations as records. Out: a page whose database holds them, as after earlier visits.
 import { expect, type Page } from '@playwright/test'
-import { openChat, ready } from './chat-page.ts'
+import { openChat, ready } from '../chat-page.ts'
 
 export interface StoredChat {
   readonly id: string

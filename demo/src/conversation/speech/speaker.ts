@@ -1,6 +1,6 @@
 // The speaker. In: an engine and a conversation. Out: the answer. The engine's state is kept between turns
 // and visits.
-import { PICTURE_PLACE } from '../../../src/chat-ui/library.ts'
+import { PICTURE_PLACE } from '../../../../src/chat-ui/library.ts'
 import {
   type Engine,
   type GenerateOptions,
@@ -9,15 +9,15 @@ import {
   type Message,
   type Session,
   type Tool,
-} from '../../../src/index.ts'
-import type { Training } from '../models/training.ts'
-import { replyOptions, type Settings } from '../shell/settings.ts'
-import { TOOLS, type UsedTool, usedMessages } from '../tools/tools.ts'
-import { type Counter, firstThatFits, leftOut, roomForAnswer } from './context-window.ts'
-import type { Picture } from './files/attachments.ts'
-import type { Read, StoredMessage } from './store/conversations.ts'
-import { keep, type Place, restoreKept } from './store/kept.ts'
-import type { Asked } from './store/versions.ts'
+} from '../../../../src/index.ts'
+import type { Training } from '../../models/training.ts'
+import { replyOptions, type Settings } from '../../shell/settings.ts'
+import { TOOLS, type UsedTool, usedMessages } from '../../tools/tools.ts'
+import { type Counter, firstThatFits, leftOut, roomForAnswer } from '../context-window.ts'
+import type { Picture } from '../files/attachments.ts'
+import type { Read, StoredMessage } from '../store/conversations.ts'
+import { keep, type Place, restoreKept } from '../store/kept.ts'
+import type { Asked } from '../store/versions.ts'
 
 /** Idle milliseconds before a conversation's state is stored. It may be many megabytes. */
 const IDLE = 1500

@@ -2,9 +2,9 @@
 // fit, so that the change is read.
 import { deflateSync } from 'node:zlib'
 import { encode as encodeJpeg } from 'jpeg-js'
-import { crc32 } from '../../src/formats/pictures/crc32.ts'
-import type { Random } from '../helpers/random.ts'
-import { mutateBytes } from './mutate/mutate-bytes.ts'
+import { crc32 } from '../../../src/formats/pictures/crc32.ts'
+import type { Random } from '../../helpers/random.ts'
+import { mutateBytes } from './mutate-bytes.ts'
 
 const SIGNATURE = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]
 /** Channels by colour type. */

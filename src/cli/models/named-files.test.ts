@@ -3,13 +3,13 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join, sep } from 'node:path'
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { bertFolder, byPath, randomBert } from '../../test/conformance/testing/random-bert.ts'
-import { isHalfbyteError } from '../base/errors.ts'
-import { FORGED_NAMES } from '../formats/names/testing/forged-names.ts'
-import { modelBytes } from '../onnx/testing/write-model.ts'
+import { bertFolder, byPath, randomBert } from '../../../test/conformance/testing/random-bert.ts'
+import { isHalfbyteError } from '../../base/errors.ts'
+import { FORGED_NAMES } from '../../formats/names/testing/forged-names.ts'
+import { modelBytes } from '../../onnx/testing/write-model.ts'
+import { path, testFolder } from '../testing/program.ts'
 import { withPrepared } from './model.ts'
 import { loadEmbedder, loadNetwork } from './node-models.ts'
-import { path, testFolder } from './testing/program.ts'
 
 /** Paths that a file function was called with, and those functions. Mocks come before other lines run. */
 const { touched, noted } = vi.hoisted(() => {

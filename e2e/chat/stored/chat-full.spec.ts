@@ -1,9 +1,9 @@
 // In: the chat page on a device whose storage is full. Out: whether it says so at once, keeps what was
 // written, and stores it when there is room.
 import { expect, type Page, test } from '@playwright/test'
-import { allow, fill, small } from '../full-device.ts'
-import { violations } from '../violations.ts'
-import { ask, openChat, ready, set } from './chat-page.ts'
+import { allow, fill, small } from '../../full-device.ts'
+import { violations } from '../../violations.ts'
+import { ask, openChat, ready, set } from '../chat-page.ts'
 import { storeChats, storedTitles, turns } from './stored-chats.ts'
 
 const notice = (page: Page) => page.locator('.unsaved')

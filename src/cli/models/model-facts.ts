@@ -1,9 +1,9 @@
 // What `halfbyte inspect` tells of a model, as numbers: printed as they are by --json, and in words without.
-import { BLOCK_POSITIONS } from '../abi/constants.ts'
-import { weightOf } from '../arch/tensors/names.ts'
-import { memoryNeed } from '../engine/load/memory-need.ts'
-import type { PreparedModel } from '../engine/load/prepare.ts'
-import { planTotals } from '../graph/plan/cost.ts'
+import { BLOCK_POSITIONS } from '../../abi/constants.ts'
+import { weightOf } from '../../arch/tensors/names.ts'
+import { memoryNeed } from '../../engine/load/memory-need.ts'
+import type { PreparedModel } from '../../engine/load/prepare.ts'
+import { planTotals } from '../../graph/plan/cost.ts'
 
 /** Sizes are bytes, lengths are tokens. */
 export function modelFacts(prepared: PreparedModel) {

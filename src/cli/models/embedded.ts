@@ -1,7 +1,7 @@
 // The models that come with the program, by the names under which commands take them.
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { HalfbyteError } from '../base/errors.ts'
+import { HalfbyteError } from '../../base/errors.ts'
 
 export interface EmbeddedModel {
   /** What is typed in place of a path. */
@@ -27,7 +27,7 @@ const MODELS: readonly EmbeddedModel[] = [
 ]
 
 /** In a clone of the repository, and in the package. */
-const FOLDERS = ['../../demo/models/', './models/']
+const FOLDERS = ['../../../demo/models/', './']
 
 const pathOf = (file: string): string | undefined =>
   FOLDERS.map((folder) => fileURLToPath(new URL(folder + file, import.meta.url))).find((path) =>

@@ -1,18 +1,18 @@
 // Encoders and networks of a Node program: `Embedder.load` and `Network.load` with the model in this process
 // and threads as workers of Node.
 import { existsSync, statSync } from 'node:fs'
-import { Embedder, type EmbedderOptions } from '../api/embedder/embedder.ts'
-import { Network, type NetworkOptions } from '../api/network/network.ts'
-import { resolveSource } from '../api/request/load-request.ts'
-import type { ModelSource } from '../api/types.ts'
-import { HalfbyteError } from '../base/errors.ts'
-import { loadEncoder } from '../engine/embed/build-encoder.ts'
-import { createEmbedderService } from '../engine/embed/embed-service.ts'
-import type { FileOpener } from '../engine/load/open/requested-files.ts'
-import { localConnection } from '../engine/wire/connection.ts'
-import { isUrl, openModelFiles } from './files.ts'
-import { blobFiles, placeOfSource } from './node-engine.ts'
-import { nodeHost } from './node-host.ts'
+import { Embedder, type EmbedderOptions } from '../../api/embedder/embedder.ts'
+import { Network, type NetworkOptions } from '../../api/network/network.ts'
+import { resolveSource } from '../../api/request/load-request.ts'
+import type { ModelSource } from '../../api/types.ts'
+import { HalfbyteError } from '../../base/errors.ts'
+import { loadEncoder } from '../../engine/embed/build-encoder.ts'
+import { createEmbedderService } from '../../engine/embed/embed-service.ts'
+import type { FileOpener } from '../../engine/load/open/requested-files.ts'
+import { localConnection } from '../../engine/wire/connection.ts'
+import { isUrl, openModelFiles } from '../files.ts'
+import { blobFiles, placeOfSource } from '../node-engine.ts'
+import { nodeHost } from '../node-host.ts'
 
 /** A local folder of sentence-transformers has files that may be missing. */
 const openEncoderFiles: FileOpener = async ({ source, hub }, { signal, onProgress }) => {

@@ -1,6 +1,6 @@
 // Listening. In: an answer as the engine generates it. Out: its growing text, and the result.
-import type { Generation, GenerationResult } from '../../../src/index.ts'
-import { nextTask } from '../shell/tasks.ts'
+import type { Generation, GenerationResult } from '../../../../src/index.ts'
+import { nextTask } from '../../shell/tasks.ts'
 
 /** Chunks of an answer taken in one task. Many can be queued at once. */
 const AT_ONCE = 8

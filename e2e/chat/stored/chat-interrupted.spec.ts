@@ -1,7 +1,7 @@
 // In: pages that end in the middle of an answer. Out: whether the next visit has what the person saw of it.
 import { type BrowserContext, expect, type Page, test } from '@playwright/test'
-import { endlessModel } from '../endless-model.ts'
-import { bodies, openChat, openModels, ready, say, set } from './chat-page.ts'
+import { endlessModel } from '../../endless-model.ts'
+import { bodies, openChat, openModels, ready, say, set } from '../chat-page.ts'
 
 const QUESTION = 'Tell me a very long story.'
 

@@ -2,11 +2,11 @@
 // outputs, all seeds of the fuzzer, graphs with codes inside If. Out: both compute the same, since both pair
 // states as the plan does; a graph that no kernel can run is refused.
 import { expect, test } from 'vitest'
-import { Random } from '../helpers/random.ts'
+import { Random } from '../../helpers/random.ts'
+import { withStateFirst, withSumOfColumns } from '../corpus/onnx.ts'
+import { mutateGraph } from '../mutate/mutate-graph.ts'
+import { exported, exportNames, shortExport, smallDecoders } from '../onnx-seeds.ts'
 import { loadAndCompare } from './compare-onnx.ts'
-import { withStateFirst, withSumOfColumns } from './corpus/onnx.ts'
-import { mutateGraph } from './mutate/mutate-graph.ts'
-import { exported, exportNames, shortExport, smallDecoders } from './onnx-seeds.ts'
 
 const decoders = [...(await smallDecoders())]
 

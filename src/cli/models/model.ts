@@ -1,19 +1,19 @@
 // Opens or loads `<model>` for commands that need the model itself and no sessions.
 
-import type { BuiltModel } from '../engine/load/build-model.ts'
-import { buildModel } from '../engine/load/build-model.ts'
-import { withStateBudget } from '../engine/load/memory-need.ts'
-import { openAdapters, openAny } from '../engine/load/open/open-any.ts'
-import type { OpenFiles } from '../engine/load/open/requested-files.ts'
-import { keepsFloats, type PreparedModel, prepareModel } from '../engine/load/prepare.ts'
-import type { LoadRequest } from '../engine/wire/protocol.ts'
-import type { ForwardRows } from '../evaluate/perplexity.ts'
-import { givenPlace } from '../formats/names/named-files.ts'
-import { asFamily } from '../shrink/match/as-family.ts'
-import { openModelFiles, placedAdapters, readText } from './files.ts'
-import { nodeHost } from './node-host.ts'
-import type { EngineFlags } from './options.ts'
-import { clearProgress, showProgress } from './terminal/output.ts'
+import type { BuiltModel } from '../../engine/load/build-model.ts'
+import { buildModel } from '../../engine/load/build-model.ts'
+import { withStateBudget } from '../../engine/load/memory-need.ts'
+import { openAdapters, openAny } from '../../engine/load/open/open-any.ts'
+import type { OpenFiles } from '../../engine/load/open/requested-files.ts'
+import { keepsFloats, type PreparedModel, prepareModel } from '../../engine/load/prepare.ts'
+import type { LoadRequest } from '../../engine/wire/protocol.ts'
+import type { ForwardRows } from '../../evaluate/perplexity.ts'
+import { givenPlace } from '../../formats/names/named-files.ts'
+import { asFamily } from '../../shrink/match/as-family.ts'
+import { openModelFiles, placedAdapters, readText } from '../files.ts'
+import { nodeHost } from '../node-host.ts'
+import type { EngineFlags } from '../options.ts'
+import { clearProgress, showProgress } from '../terminal/output.ts'
 
 interface PrepareFlags
   extends Pick<EngineFlags, 'weights' | 'context' | 'lora' | 'dtype'>,
