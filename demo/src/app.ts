@@ -12,11 +12,11 @@ import type { MessageActs } from './conversation/message.ts'
 import { logo } from './shell/icons.ts'
 import './conversation/log.ts'
 import { isComposing, isTouch } from '../../src/chat-ui/keys.ts'
+import { renderUnsaved } from './conversation/list/unsaved.ts'
 import { Repaint } from './conversation/render/repaint.ts'
 import { Reveal } from './conversation/render/reveal.ts'
 import { chat, started } from './conversation/start.ts'
 import type { Said } from './conversation/store/conversations.ts'
-import { renderUnsaved } from './conversation/unsaved.ts'
 import type { ModelChoice } from './models/embedded.ts'
 import { choiceName } from './models/models.ts'
 import { announcement, renderFigures, renderNotice } from './models/status.ts'
@@ -95,7 +95,7 @@ export class ChatApp extends LitElement {
     restore: (id) => void this.#chat.restore(id),
     rename: (id, title) => void this.#chat.rename(id, title),
     pin: (id, isPinned) => void this.#chat.pin(id, isPinned),
-    add: (conversations) => this.#chat.add(conversations),
+    add: (write) => this.#chat.add(write),
   }
   readonly #address = new ConversationAddress(this, (id) => this.#visit(id))
   readonly #reveal = new Reveal()

@@ -3,7 +3,8 @@
 import type { Explained } from '../models/explain.ts'
 import type { OwnSettings } from '../shell/own-settings.ts'
 import type { Figures } from './answer.ts'
-import { type Added, ConversationStore } from './store/conversation-store.ts'
+import type { Adding, New } from './store/add-all.ts'
+import { ConversationStore } from './store/conversation-store.ts'
 import { type Conversation, newConversation, pinned, renamed, withMessages } from './store/conversations.ts'
 import { unkeep } from './store/kept.ts'
 import { forked, turned } from './store/versions.ts'
@@ -135,11 +136,11 @@ export abstract class Conversations extends EventTarget {
     await stored
   }
 
-  /** Stores all conversations of a file, or none. One whose id is taken gets another. */
-  async add(conversations: readonly Conversation[]): Promise<Added> {
-    const added = await this.store.add(conversations)
+  /** Stores the conversations of a file. Resolves to those that are new here. */
+  async add(write: Adding): Promise<readonly New[]> {
+    const fresh = await this.store.add(write)
     this.changed()
-    return added
+    return fresh
   }
 
   async remove(ids: readonly string[]): Promise<void> {

@@ -87,16 +87,17 @@ test('a page that crashes in the middle of an import has imported nothing', asyn
     IDBObjectStore.prototype.put = function (...given) {
       if (++count === 200) {
         console.log('in the middle')
-        for (const end = performance.now() + 5000; performance.now() < end; );
+        for (const end = performance.now() + 15_000; performance.now() < end; );
       }
       return put.apply(this, given)
     }
   })
   const drawer = await openDrawer(page)
   const middle = page.waitForEvent('console', (message) => message.text() === 'in the middle')
+  // While the page is busy, a session could not begin.
+  const session = await context.newCDPSession(page)
   await choose(drawer, many(300))
   await middle
-  const session = await context.newCDPSession(page)
   const crashed = page.waitForEvent('crash')
   // The command has no answer: what would answer is gone.
   session.send('Page.crash').catch(() => undefined)

@@ -85,7 +85,8 @@ for (const [name, end] of Object.entries(ENDS)) {
       await expect(bodies(now)).toHaveCount(2)
       // What stands at the end, such as half of a link, looks different once it is complete.
       const known = plain(shown).slice(0, -32)
-      expect(plain(await shownText(now)).slice(0, known.length), `turn ${turn}`).toBe(known)
+      // Of a long answer, the page may have shown only the end.
+      expect(plain(await shownText(now)), `turn ${turn}`).toContain(known)
     }
   })
 }

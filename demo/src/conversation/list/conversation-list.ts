@@ -4,7 +4,7 @@ import { html, LitElement, nothing, type TemplateResult } from 'lit'
 import { icon } from '../../shell/icons.ts'
 import { Speaks, t } from '../../words/words.ts'
 import { addressOf } from '../address.ts'
-import type { Added } from '../store/conversation-store.ts'
+import type { Adding, New } from '../store/add-all.ts'
 import { type Conversation, MOST_TITLE } from '../store/conversations.ts'
 import { byDate } from './groups.ts'
 import { canShare, saveFile, share } from './hand-out.ts'
@@ -21,7 +21,7 @@ export interface ListActs {
   /** Puts it above the others, or back. */
   pin(id: string, isPinned: boolean): void
   /** Stores all of a file, or none. */
-  add(conversations: readonly Conversation[]): Promise<Added>
+  add(write: Adding): Promise<readonly New[]>
 }
 
 /** Conversations from which on they can be searched. */

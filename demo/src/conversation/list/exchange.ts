@@ -1,12 +1,14 @@
 // Exchange. In: conversations. Out: Markdown to read, JSON that another page can import, and back.
 import { fromBase64, parseJson, toBase64 } from '../../../../src/chat-ui/library.ts'
-import { HalfbyteError, isHalfbyteError } from '../../../../src/index.ts'
+import { HalfbyteError } from '../../../../src/index.ts'
 import { bytes } from '../../shell/units.ts'
 import { t } from '../../words/later-words.ts'
 import type { Picture } from '../files/attachments.ts'
-import type { Added } from '../store/conversation-store.ts'
+import { addAll } from '../store/add-all.ts'
 import type { Conversation, StoredMessage } from '../store/conversations.ts'
+import { isFull } from '../store/database.ts'
 import { RecordReader } from '../store/read-conversation.ts'
+import type { ListActs } from './conversation-list.ts'
 
 const FORMAT = 'halfbyte-conversations'
 const VERSION = 1
@@ -103,18 +105,15 @@ export function fileName(title: string, ending: 'md' | 'json'): string {
  * Imports a file of conversations, all of them or none, and says how many came. Throws what `readFile`
  * throws, and `storage-full` or `internal` if they cannot be stored.
  */
-export async function importFile(
-  file: File,
-  add: (conversations: readonly Conversation[]) => Promise<Added>,
-): Promise<string> {
+export async function importFile(file: File, add: ListActs['add']): Promise<string> {
   const read = await readFile(file)
+  const all = read.length
   try {
-    const { added, all } = await add(read)
-    if (added < all) return t(added === 0 ? 'importedKnown' : 'importedSome', { count: added, all })
-    return t(added === 1 ? 'importedOne' : 'importedMany', { count: added })
-  } catch (error) {
-    if (!isHalfbyteError(error)) throw error
-    const word = error.code === 'storage-full' ? 'importFull' : 'importFailed'
-    throw new HalfbyteError(error.code, t(word), error.detail, { cause: error })
+    const { length: count } = await add((...here) => addAll(read, ...here))
+    if (count < all) return t(count === 0 ? 'importedKnown' : 'importedSome', { count, all })
+    return t(count === 1 ? 'importedOne' : 'importedMany', { count })
+  } catch (cause) {
+    if (isFull(cause)) throw new HalfbyteError('storage-full', t('importFull'), {}, { cause })
+    throw new HalfbyteError('internal', t('importFailed'), {}, { cause })
   }
 }

@@ -1,6 +1,6 @@
 // Stored conversations. In: conversations as they are written, in several tabs. Out: the same after a reload,
 // from IndexedDB, or from memory if the browser refuses storage.
-import { HalfbyteError } from '../../../../src/index.ts'
+import type { Adding, New } from './add-all.ts'
 import { type Conversation, newConversation, randomId } from './conversations.ts'
 import { type Database, draftKeys, isClosed, isFull, NAME, openDatabase, type Stored } from './database.ts'
 import { assembled, DRAFT, draftOf, type Found } from './drafts.ts'
@@ -9,14 +9,6 @@ import { assembled, DRAFT, draftOf, type Found } from './drafts.ts'
 const COUNT = 'halfbyte-chats'
 /** Milliseconds between two tries to store what could not be stored. */
 const RETRY_MS = 5000
-
-/** What an import did. */
-export interface Added {
-  /** Conversations that are new here. */
-  readonly added: number
-  /** Conversations of the file. The others were here already. */
-  readonly all: number
-}
 
 /** Stores conversations. Every method but `add` resolves even if the browser refuses storage. */
 export class ConversationStore {
@@ -145,17 +137,10 @@ export class ConversationStore {
     for (const conversation of this.unsaved) await this.put(conversation)
   }
 
-  /**
-   * Stores all conversations of a file, or none: throws `storage-full` or `internal` then. One whose id is
-   * taken gets another, unless it is the same.
-   */
-  async add(conversations: readonly Conversation[]): Promise<Added> {
+  /** Stores what `write` writes in one transaction. Rejects if that fails; then nothing is stored. */
+  async add(write: Adding): Promise<readonly New[]> {
     await this.#opened
-    const write = () => this.#again(() => this.#addAll(conversations))
-    const fresh = await this.#inTurn(write).catch((cause: unknown) => {
-      const message = 'no conversation was imported; free some storage, then try again'
-      throw new HalfbyteError(isFull(cause) ? 'storage-full' : 'internal', message, {}, { cause })
-    })
+    const fresh = await this.#inTurn(() => this.#again(() => write(this.#database, this.#known)))
     for (const { conversation, revision } of fresh) {
       const { id } = conversation
       this.removed = this.removed.filter((removed) => removed.id !== id)
@@ -165,7 +150,7 @@ export class ConversationStore {
       this.#channel?.postMessage(id)
     }
     this.#mark()
-    return { added: fresh.length, all: conversations.length }
+    return fresh
   }
 
   /** `removed` holds them until others are removed. */
@@ -280,31 +265,6 @@ export class ConversationStore {
     return put
   }
 
-  async #addAll(conversations: readonly Conversation[]): Promise<readonly Omit<Found, 'drafts'>[]> {
-    const change = this.#database && this.#transaction()
-    const stored = (await change?.store.getAllKeys()) ?? []
-    const taken = new Set<string>([...stored, ...this.#known.keys()])
-    const fresh = new Map<string, Omit<Found, 'drafts'>>()
-    try {
-      for (const conversation of conversations) {
-        const known = this.#known.get(conversation.id) ?? fresh.get(conversation.id)?.conversation
-        if (known !== undefined && isSame(known, conversation)) continue
-        const { id } = taken.has(conversation.id) ? newConversation() : conversation
-        taken.add(id)
-        const revision = randomId()
-        fresh.set(id, { conversation: { ...conversation, id }, revision })
-        change?.store.put({ ...conversation, id, revision }).catch(() => undefined)
-      }
-    } catch (error) {
-      // Otherwise the browser would store those before it.
-      change?.done.catch(() => undefined)
-      change?.abort()
-      throw error
-    }
-    await change?.done
-    return [...fresh.values()]
-  }
-
   /** Removes conversations, and the answers that other pages have begun in them. */
   async #delete(ids: readonly string[]): Promise<void> {
     if (this.#database === undefined) return
@@ -359,10 +319,3 @@ export class ConversationStore {
     }
   }
 }
-
-const isSame = (one: Conversation, other: Conversation): boolean =>
-  one.title === other.title && textOf(one) === textOf(other)
-
-/** Of a picture, only its size. */
-const textOf = ({ messages }: Conversation): string =>
-  JSON.stringify(messages, (_, value) => (value instanceof Blob ? value.size : value))

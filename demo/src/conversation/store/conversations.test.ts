@@ -1,6 +1,7 @@
 // In: messages, in an environment without IndexedDB. Out: whether titles suit the list and the store works
 // from memory.
 import { describe, expect, test } from 'vitest'
+import { addAll } from './add-all.ts'
 import { ConversationStore } from './conversation-store.ts'
 import { newConversation, renamed, withMessages } from './conversations.ts'
 import { readConversation } from './read-conversation.ts'
@@ -65,13 +66,14 @@ describe('a store that is refused storage', () => {
 })
 
 describe('an import', () => {
-  test('takes what is new, gives what has a taken id another, and tells how many came', async () => {
+  test('takes what is new, gives what has a taken id another, and resolves to those', async () => {
     const store = new ConversationStore()
     const known = withMessages(newConversation(), [{ role: 'user', content: 'known' }])
     const other = withMessages({ ...known }, [{ role: 'user', content: 'other' }])
     await store.put(known)
-    expect(await store.add([known, other, other, newConversation()])).toEqual({ added: 3, all: 4 })
-    expect(store.all).toHaveLength(4)
+    const file = [known, other, newConversation()]
+    expect(await store.add((...here) => addAll(file, ...here))).toHaveLength(2)
+    expect(store.all).toHaveLength(3)
     expect(store.find(known.id)).toBe(known)
   })
 })

@@ -2,9 +2,9 @@
 // keep what was written.
 import { html, nothing, type TemplateResult } from 'lit'
 import { keyed } from 'lit/directives/keyed.js'
-import { t } from '../words/words.ts'
-import type { Chat } from './chat.ts'
-import { saveFile } from './list/hand-out.ts'
+import { t } from '../../words/words.ts'
+import type { Chat } from '../chat.ts'
+import { saveFile } from './hand-out.ts'
 
 /** `free` opens what can be removed from this device. */
 export function renderUnsaved(chat: Chat, free: () => void): TemplateResult {
@@ -30,6 +30,6 @@ function notice(chat: Chat, free: () => void): TemplateResult | typeof nothing {
 
 /** As the list's own export: the file can be imported again. */
 async function save({ unsaved }: Chat): Promise<void> {
-  const { toJson, fileName } = await import('./list/exchange.ts')
+  const { toJson, fileName } = await import('./exchange.ts')
   saveFile(fileName(unsaved[0]?.title ?? '', 'json'), await toJson(unsaved), 'application/json')
 }

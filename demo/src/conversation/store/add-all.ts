@@ -1,0 +1,52 @@
+// Adding conversations. In: those of a file, and those that are here. Out: all of them are stored, or none.
+import { type Conversation, newConversation, randomId } from './conversations.ts'
+import type { Database } from './database.ts'
+import type { Found } from './drafts.ts'
+
+/** A conversation that is new here, with the revision that is stored. */
+export type New = Omit<Found, 'drafts'>
+
+/** Stores conversations in the database, beside those that are known. */
+export type Adding = (
+  database: Database | undefined,
+  known: ReadonlyMap<string, Conversation>,
+) => Promise<readonly New[]>
+
+/**
+ * Stores, in one transaction, the conversations that are not `known`. One whose id is taken gets another.
+ * Without a database, nothing is stored. Rejects with the database's error.
+ */
+export async function addAll(
+  conversations: readonly Conversation[],
+  ...[database, known]: Parameters<Adding>
+): Promise<readonly New[]> {
+  const change = database?.transaction('conversations', 'readwrite')
+  const stored = (await change?.store.getAllKeys()) ?? []
+  const taken = new Set<string>([...stored, ...known.keys()])
+  const fresh = new Map<string, New>()
+  try {
+    for (const conversation of conversations) {
+      const same = known.get(conversation.id) ?? fresh.get(conversation.id)?.conversation
+      if (same !== undefined && isSame(same, conversation)) continue
+      const { id } = taken.has(conversation.id) ? newConversation() : conversation
+      taken.add(id)
+      const revision = randomId()
+      fresh.set(id, { conversation: { ...conversation, id }, revision })
+      change?.store.put({ ...conversation, id, revision }).catch(() => undefined)
+    }
+  } catch (error) {
+    // Otherwise the browser would store those before it.
+    change?.done.catch(() => undefined)
+    change?.abort()
+    throw error
+  }
+  await change?.done
+  return [...fresh.values()]
+}
+
+const isSame = (one: Conversation, other: Conversation): boolean =>
+  one.title === other.title && textOf(one) === textOf(other)
+
+/** Of a picture, only its size. */
+const textOf = ({ messages }: Conversation): string =>
+  JSON.stringify(messages, (_, value) => (value instanceof Blob ? value.size : value))
