@@ -11,7 +11,7 @@ const COUNT = 20_001
 async function results(op: string, low: number, high: number, fuse: boolean, other?: number) {
   const x = Float32Array.from({ length: COUNT }, (_, at) => low + ((high - low) * at) / (COUNT - 1))
   const inputs = other === undefined ? ['x'] : ['x', 'y']
-  const node = { name: op, op, domain: '', version: 17, inputs, outputs: ['z'], attributes: new Map() }
+  const node = { name: op, op, domain: '', version: 18, inputs, outputs: ['z'], attributes: new Map() }
   const type = { dtype: 'f32', dims: [COUNT] } as const
   const graph = {
     name: op,
@@ -73,7 +73,7 @@ test.each([2.5, -1.7, 7, 0])('powers with the exponent %f', async (y) => {
 async function resultsOf(op: string, x: readonly number[], y?: readonly number[]) {
   const operands = y === undefined ? [x] : [x, y]
   const inputs = operands.map((_, at) => `x${at}`)
-  const node = { name: op, op, domain: '', version: 17, inputs, outputs: ['z'], attributes: new Map() }
+  const node = { name: op, op, domain: '', version: 18, inputs, outputs: ['z'], attributes: new Map() }
   const type = { dtype: 'f32', dims: [x.length] } as const
   const given = inputs.map((name) => ({ name, type }))
   const graph = { name: op, inputs: given, outputs: ['z'], constants: new Map(), nodes: [node] }
