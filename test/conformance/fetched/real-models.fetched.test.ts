@@ -145,6 +145,25 @@ describe('SmolLM2-135M-Instruct', () => {
   })
 })
 
+/** The same logarithms of two more models. Gemma gives the other words too little to compare. */
+const OTHERS_BY_LLAMA_CPP = [
+  ['gemma3-270m', { ' Paris': -2.519, ' London': -6.865 }],
+  ['qwen2.5-coder-0.5b', { ' Paris': -0.096, ' London': -4.368, ' Berlin': -8.213, ' Rome': -7.561 }],
+] as const
+
+describe.each(OTHERS_BY_LLAMA_CPP)('%s', (name, words) => {
+  test.each<[string, LoadOptions]>([
+    ['one thread', {}],
+    ['two threads and int8 keys and values', { threads: 2, kvCache: { k: 'int8', v: 'int8' } }],
+  ])('gives capitals the probabilities that llama.cpp gives, with %s', async (_name, options) => {
+    await withEngine(requireModel(name), options, async (engine) => {
+      const scores = await engine.score('The capital of France is', Object.keys(words))
+      for (const [index, theirs] of Object.values(words).entries())
+        expect(Math.abs(scores[index]!.logProbability - theirs), `word ${index}`).toBeLessThan(ROUNDING)
+    })
+  })
+})
+
 describe.skipIf(tinyllama === undefined)('TinyLlama-1.1B-Chat', () => {
   let engine: Engine
   beforeAll(async () => {
