@@ -18,7 +18,7 @@ const LONG = [
   'scripts/make/**/*.test.ts',
   'scripts/package/runtimes.test.ts',
   'test/fuzz/**/*.test.ts',
-  'test/conformance/{compress,transformers,pools}/**/*.test.ts',
+  'test/conformance/{compress,onnx/control,pools,transformers}/**/*.test.ts',
   'test/conformance/{matrix,families,random-models,transformers}.test.ts',
 ]
 
