@@ -1,7 +1,7 @@
-// In: the test files beside the code. Out: vitest projects: unit (src, wasm, scripts, fuzz), conformance (other
-// implementations' results, in test/fixtures and golden/), long (those of both that take longest), fetched (real
-// models and data that npm run setup fetches), engines (the built page in this machine's browsers) and sanitizers
-// (the kernels' tests, of kernels that scripts/test/sanitizers.mjs builds).
+// In: the test files beside the code. Out: vitest projects: unit (src, wasm, scripts, fuzz), conformance
+// (other implementations' results, in test/fixtures and golden/), long (those of both that take longest),
+// fetched (real models and data that npm run setup fetches), engines (the built page in this machine's
+// browsers) and sanitizers (the kernels' tests, of kernels that scripts/test/sanitizers.mjs builds).
 import { defineConfig } from 'vitest/config'
 
 /** Tests that need what npm run setup fetches; they fail without it. */

@@ -1,5 +1,5 @@
-// What a measurement needs. In: what it names. Out: nothing if all is there; otherwise a line on stderr for each
-// part, with the command that gets it, and the end of the process.
+// What a measurement needs. In: what it names. Out: nothing if all is there; otherwise a line on stderr for
+// each part, with the command that gets it, and the end of the process.
 
 import { missingChromium } from '../e2e/chromium.ts'
 import { type RealModelName, realModel } from '../scripts/models/real-models.mjs'

@@ -1,5 +1,5 @@
-// Chromium. In: this machine, or HALFBYTE_CHROMIUM with a browser's path. Out: launch options for the system's
-// browser if there is one, otherwise Playwright's download.
+// Chromium. In: this machine, or HALFBYTE_CHROMIUM with a browser's path. Out: launch options for the
+// system's browser if there is one, otherwise Playwright's download.
 import { existsSync } from 'node:fs'
 import { chromium, type LaunchOptions } from '@playwright/test'
 

@@ -1,6 +1,6 @@
-// Installs what is named (emscripten, chromium, arm, jsc, firefox, webkit, simde, bun, deno; or real models and
-// test data, by the names in models/) on Debian. Elsewhere it says in one line each what to install.
-// What is already there costs milliseconds. Runs under Node 20 too.
+// Installs what is named (emscripten, chromium, arm, jsc, firefox, webkit, simde, bun, deno; or real models
+// and test data, by the names in models/) on Debian. Elsewhere it says in one line each what to install. What
+// is already there costs milliseconds. Runs under Node 20 too.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -38,6 +38,7 @@ const FORBIDDEN: readonly { pattern: RegExp; instead: string; allowed: Readonly<
         'formats/json-files.ts': 1,
         'formats/protobuf.ts': 1,
         'formats/splits.ts': 2,
+        'formats/safetensors/peft-patterns.ts': 2,
         'formats/safetensors/sentencepiece.ts': 1,
         'formats/safetensors/safetensors.ts': 3,
         'store/address.ts': 3,

@@ -227,7 +227,9 @@ const readFolder = (folder: string): Source[] =>
     .map((path) => slashed(join(folder, path)))
     .map((path) => ({ path, text: readFileSync(join(SRC, path), 'utf8') }))
 
-/** What `sources` import from outside of `home`, where `allowed` are files, or folders that end in a slash. */
+/**
+ * What `sources` import from outside of `home`, where `allowed` are files, or folders that end in a slash.
+ */
 const reachedBeside = (sources: readonly Source[], home: string, allowed: readonly string[]): string[] =>
   sources.flatMap((source) =>
     targetsOf(source)

@@ -1,5 +1,5 @@
-// Graphs that ask for much, each in a process of its own. In: those of src/compile/testing/bombs.ts. Out: a table
-// of what comes of each, with the processor's time and the memory that it took.
+// Graphs that ask for much, each in a process of its own. In: those of src/compile/testing/bombs.ts. Out: a
+// table of what comes of each, with the processor's time and the memory that it took.
 //
 //   node bench/graphs/bombs.ts [NAME...] [--seconds 60]
 //

@@ -1,5 +1,5 @@
-// What graphs take of the limits of networks. In: a sentence encoder with random weights, and the files that are
-// named. Out: a table of shares of the defaults. Open axes are 1 x 64.
+// What graphs take of the limits of networks. In: a sentence encoder with random weights, and the files that
+// are named. Out: a table of shares of the defaults. Open axes are 1 x 64.
 //
 //   node bench/graphs/margins.ts [FILE.onnx ...]
 import { readFile } from 'node:fs/promises'

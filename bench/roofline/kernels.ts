@@ -1,4 +1,5 @@
-// The limit kernels of wasm/limits/limits.c as data: codes, record layout, operations and results of each kernel.
+// The limit kernels of wasm/limits/limits.c as data: codes, record layout, operations and results of each
+// kernel.
 import type { Build } from '../../src/runtime/features.ts'
 
 /** `enum limit_code`, in lower case. */

@@ -7,7 +7,7 @@
 // C: H = C^T C, lower triangle, inputs in the model's order.
 //
 //   single      w_j^2 / [H^-1]_jj: each weight as if it were dropped alone (OBS)
-//   later       (C_jj w_j)^2: as if all inputs before j stood as they are, and those after j compensated for it
+//   later       (C_jj w_j)^2: as if all inputs before j stayed, and those after j compensated for it
 //   sequence    the same with w_j as the weights dropped before it have changed it (SparseGPT)
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'

@@ -196,7 +196,8 @@ for (const [name, shown, knows] of [
   ['smollm2', 'SmolLM2-135M', false],
   ['qwen2.5-coder-0.5b', 'qwen2.5-coder-0.5b', true],
 ] as const) {
-  // A model that knows nothing is asked less: real-models.fetched.test.ts compares what it says with llama.cpp.
+  // A model that knows nothing is asked less: real-models.fetched.test.ts compares what it says with
+  // llama.cpp.
   const turns = knows ? TURNS : TURNS.slice(-2)
   const years = knows ? 36 : 6
   test(`${name} is loaded by address, answers ${turns.length} turns, is stopped, goes on after a reload, and is picked as a file`, async ({

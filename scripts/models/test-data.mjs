@@ -13,7 +13,9 @@ const VOCABULARIES = [
   ...['phi-3', 'qwen2', 'refact', 'starcoder'],
 ]
 
-/** `archive`: the file in the index. Only data in it is read, so the platform that it is for does not matter. */
+/**
+ * `archive`: the file in the index. Only data in it is read, so the platform that it is for does not matter.
+ */
 export const TEST_DATA = {
   'onnx-node-tests': {
     title: 'Node tests of the ONNX standard',

@@ -1,5 +1,5 @@
-// Comments of the source. In: every source file that git knows. Out: a failure for each file name in a comment
-// that no file of the repository has.
+// Comments of the source. In: every source file that git knows. Out: a failure for each file name in a
+// comment that no file of the repository has.
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
-// What the repository reads. In: the files that git knows. Out: paths in them that lead out of the repository, or
-// to somebody's home.
+// What the repository reads. In: the files that git knows. Out: paths in them that lead out of the
+// repository, or to somebody's home.
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { extname, join } from 'node:path'
@@ -35,8 +35,8 @@ const UPWARD = /(?:^|['"`(\s=])((?:\.\.\/)+)([\w.-]+)/g
 const HOME = /(?:^|['"`(\s=])(\/(?:home|Users|root)\/[\w.-]+)/g
 
 /**
- * Paths of a file's text that lead outside. Those of a module begin in its own folder, those of other programs
- * may begin where they are started, so the first name must be one of the root's.
+ * Paths of a file's text that lead outside. Those of a module begin in its own folder, those of other
+ * programs may begin where they are started, so the first name must be one of the root's.
  */
 function outside(path: string, text: string): string[] {
   const depth = path.split('/').length - 1

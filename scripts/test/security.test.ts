@@ -1,5 +1,5 @@
-// The table of SECURITY.md. In: its rows, the source. Out: a failure for a file that does not exist, for a bound
-// that differs from its constant, and for a check whose file no test of its row loads.
+// The table of SECURITY.md. In: its rows, the source. Out: a failure for a file that does not exist, for a
+// bound that differs from its constant, and for a check whose file no test of its row loads.
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
 import { fileURLToPath } from 'node:url'

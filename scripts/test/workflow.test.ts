@@ -1,4 +1,5 @@
-// The workflow of GitHub. In: its lanes, the suites that npm test knows. Out: whether each suite is in one lane.
+// The workflow of GitHub. In: its lanes, the suites that npm test knows. Out: whether each suite is in one
+// lane.
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'

@@ -1,5 +1,5 @@
-// Bombs. In: small graphs that ask for much time or memory. Out: whether the limits refuse each of them before
-// it is planned or run, and whether what fits is right.
+// Bombs. In: small graphs that ask for much time or memory. Out: whether the limits refuse each of them
+// before it is planned or run, and whether what fits is right.
 import { expect, test } from 'vitest'
 import { bertBytes, MINILM } from '../../bench/graphs/bert.ts'
 import { bufferSource } from '../base/bytes.ts'

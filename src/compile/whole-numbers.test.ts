@@ -1,5 +1,6 @@
-// Whole numbers of 64 bits, and f64. In: graphs whose numbers lie around the ends of 32 bits. Out: whether each
-// run gives what i64 gives, or ends with an error that names the node or the value; it never gives another number.
+// Whole numbers of 64 bits, and f64. In: graphs whose numbers lie around the ends of 32 bits. Out: whether
+// each run gives what i64 gives, or ends with an error that names the node or the value; it never gives
+// another number.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { isHalfbyteError } from '../base/errors.ts'

@@ -10,7 +10,10 @@ export interface LowRank {
   /** B: [outputs, rank] */
   readonly up: TensorInfo
   readonly scale: number
-  /** The matrix is a table of embeddings: A is [rank, rows], B [columns, rank], and scale * (B * A)^T is added. */
+  /**
+   * The matrix is a table of embeddings: A is [rank, rows], B [columns, rank], and scale * (B * A)^T is
+   * added.
+   */
   readonly isTable?: boolean | undefined
   /** DoRA: the length that each output gets, of a table each column. */
   readonly magnitude?: TensorInfo | undefined

@@ -1,5 +1,5 @@
-// JSON and text files of a model. In: files that say how long they are. Out: their text, or a refusal before a
-// byte is read.
+// JSON and text files of a model. In: files that say how long they are. Out: their text, or a refusal before
+// a byte is read.
 import { expect, test } from 'vitest'
 import { bufferSource } from '../base/bytes.ts'
 import { readJson, readText } from './json-files.ts'

@@ -1,4 +1,5 @@
-// A picture as its pixels, and the limits of pictures: every decoder and every place that takes one asks here.
+// A picture as its pixels, and the limits of pictures: every decoder and every place that takes one asks
+// here.
 import { HalfbyteError } from '../base/errors.ts'
 
 /** A picture: four bytes a pixel (red, green, blue, opacity), row by row from the upper left. */
@@ -15,7 +16,10 @@ const MOST_SIDE = 1 << 14
 const MOST_PIXELS = 1 << 26
 /** Bytes of a PNG's rows when they are inflated: four a pixel, and a filter for each row of each pass. */
 export const MOST_ROW_BYTES = 4 * MOST_PIXELS + 2 * MOST_SIDE
-/** Steps of a JPEG's scans: blocks that they visit and bytes that they read, as `formats/pictures/jpeg.ts` counts. */
+/**
+ * Steps of a JPEG's scans: blocks that they visit and bytes that they read, as `formats/pictures/jpeg.ts`
+ * counts.
+ */
 export const MOST_SCAN_STEPS = 1 << 25
 
 /** Throws `unsupported` for sides that no picture may have. Asked before memory is taken for its pixels. */

@@ -1,5 +1,5 @@
-// The budget of a graph: what understanding, planning and running it may take. Everything is charged before it
-// is done: by the evaluator and the passes, and by the lowering of each node.
+// The budget of a graph: what understanding, planning and running it may take. Everything is charged before
+// it is done: by the evaluator and the passes, and by the lowering of each node.
 import { Budget, type Excess } from '../base/budget.ts'
 import { HalfbyteError } from '../base/errors.ts'
 

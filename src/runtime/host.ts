@@ -81,7 +81,8 @@ export interface Host extends LoadReaders {
   loadVision(): Promise<unknown>
   /**
    * Decodes a picture's file and cuts it, or cuts its pixels, on another thread. Rejects with HalfbyteErrors,
-   * the signal's reason, and an `Error` that says why a file is not decoded. Absent where the browser decodes.
+   * the signal's reason, and an `Error` that says why a file is not decoded. Absent where the browser
+   * decodes.
    */
   readonly cutPicture?:
     | ((picture: Uint8Array | Pixels, rules: CutRules, signal?: AbortSignal) => Promise<CutPicture>)

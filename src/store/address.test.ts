@@ -1,4 +1,5 @@
-// Addresses. In: what people name. Out: the files that are asked for, and rejections of names that cannot be meant.
+// Addresses. In: what people name. Out: the files that are asked for, and rejections of names that cannot be
+// meant.
 import { expect, test } from 'vitest'
 import { givenPlace } from '../formats/names/named-files.ts'
 import { fileName, filesOf, isFileOf, shardsOf } from './address.ts'

@@ -23,8 +23,8 @@ const LLAMA_ROWS = [4, 16_384]
 const PROJECTORS: readonly string[] = Object.keys(KINDS)
 
 /**
- * Throws `architecture` for a file that is not a tower or whose numbers are impossible, `unsupported` for towers
- * that are not built. `tiles`: of the option `imageTiles`.
+ * Throws `architecture` for a file that is not a tower or whose numbers are impossible, `unsupported` for
+ * towers that are not built. `tiles`: of the option `imageTiles`.
  */
 export function ggufTower(file: ModelFile, tiles?: number): Tower {
   const all = new Fields(file.name, (key) => file.metadata.get(key))

@@ -62,8 +62,8 @@ interface ResizeOptions {
 }
 
 /**
- * For each output: its first input, the number of its inputs, their weights in a row of `most`, and the sum of
- * the weights that fall on the frame.
+ * For each output: its first input, the number of its inputs, their weights in a row of `most`, and the sum
+ * of the weights that fall on the frame.
  */
 interface Weights {
   readonly first: Int32Array

@@ -17,15 +17,17 @@ export interface ScaledAdapter {
   readonly scale: number
 }
 
-/** What an adapted model computes: the output is a matrix of its own if the adapters untie it from the table. */
+/**
+ * What an adapted model computes: the output is a matrix of its own if the adapters untie it from the table.
+ */
 export interface Adapted {
   readonly weights: Weights
   readonly config: ModelConfig
 }
 
 /**
- * W + scale * B * A for each matrix that an adapter changes; with DoRA, its rows then get the lengths that the
- * adapter gives. Sums are f64, rounded to f32 or to the file's F16 or BF16. Quantised matrices are
+ * W + scale * B * A for each matrix that an adapter changes; with DoRA, its rows then get the lengths that
+ * the adapter gives. Sums are f64, rounded to f32 or to the file's F16 or BF16. Quantised matrices are
  * dequantised first, for the lengths too, and become 8-bit groups, because 4-bit codes would round most of an
  * adapter away. Throws `architecture` for an adapter of another model, `unsupported` for matrices stored
  * without their zeros, for ranks and scales that no adapter needs, and for whole tensors with a scale.

@@ -42,7 +42,7 @@ test.each([
     { type: 'image_url', image_url: { url: 'https://example.com/a.png' } },
     /https.*data: address/,
   ],
-  ['no base64', { type: 'image_url', image_url: { url: 'data:image/png;base64,*' } }, /no base64/],
+  ['no base64', { type: 'image_url', image_url: { url: 'data:image/png;base64,*' } }, /not valid base64/],
   ['no address', { type: 'image_url' }, /"image_url"/],
   ['sound', { type: 'input_audio' }, /"input_audio"/],
 ])('%s is refused', (_, part, message) => {

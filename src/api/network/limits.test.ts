@@ -1,5 +1,5 @@
-// Long runs. In: graphs that take minutes, aborts, time limits, workers that do not answer. Out: whether a run
-// ends when it should, and what holds for the network afterwards.
+// Long runs. In: graphs that take minutes, aborts, time limits, workers that do not answer. Out: whether a
+// run ends when it should, and what holds for the network afterwards.
 import { expect, test, vi } from 'vitest'
 import { nodeHost } from '../../cli/node-host.ts'
 import { loadNetwork } from '../../engine/network/load-network.ts'

@@ -40,8 +40,8 @@ export interface NetworkOptions {
   readonly onProgress?: ((event: DownloadProgress) => void) | undefined
   /**
    * Whether the network runs in a worker of its own, so that the page stays responsive and a run can be ended
-   * at any time. Default: true in a page. In a worker, and in Node, a network runs in the thread that loads it,
-   * unless `threads` asks for more than one.
+   * at any time. Default: true in a page. In a worker, and in Node, a network runs in the thread that loads
+   * it, unless `threads` asks for more than one.
    */
   readonly worker?: boolean | undefined
   /**

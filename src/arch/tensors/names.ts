@@ -57,7 +57,9 @@ function transposed(tensor: TensorInfo, first: number, shape: readonly number[])
   return { ...tensor, shape, offset: 0, byteLength, source }
 }
 
-/** The weight of shape `shape` in `tensor`, which has what `place` says. Throws `architecture` if it has not. */
+/**
+ * The weight of shape `shape` in `tensor`, which has what `place` says. Throws `architecture` if it has not.
+ */
 export function weightAt(
   file: string,
   tensor: TensorInfo,

@@ -27,7 +27,7 @@ const MODELS: readonly EmbeddedModel[] = [
 ]
 
 /** In a clone of the repository, and in the package. */
-const FOLDERS = ['../../../demo/models/', './']
+const FOLDERS = ['../../../demo/models/', './models/']
 
 const pathOf = (file: string): string | undefined =>
   FOLDERS.map((folder) => fileURLToPath(new URL(folder + file, import.meta.url))).find((path) =>

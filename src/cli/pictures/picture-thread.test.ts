@@ -1,5 +1,5 @@
-// The picture thread. In: files, pixels and aborts, with real workers, and one worker that never answers. Out:
-// what the tower reads, or the reason why not; this thread goes on meanwhile.
+// The picture thread. In: files, pixels and aborts, with real workers, and one worker that never answers.
+// Out: what the tower reads, or the reason why not; this thread goes on meanwhile.
 import { encode } from 'fast-png'
 import { expect, test } from 'vitest'
 import { type CutRules, cutPicture } from '../../vision/cut-picture.ts'

@@ -1,5 +1,5 @@
-// Reads pictures on a thread of their own, so that a large one stops no other reply: one after the other, each
-// in a new worker, whose end gives back all of its memory.
+// Reads pictures on a thread of their own, so that a large one stops no other reply: one after the other,
+// each in a new worker, whose end gives back all of its memory.
 import { HalfbyteError } from '../../base/errors.ts'
 import type { Host } from '../../runtime/host.ts'
 import type { PictureReply, PictureRequest } from './picture-messages.ts'

@@ -24,7 +24,9 @@ export interface ServeOptions {
   readonly embedder?: Embedder | undefined
   /** Answers `/v1/rerank`. Default: the model. */
   readonly reranker?: Embedder | undefined
-  /** Requests that are answered at a time; more are refused with 429. A body that is being received is none. */
+  /**
+   * Requests that are answered at a time; more are refused with 429. A body that is being received is none.
+   */
   readonly mostRequests: number
   /** For tests. */
   readonly bodyLimits?: Partial<BodyLimits> | undefined

@@ -3,7 +3,9 @@ import type { FunctionBody, Local } from '../wasm/assembler.ts'
 import type { VectorName } from '../wasm/opcodes.ts'
 import { divideWhole } from './math.ts'
 
-/** Takes vectors from the stack, leaves the result there, and sets bits in the lanes of `left` that left i32. */
+/**
+ * Takes vectors from the stack, leaves the result there, and sets bits in the lanes of `left` that left i32.
+ */
 type CheckedInline = (code: FunctionBody, left: Local) => void
 
 const LEAST = -(2 ** 31)
@@ -20,7 +22,10 @@ function operands(code: FunctionBody): readonly [a: Local, b: Local] {
   return [a, b]
 }
 
-/** A sum left if its sign is that of no operand; a difference, if it is not that of `a`, which is not that of b. */
+/**
+ * A sum left if its sign is that of no operand; a difference, if it is not that of `a`, which is not that of
+ * b.
+ */
 function sum(name: 'i32x4.add' | 'i32x4.sub'): CheckedInline {
   return (code, left) => {
     const [a, b] = operands(code)

@@ -5,6 +5,8 @@ import type { VectorName } from '../wasm/opcodes.ts'
 import { CHECKED } from './checked.ts'
 import { MATH } from './math.ts'
 
+const isChecked = (op: Instruction): op is Instruction & keyof typeof CHECKED => Object.hasOwn(CHECKED, op)
+
 /** Instructions that are one of WebAssembly. */
 const DIRECT: Partial<Record<Instruction, VectorName>> = {
   add: 'f32x4.add',
@@ -85,7 +87,7 @@ function emitOperation(
   const compared = COMPARED[op]
   if (compared !== undefined) code.vector(compared).number(31).vector('i32x4.shr_u')
   else if (DIRECT[op] !== undefined) code.vector(DIRECT[op])
-  else if (op in CHECKED) CHECKED[op as keyof typeof CHECKED](code, reads.left!)
+  else if (isChecked(op)) CHECKED[op](code, reads.left!)
   else MATH[op]!(code, fuse)
 }
 

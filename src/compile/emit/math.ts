@@ -285,8 +285,8 @@ function circular(isCosine: boolean): Inline {
 }
 
 /**
- * x and y on the stack. |x|^y = e^(y ln |x|), with the sign of x where y is odd. Negative x have powers of whole
- * y alone, and infinite ones count as even, as in C.
+ * x and y on the stack. |x|^y = e^(y ln |x|), with the sign of x where y is odd. Negative x have powers of
+ * whole y alone, and infinite ones count as even, as in C.
  */
 const pow: Inline = (code, fuse) => {
   const [x, y, size, made] = Array.from({ length: 4 }, () => code.local('v128')) as [
@@ -322,7 +322,10 @@ const pow: Inline = (code, fuse) => {
   chain(code, 'f32x4.eq', 'v128.and', 'v128.or', 'v128.bitselect')
 }
 
-/** Towards 0, in f64, which holds every quotient exactly enough; a division by 0 gives 0, and -2^31 by -1 wraps. */
+/**
+ * Towards 0, in f64, which holds every quotient exactly enough; a division by 0 gives 0, and -2^31 by -1
+ * wraps.
+ */
 export const divideWhole: Inline = (code) => {
   const a = code.local('v128')
   const b = code.local('v128')

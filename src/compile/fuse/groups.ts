@@ -102,7 +102,9 @@ function contiguous(dims: readonly number[]): number[] {
     .reverse()
 }
 
-/** Loops of a group, and instructions: longer functions gain nothing, and emitting one goes as deep as it is. */
+/**
+ * Loops of a group, and instructions: longer functions gain nothing, and emitting one goes as deep as it is.
+ */
 const MOST_LOOPS = 128
 const MOST_COST = 4096
 

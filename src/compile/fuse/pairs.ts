@@ -8,7 +8,8 @@ export type Verdict = 'always' | 'rows' | 'never'
  * After the table of DNNFusion (Niu et al., PLDI 2021): what follows element by element is always fused, and
  * two many-to-many operators never are, since the second needs all of the first. Here this has one exception:
  * reductions of the same rows (mean and variance, greatest and sum) are passes over a row that is in the
- * cache. What reorganises is not a loop at all; what shuffles is a read through indices, or a write to a part.
+ * cache. What reorganises is not a loop at all; what shuffles is a read through indices, or a write to a
+ * part.
  */
 export const PAIRS: Readonly<Record<Mapping, Readonly<Record<Mapping, Verdict>>>> = {
   'one-to-one': row('always', 'always', 'rows', 'always'),

@@ -111,7 +111,9 @@ const elementwise: Handler = (lowering, node) => {
   else lowering.name(name, lowering.reshape(node, lowering.map(node, args, tree, name), dims))
 }
 
-/** Whether an operand is a limit that no number of 32 bits reaches: files write the largest i64 for "none". */
+/**
+ * Whether an operand is a limit that no number of 32 bits reaches: files write the largest i64 for "none".
+ */
 function isOpenLimit(lowering: Lowering, node: Node, index: number): boolean {
   const value = Number(lowering.known(node.inputs[index]!)?.data[0] ?? 0)
   if (node.op === 'Clip') return index === 1 ? value < 0 : index === 2 && value > 0

@@ -101,7 +101,9 @@ export class Lowering {
     }
   }
 
-  /** Charges for what a handler works out while it plans, before it does: units of `NetworkLimits.planning`. */
+  /**
+   * Charges for what a handler works out while it plans, before it does: units of `NetworkLimits.planning`.
+   */
   spend(units: number): void {
     this.#budget.spend(units)
   }
@@ -177,11 +179,14 @@ export class Lowering {
     this.#budget.room(`what is read of ${source.name} beyond its ${source.size} bytes`, bytes - source.size)
   }
 
-  /** Says where a value of the graph lies. Throws `unsupported` for floats under a name of whole numbers. */
+  /**
+   * Says where a value of the graph lies. Throws `unsupported` for floats under a name of i64, which would be
+   * read as other numbers; codes and their sums may be whole floats.
+   */
   name(name: string, ref: Ref): Ref {
     const dtype = this.#types.get(name)?.dtype
     const maker = producersOf(this.graph).get(name)
-    if (dtype !== undefined && maker !== undefined && isFloat(dtype) !== (ref.value.kind === 'f32'))
+    if (dtype === 'i64' && maker !== undefined && ref.value.kind === 'f32')
       throw unclaimed(maker, `its output of ${dtype} is compiled as ${ref.value.kind}`)
     this.#refs.set(name, ref)
     return ref
@@ -442,7 +447,9 @@ export class Lowering {
     }
   }
 
-  /** The tree of the node's output, checked where that is i64. A remainder is no larger than what it is of. */
+  /**
+   * The tree of the node's output, checked where that is i64. A remainder is no larger than what it is of.
+   */
   exact(node: Node, tree: Tree): Tree {
     const canLeave = this.dtype(node, node.outputs[0]!) === 'i64' && node.op !== 'Mod'
     return canLeave ? checked(tree) : tree

@@ -209,8 +209,8 @@ function areFinite(lowering: Lowering, node: Node): boolean {
 const MOST_SUMMED = 8
 
 /**
- * Each tap's product is set apart by the stride, and all are added up. It takes longer than a convolution, but no
- * filter meets the zeros between the places, whose product with infinity is NaN.
+ * Each tap's product is set apart by the stride, and all are added up. It takes longer than a convolution,
+ * but no filter meets the zeros between the places, whose product with infinity is NaN.
  */
 function tapByTap(
   lowering: Lowering,
@@ -300,7 +300,9 @@ interface Apart {
   readonly count: number
 }
 
-/** The input with `stride - 1` zeros between its places, and zeros around it; what lies outside is cut off. */
+/**
+ * The input with `stride - 1` zeros between its places, and zeros around it; what lies outside is cut off.
+ */
 function spreadPlaces(lowering: Lowering, node: Node, x: Ref, axes: readonly Apart[]): Ref {
   const [batch, channels, ...sizes] = dimsOf(x) as [number, number, ...number[]]
   const inner = sizes.map((size, at) => (size - 1) * axes[at]!.stride + 1)

@@ -253,8 +253,8 @@ export class Machine {
   }
 
   /**
-   * Functions read nothing outside of a table. They note that they would have, and that a number left 32 bits.
-   * Returns the first such error of the run and clears the notes.
+   * Functions read nothing outside of a table. They note that they would have, and that a number left 32
+   * bits. Returns the first such error of the run and clears the notes.
    */
   #takeStatus({ steps }: Plan, { records }: PlacedPlan): HalfbyteError | undefined {
     const words = new Int32Array(this.#memory.buffer)

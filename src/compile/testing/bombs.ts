@@ -1,4 +1,5 @@
-// Bombs: small graphs that ask for much time or memory. In: how much. Out: the graph, whose input `x` is small.
+// Bombs: small graphs that ask for much time or memory. In: how much. Out: the graph, whose input `x` is
+// small.
 import type { Attribute, Graph, Node } from '../../onnx/ir/graph.ts'
 import { type Tensor, tensorOf } from '../../onnx/ir/tensor.ts'
 import { int, text } from './graph-maker.ts'
@@ -56,7 +57,9 @@ function loops(n: number, depth: number): Graph {
   return graphOf(inner, { count: number(n), yes: tensorOf('bool', [], [1]) })
 }
 
-/** By what they ask much of. `n`: how much, as a whole number from 2 on; not above 2^18 where it is a chain. */
+/**
+ * By what they ask much of. `n`: how much, as a whole number from 2 on; not above 2^18 where it is a chain.
+ */
 export const BOMBS = {
   'resized places': (n) => resize(n, { mode: text('linear') }),
   'nearest places': (n) => resize(n, { mode: text('nearest') }),

@@ -5,8 +5,8 @@ import { UNBOUNDED } from '../grammar.ts'
 import { refused, shown } from '../refuse.ts'
 
 /**
- * A pattern as a tree, which describes a set of texts. `start`, `end` and `ahead` occur only until anchors.ts has
- * resolved them.
+ * A pattern as a tree, which describes a set of texts. `start`, `end` and `ahead` occur only until anchors.ts
+ * has resolved them.
  */
 export type Regex =
   | { readonly type: 'chars'; readonly set: CodePoints }

@@ -120,7 +120,9 @@ export interface SeenPrompt {
 
 /** What a model with a vision tower sees. */
 export interface Sight {
-  /** Rejects with errors of decoding, `unsupported` for pictures of impossible sizes, or the signal's reason. */
+  /**
+   * Rejects with errors of decoding, `unsupported` for pictures of impossible sizes, or the signal's reason.
+   */
   look(prompt: Prompt, signal?: AbortSignal): Promise<SeenPrompt>
   /** The ranges of rows in a sequence, to be saved with it. */
   rangesOf(sequence: Sequence): readonly InputRange[]

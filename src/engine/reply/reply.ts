@@ -60,8 +60,8 @@ function checkScalar(key: string, value: unknown): void {
 }
 
 /**
- * The prompt with its pictures looked at. Rejects with `unsupported` if the model does not see, with errors of
- * decoding, and with the signal's reason.
+ * The prompt with its pictures looked at. Rejects with `unsupported` if the model does not see, with errors
+ * of decoding, and with the signal's reason.
  */
 export async function look(model: LoadedModel, prompt: Prompt, signal?: AbortSignal): Promise<SeenPrompt> {
   const hasImages =

@@ -8,9 +8,9 @@
 //   StreamCommand   --- one port per generation ----->  credit, cancel
 //                   <---------------------------------  StreamReport: chunks, then one end or one failure
 //
-// A stream may be STREAM_CREDITS (reply-stream.ts) chunks ahead of its reader. The reader returns one credit for
-// each chunk that it takes. The side that sends the last report closes its port; the other side closes its
-// own when the report arrives.
+// A stream may be STREAM_CREDITS (reply-stream.ts) chunks ahead of its reader. The reader returns one credit
+// for each chunk that it takes. The side that sends the last report closes its port; the other side closes
+// its own when the report arrives.
 import type { EngineNote } from '../../base/engine-notes.ts'
 import type { WireError } from '../../base/errors.ts'
 import type { JsonObject } from '../../base/values.ts'

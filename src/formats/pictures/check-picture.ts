@@ -1,4 +1,5 @@
-// What kind of picture a file is, and whether its header is within the limits. Asked before a browser decodes it.
+// What kind of picture a file is, and whether its header is within the limits. Asked before a browser decodes
+// it.
 import { checkSides } from '../pixels.ts'
 import { readJpeg } from './jpeg.ts'
 import { readPng } from './png.ts'

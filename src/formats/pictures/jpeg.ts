@@ -1,5 +1,5 @@
-// The markers of a JPEG file (ITU-T T.81, annex B). In: a file. Out: the sides of its frame, and a refusal where
-// decoding it would take more memory or work than its size explains. Nothing is decoded here.
+// The markers of a JPEG file (ITU-T T.81, annex B). In: a file. Out: the sides of its frame, and a refusal
+// where decoding it would take more memory or work than its size explains. Nothing is decoded here.
 import { checkSides, MOST_SCAN_STEPS, tooMuchWork } from '../pixels.ts'
 
 export interface Jpeg {
@@ -37,9 +37,9 @@ const isSegment = (marker: number): boolean =>
   (marker & 0xf0) === 0xe0
 
 /**
- * Throws `unsupported` for a picture above the limits, and an `Error` with the reason for another kind of JPEG
- * or a damaged file. Any marker that a decoder might read otherwise than here is refused, so that it finds the
- * frame and the scans that were counted.
+ * Throws `unsupported` for a picture above the limits, and an `Error` with the reason for another kind of
+ * JPEG or a damaged file. Any marker that a decoder might read otherwise than here is refused, so that it
+ * finds the frame and the scans that were counted.
  */
 export function readJpeg(bytes: Uint8Array): Jpeg {
   let frame: Frame | undefined

@@ -1,4 +1,5 @@
-// rank_pattern and alpha_pattern of PEFT: values of modules whose names end with a regular expression of Python.
+// rank_pattern and alpha_pattern of PEFT: values of modules whose names end with a regular expression of
+// Python.
 import { Budget } from '../../base/budget.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { isObject } from '../../base/values.ts'
@@ -18,9 +19,9 @@ interface Reading {
 }
 
 /**
- * The value of a module: that of the first pattern for which Python's `re.match(rf"(.*\.)?({pattern})$", module)`
- * finds a match. Throws `format` for values that are not numbers, `unsupported` for patterns with lookarounds,
- * back-references or flags, and for more than `MOST_TRIES`.
+ * The value of a module: that of the first pattern for which Python's `re.match(rf"(.*\.)?({pattern})$",
+ * module)` finds a match. Throws `format` for values that are not numbers, `unsupported` for patterns with
+ * lookarounds, back-references or flags, and for more than `MOST_TRIES`.
  */
 export function patternValues(
   file: string,
@@ -66,7 +67,9 @@ function partOf(text: string, budget: Budget): Part | undefined {
   return reading.at === text.length ? part : undefined
 }
 
-/** A pattern in which only dots are special, as most are: an adapter may have one for each of its matrices. */
+/**
+ * A pattern in which only dots are special, as most are: an adapter may have one for each of its matrices.
+ */
 function nameOf(text: string, budget: Budget): Part {
   const matches = (name: string, from: number) => {
     for (let i = 0; i < text.length; i++) if (text[i] !== '.' && text[i] !== name[from + i]) return false
@@ -169,13 +172,15 @@ const same =
   (char) =>
     char === wanted
 
-const CLASSES: Readonly<Record<string, RegExp>> = { d: /\d/, D: /\D/, w: /\w/, W: /\W/, s: /\s/, S: /\S/ }
+const CLASSES: ReadonlyMap<string, RegExp> = new Map(
+  Object.entries({ d: /\d/, D: /\D/, w: /\w/, W: /\W/, s: /\s/, S: /\S/ }),
+)
 
 /** What follows a backslash: a class of characters, or one that is not a letter or digit. */
 function escaped(reading: Reading): IsIn | undefined {
   const char = reading.text[reading.at++]
   if (char === undefined) return undefined
-  const known = Object.hasOwn(CLASSES, char) ? CLASSES[char] : undefined
+  const known = CLASSES.get(char)
   if (known !== undefined) return (each) => known.test(each)
   return /\w/.test(char) ? undefined : same(char)
 }

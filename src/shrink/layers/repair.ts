@@ -52,8 +52,8 @@ export function runsOf(layers: number, dropped: readonly number[]): Run[] {
 /**
  * `shallow`: the model of `withoutLayers`. Returns it with the repaired matrices, and their names; a matrix
  * is left as it is where a norm comes between it and the residual stream. Layers before the first one that is
- * kept are not compensated for. Keeps the rows of all windows in memory, once for each run. Throws what `walk`
- * and `factorize` throw.
+ * kept are not compensated for. Keeps the rows of all windows in memory, once for each run. Throws what
+ * `walk` and `factorize` throw.
  */
 export async function repaired(
   whole: PreparedModel,

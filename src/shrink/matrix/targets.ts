@@ -6,8 +6,8 @@
 // r  what the products are added to, if anything      s  the same in the float model      B = sum (s - r) z^T
 //
 // The least of sum (w x + s - v z - r)^2 is at v = w + (w D + B) H^-1, with H = sum z z^T and its dampening.
-// A solver that aims at v compensates for part of the errors of the matrices before it. Only a share of the way
-// is taken: the whole way fits the calibration text better and other texts worse.
+// A solver that aims at v compensates for part of the errors of the matrices before it. Only a share of the
+// way is taken: the whole way fits the calibration text better and other texts worse.
 
 import { columns, type Dense, type Factor, rowsOf } from './factor.ts'
 

@@ -99,7 +99,8 @@ export async function beginMark<T>(note: T): Promise<OpenMark<T>> {
 }
 
 /**
- * Marks of loads that nobody is busy with any more. What is not a note, somebody else has written: it is erased.
+ * Marks of loads that nobody is busy with any more. What is not a note, somebody else has written: it is
+ * erased.
  */
 export async function deadMarks<T>(isNote: (value: unknown) => value is T): Promise<LoadMark<T>[]> {
   const known = keys()

@@ -17,8 +17,8 @@ export interface UnigramOptions {
 /**
  * Returns a function that adds the ids of a word to `out`: the best path through all pieces by
  * Viterbi's algorithm (Kudo 2018, "Subword Regularization", section 3.1). Of equal paths the one whose
- * last piece begins first counts. Neighbouring characters without a piece are unknown together. Throws `format`
- * for pieces that take too much memory or time.
+ * last piece begins first counts. Neighbouring characters without a piece are unknown together. Throws
+ * `format` for pieces that take too much memory or time.
  */
 export function createUnigram(
   vocabulary: Vocabulary,

@@ -1,6 +1,7 @@
-// Real models. In: SmolLM2-135M-Instruct, Gemma 3 270M, Qwen2.5-Coder-0.5B-Instruct and MiniMind2-small, which
-// "npm run setup -- smollm2 gemma3-270m qwen2.5-coder-0.5b minimind2" fetches, and TinyLlama-1.1B-Chat if it is
-// set up. Out: whether they say what is known of them, through everything that a conversation can do.
+// Real models. In: SmolLM2-135M-Instruct, Gemma 3 270M, Qwen2.5-Coder-0.5B-Instruct and MiniMind2-small,
+// which "npm run setup -- smollm2 gemma3-270m qwen2.5-coder-0.5b minimind2" fetches, and TinyLlama-1.1B-Chat
+// if it is set up. Out: whether they say what is known of them, through everything that a conversation can
+// do.
 import { openAsBlob, readdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

@@ -1,5 +1,5 @@
-// A real sentence encoder. In: all-MiniLM-L6-v2 with 8-bit weights ("npm run setup -- minilm"). Out: whether its
-// vectors are those of onnxruntime-web, up to the rounding of activations, which both do differently.
+// A real sentence encoder. In: all-MiniLM-L6-v2 with 8-bit weights ("npm run setup -- minilm"). Out: whether
+// its vectors are those of onnxruntime-web, up to the rounding of activations, which both do differently.
 import { readFile } from 'node:fs/promises'
 import { InferenceSession, Tensor } from 'onnxruntime-web'
 import { expect, test } from 'vitest'

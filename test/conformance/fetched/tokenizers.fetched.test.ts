@@ -1,5 +1,5 @@
-// Conformance of the tokenizers on all of llama.cpp's vocabularies of a supported kind. In: those of the package
-// llama-cpp-python ("npm run setup -- llama-vocabularies"). Out: llama.cpp's ids for its vectors.
+// Conformance of the tokenizers on all of llama.cpp's vocabularies of a supported kind. In: those of the
+// package llama-cpp-python ("npm run setup -- llama-vocabularies"). Out: llama.cpp's ids for its vectors.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

@@ -1,5 +1,5 @@
-// Files of pictures. In: random draws. Out: PNG and JPEG files that are valid but for a change, whose checksums
-// fit, so that the change is read.
+// Files of pictures. In: random draws. Out: PNG and JPEG files that are valid but for a change, whose
+// checksums fit, so that the change is read.
 import { deflateSync } from 'node:zlib'
 import { encode as encodeJpeg } from 'jpeg-js'
 import { crc32 } from '../../../src/formats/pictures/crc32.ts'

@@ -1,5 +1,5 @@
-// Target: names. In: ONNX models, indexes of safetensors, modules.json and a hub's listings that name files. Out: which
-// files a load asks for; one outside of the model's folder, or the token sent there, is a finding.
+// Target: names. In: ONNX models, indexes of safetensors, modules.json and a hub's listings that name files.
+// Out: which files a load asks for; one outside of the model's folder, or the token sent there, is a finding.
 import { folderSettings } from '../../../src/engine/embed/embed-settings.ts'
 import { moduleFiles } from '../../../src/engine/embed/module-files.ts'
 import { openAny } from '../../../src/engine/load/open/open-any.ts'

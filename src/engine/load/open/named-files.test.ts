@@ -1,5 +1,6 @@
 // Tests of files that other files name. In: forged models, indexes, modules and listings on a hub, and its
-// token. Out: every request that a load makes, each in the model's folder. On disk: cli/models/named-files.test.ts.
+// token. Out: every request that a load makes, each in the model's folder. On disk:
+// cli/models/named-files.test.ts.
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { bertFolder, byPath, randomBert } from '../../../../test/conformance/testing/random-bert.ts'

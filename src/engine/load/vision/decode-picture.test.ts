@@ -193,8 +193,8 @@ describe('JPEG', () => {
 
 /**
  * Made by Pillow 13.0.0 with libjpeg-turbo 3.2.0, of a pattern of 21 x 19: `Image.save(quality=40,
- * optimize=True)` and the SHA-256 of `Image.open(...).convert('RGB')`. For 4:4:0 the units of a file of 4:2:2 are
- * read as such.
+ * optimize=True)` and the SHA-256 of `Image.open(...).convert('RGB')`. For 4:4:0 the units of a file of 4:2:2
+ * are read as such.
  */
 test.each(PILLOW)(
   'a JPEG of $name has the bytes of Pillow',

@@ -23,9 +23,9 @@ export const fileOf = (source: PictureSource): Blob | Pixels =>
   source instanceof ArrayBuffer || source instanceof Uint8Array ? new Blob([source as BlobPart]) : source
 
 /**
- * Decodes and cuts a picture; of an animated one, its first frame. `elsewhere`: where no browser decodes. Throws
- * `unsupported` for a picture above the limits and where nothing decodes files, `format` for a file that is
- * damaged or not a picture, and the signal's reason.
+ * Decodes and cuts a picture; of an animated one, its first frame. `elsewhere`: where no browser decodes.
+ * Throws `unsupported` for a picture above the limits and where nothing decodes files, `format` for a file
+ * that is damaged or not a picture, and the signal's reason.
  */
 export async function cutOf(
   given: PictureSource,

@@ -43,7 +43,9 @@ export class TowerSight implements Sight {
     this.#options = options
   }
 
-  /** Rejects with errors of decoding, `unsupported` for pictures of impossible sizes, or the signal's reason. */
+  /**
+   * Rejects with errors of decoding, `unsupported` for pictures of impossible sizes, or the signal's reason.
+   */
   async look(prompt: Prompt, signal?: AbortSignal): Promise<SeenPrompt> {
     const sources = new Map<string, PictureSource>()
     this.#fresh.clear()

@@ -1,5 +1,6 @@
-// Decoders whose product after attention is MatMulNBits, with `weights: 'f32'`. In: blocks of every width, with zero
-// points or not, and with inputs in another order. Out: whether every product of the step reads f32 rows and weights.
+// Decoders whose product after attention is MatMulNBits, with `weights: 'f32'`. In: blocks of every width,
+// with zero points or not, and with inputs in another order. Out: whether every product of the step reads f32
+// rows and weights.
 import { expect, test } from 'vitest'
 import { bufferSource } from '../../../../src/base/bytes.ts'
 import { prepareModel } from '../../../../src/engine/load/prepare.ts'

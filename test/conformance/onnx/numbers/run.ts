@@ -1,5 +1,5 @@
-// Runs networks for compare.py. In: a file with a graph and its inputs in each line. Out: a line for each, with its
-// outputs, or with the error that refused it.
+// Runs networks for compare.py. In: a file with a graph and its inputs in each line. Out: a line for each,
+// with its outputs, or with the error that refused it.
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { isHalfbyteError } from '../../../../src/base/errors.ts'

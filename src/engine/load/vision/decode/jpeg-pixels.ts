@@ -1,5 +1,5 @@
-// The pixels of a JPEG outside a browser, by libjpeg-turbo, which browsers and Pillow use, too: in WebAssembly,
-// with an instance and so a memory for each picture.
+// The pixels of a JPEG outside a browser, by libjpeg-turbo, which browsers and Pillow use, too: in
+// WebAssembly, with an instance and so a memory for each picture.
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { readJpeg } from '../../../../formats/pictures/jpeg.ts'
@@ -30,7 +30,9 @@ interface TurboJpeg {
 
 let compiled: WebAssembly.Module | undefined
 
-/** In the package, beside this script. The build looks for modules of pages where an address is written out. */
+/**
+ * In the package, beside this script. The build looks for modules of pages where an address is written out.
+ */
 const BUILT = './jpeg-turbo.wasm'
 
 function turboJpegModule(): WebAssembly.Module {
@@ -60,8 +62,8 @@ function openTurboJpeg(): TurboJpeg {
 }
 
 /**
- * The pixels, upright by the file's own orientation. Where the file is cut or damaged, libjpeg fills up what is
- * missing. Throws as `readJpeg` does, and an `Error` where nothing can be decoded.
+ * The pixels, upright by the file's own orientation. Where the file is cut or damaged, libjpeg fills up what
+ * is missing. Throws as `readJpeg` does, and an `Error` where nothing can be decoded.
  */
 export function jpegPixels(bytes: Uint8Array): Pixels {
   const { width, height, channels, end } = readJpeg(bytes)

@@ -94,7 +94,8 @@ function rowWriter(png: Png, data: Uint8ClampedArray): RowWriter {
         ? (row: Uint8Array, at: number) => row[at]!
         : (row: Uint8Array, at: number) =>
             (row[(at * depth) >> 3]! >> (8 - depth - ((at * depth) & 7))) & most
-  // Of the two ways that W3C, 13.12, gives for 16 bits, browsers and Pillow take the one that drops the low byte.
+  // Of the two ways that W3C, 13.12, gives for 16 bits, browsers and Pillow take the one that drops the low
+  // byte.
   const eightBits = (sample: number) => (depth === 16 ? sample >> 8 : (sample * 255) / most)
   if (depth === 8 && colours === undefined && clear === undefined)
     return (row, pass, at) => writeBytes(row, pass, at, { data, width, channels })
