@@ -45,6 +45,15 @@ test('a picture is read where the browser decodes it, and the model sees it', as
   vi.unstubAllGlobals()
 })
 
+test('a picture whose header claims too much is refused before the browser decodes it', async () => {
+  const decode = vi.fn()
+  vi.stubGlobal('createImageBitmap', decode)
+  const gif = Uint8Array.of(...new TextEncoder().encode('GIF89a'), 0xff, 0xff, 0xff, 0xff, 0, 0, 0)
+  await expect(read([file('a.gif', gif, 'image/gif')])).rejects.toMatchObject({ code: 'format' })
+  expect(decode).not.toHaveBeenCalled()
+  vi.unstubAllGlobals()
+})
+
 test('an animated picture is reported', async () => {
   class ImageDecoder {
     tracks = { ready: Promise.resolve(), selectedTrack: { animated: true } }

@@ -67,8 +67,11 @@ async function readText(file: File): Promise<TextFile> {
 async function readPicture(file: File): Promise<Picture> {
   const name = plainName(file)
   checkSize(file, MOST_HEAVY_BYTES, 'tooHeavy')
-  const copy = new Blob([await file.arrayBuffer()], { type: file.type })
+  const content = await file.arrayBuffer()
+  const copy = new Blob([content], { type: file.type })
   try {
+    const { checkPicture } = await import('../../../../src/chat-ui/check-picture.ts')
+    checkPicture(new Uint8Array(content))
     const bitmap = await createImageBitmap(copy)
     bitmap.close()
   } catch (cause) {

@@ -2,8 +2,10 @@
 // the answers.
 import OpenAI from 'openai'
 import { afterEach, expect, expectTypeOf, test } from 'vitest'
+import { HalfbyteError } from '../../../base/errors.ts'
 import { DEAD_POOL, toyModel } from '../../../engine/testing/toy-model.ts'
 import type { Engine } from '../../engine.ts'
+import { fakeEngine } from '../../fake/fake-engine.ts'
 import { openToy } from '../../testing/toy-engine.ts'
 import { openaiFetch } from '../openai.ts'
 
@@ -170,6 +172,17 @@ test.each<[string, (client: OpenAI) => Promise<unknown>, object]>([
   ],
 ])('%s is an error of the client', async (_, ask, error) => {
   await expect(ask(await client(toyModel({ contextLength: 256 })))).rejects.toMatchObject(error)
+})
+
+test.each([
+  ['a damaged picture of the request', { part: 'image' }, 400],
+  ['a damaged file of the model', {}, 500],
+])('%s gets its own status', async (_, detail, status) => {
+  const engine = await fakeEngine([new HalfbyteError('format', 'it is damaged', detail)])
+  const body = JSON.stringify(said('hi'))
+  const answer = await openaiFetch(engine)('http://page/v1/chat/completions', { method: 'POST', body })
+  expect(answer.status).toBe(status)
+  await engine.dispose()
 })
 
 test('an error in the middle of a stream is reported at its end', async () => {

@@ -40,8 +40,13 @@ function errorAnswer(error: unknown): ErrorAnswer {
   const code = isHalfbyteError(error) ? error.code : 'internal'
   if (code === 'context-overflow') return refusal(400, reasonOf(error), 'context_length_exceeded')
   if (code === 'unsupported') return refusal(400, reasonOf(error), code, fieldOf(error))
+  if (isDamagedPicture(error)) return refusal(400, reasonOf(error), code, 'messages')
   return { status: 500, body: body(reasonOf(error), 'server_error', code) }
 }
+
+/** Other errors of formats are about the model's own files. */
+const isDamagedPicture = (error: unknown): boolean =>
+  isHalfbyteError(error) && error.code === 'format' && error.detail['part'] === 'image'
 
 /** The last word of the name, which may be `a text in stop`. */
 function fieldOf(error: unknown): string | null {

@@ -84,7 +84,7 @@ function notDecoded(
   return new HalfbyteError(
     'format',
     `a picture of ${size} bytes${kind} cannot be decoded: ${reason.replace(/:\s*$/, '')}; give a ${give}`,
-    { type, bytes: size },
+    { part: 'image', type, bytes: size },
     cause === undefined ? undefined : { cause },
   )
 }
