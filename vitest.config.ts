@@ -14,7 +14,7 @@ const FETCHED = '**/*.fetched.test.ts'
 const LONG = [
   'src/cli/commands/{prune,quantize,resume}.test.ts',
   'src/cli/compress/**/*.test.ts',
-  'bench/**/*.test.ts',
+  'lab/bench/**/*.test.ts',
   'scripts/make/**/*.test.ts',
   'scripts/package/runtimes.test.ts',
   'test/fuzz/**/*.test.ts',
@@ -41,7 +41,7 @@ export default defineConfig({
           name: 'unit',
           // A process runs one file after another, so that it reads and compiles what they import once.
           isolate: false,
-          include: ['{src,wasm,scripts,demo,workers,bench,test/fuzz,train}/**/*.test.ts'],
+          include: ['{src,wasm,scripts,demo,workers,lab,test/fuzz}/**/*.test.ts'],
           exclude: ['wasm/native/**', FETCHED, ...LONG],
         },
       },

@@ -2,7 +2,7 @@
 // process grows.
 import { platform } from 'node:os'
 import { expect } from '@playwright/test'
-import { held } from '../bench/loading/processes.ts'
+import { held } from '../lab/bench/loading/processes.ts'
 import { GOLDEN, GOLDEN_PROMPT, goldenFile } from '../test/conformance/testing/golden.ts'
 import { openLibrary, test } from './library-site.ts'
 

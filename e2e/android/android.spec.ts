@@ -2,10 +2,10 @@
 // measured and reported, and what is said of one that is hot, old, or goes away.
 import { fileURLToPath } from 'node:url'
 import { type AndroidDevice, _android as android, expect, test } from '@playwright/test'
-import { measurePhone, type PhoneOrder, type PhoneResult } from '../../bench/perf/android/measure.ts'
-import { phoneTable } from '../../bench/perf/android/table.ts'
-import { type FakePhone, fakePhone, PHONE } from '../../bench/perf/android/testing/adb-server.ts'
-import { openSite, type Site } from '../../bench/perf/host/site.ts'
+import { measurePhone, type PhoneOrder, type PhoneResult } from '../../lab/bench/perf/android/measure.ts'
+import { phoneTable } from '../../lab/bench/perf/android/table.ts'
+import { type FakePhone, fakePhone, PHONE } from '../../lab/bench/perf/android/testing/adb-server.ts'
+import { openSite, type Site } from '../../lab/bench/perf/host/site.ts'
 
 const MODEL = fileURLToPath(new URL('../../demo/models/halfbyte-stories.hbm', import.meta.url))
 

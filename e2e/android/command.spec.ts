@@ -9,13 +9,13 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from '@playwright/test'
-import type { PhoneResult } from '../../bench/perf/android/measure.ts'
+import type { PhoneResult } from '../../lab/bench/perf/android/measure.ts'
 import {
   type FakePhone,
   type FakePhoneOptions,
   fakePhone,
   PHONE,
-} from '../../bench/perf/android/testing/adb-server.ts'
+} from '../../lab/bench/perf/android/testing/adb-server.ts'
 import { freePort } from '../../test/helpers/http-server.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, type Page } from '@playwright/test'
-import { bertBytes } from '../../bench/graphs/bert.ts'
+import { bertBytes } from '../../lab/bench/graphs/bert.ts'
 import {
   EMBEDDED_OPTIONS,
   EMBEDDED_TURNS,

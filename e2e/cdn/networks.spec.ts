@@ -2,7 +2,7 @@
 // outputs in the page, in a worker and on threads, from the page's own origin and from another one.
 import { fileURLToPath } from 'node:url'
 import { expect, type Frame, type Page, test } from '@playwright/test'
-import { bertBytes } from '../../bench/graphs/bert.ts'
+import { bertBytes } from '../../lab/bench/graphs/bert.ts'
 import { NodeWriter, TYPE } from '../../src/onnx/testing/node-writer.ts'
 import { modelBytes } from '../../src/onnx/testing/write-model.ts'
 import { ISOLATION, serveFolder } from '../../test/helpers/http-server.ts'

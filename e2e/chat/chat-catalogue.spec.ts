@@ -1,7 +1,7 @@
 // Tests the page's catalogue on a stand-in hub with a tiny model at every address: one tap leads from an
 // entry to an answer, with a verdict before the download.
 import { expect, type Page, type Route, test } from '@playwright/test'
-import { LLAMA_1B } from '../../bench/shapes.ts'
+import { LLAMA_1B } from '../../lab/bench/shapes.ts'
 import { CATALOGUE } from '../../src/store/catalogue.ts'
 import { hubUrl, parseHubAddress, WEIGHTS } from '../../src/store/hub.ts'
 import { catalogueFiles } from '../../test/conformance/testing/catalogue-files.ts'

@@ -1,7 +1,7 @@
 // In: the built chat page and a download that stands still or breaks off. Out: whether a page that was closed
 // meanwhile still knows it, goes on with it, or removes it, and whether it says that it tries again.
 import { expect, type Page, test } from '@playwright/test'
-import { LLAMA_1B } from '../../bench/shapes.ts'
+import { LLAMA_1B } from '../../lab/bench/shapes.ts'
 import { hollowModel } from '../../test/conformance/testing/writers/hollow-model.ts'
 import { type FileServer, serveFiles } from '../../test/helpers/file-server.ts'
 import { loadingLine, openChat, openModels, openSettings, overflowing, ready } from './chat-page.ts'

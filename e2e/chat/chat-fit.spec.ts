@@ -1,7 +1,7 @@
 // In: the built chat page, models that are too large, a page that is killed. Out: whether the page warns
 // before a download and suggests settings that fit.
 import { expect, type Page, test } from '@playwright/test'
-import { LLAMA_1B } from '../../bench/shapes.ts'
+import { LLAMA_1B } from '../../lab/bench/shapes.ts'
 import { hollowModel } from '../../test/conformance/testing/writers/hollow-model.ts'
 import { endlessModel } from '../endless-model.ts'
 import { type ModelServer, serveModels } from '../model-server.ts'

@@ -2,7 +2,7 @@
 // dropped and refused.
 import { readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { expect, type Page, test } from '@playwright/test'
-import { LLAMA_1B } from '../../bench/shapes.ts'
+import { LLAMA_1B } from '../../lab/bench/shapes.ts'
 import { hollowModel } from '../../test/conformance/testing/writers/hollow-model.ts'
 import { endlessModel } from '../endless-model.ts'
 import { type ModelServer, serveModels } from '../model-server.ts'

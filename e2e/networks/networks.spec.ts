@@ -1,7 +1,7 @@
 // Networks in Chromium. In: a small encoder, in the page and in a worker, isolated and not, under strict
 // policies. Out: equal outputs, progress, aborts and typed errors, and a page that goes on meanwhile.
 import { expect, type Page } from '@playwright/test'
-import { bertBytes } from '../../bench/graphs/bert.ts'
+import { bertBytes } from '../../lab/bench/graphs/bert.ts'
 import { openLibrary, test } from '../library-site.ts'
 
 const SHAPE = { layers: 2, hidden: 64, heads: 4, intermediate: 128, vocabulary: 60, positions: 128 }

@@ -1,7 +1,7 @@
 // Sources that are not files on a server. In: a model's bytes in the page, in each form that pages have them.
 // Out: the same text from each, and what to pass in place of the forms that are refused.
 import { expect } from '@playwright/test'
-import { bertBytes } from '../../bench/graphs/bert.ts'
+import { bertBytes } from '../../lab/bench/graphs/bert.ts'
 import { GOLDEN, GOLDEN_OPTIONS, GOLDEN_PROMPT, goldenFile } from '../../test/conformance/testing/golden.ts'
 import { TEXT, test } from '../golden-server.ts'
 import { openLibrary } from '../library-site.ts'

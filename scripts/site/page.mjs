@@ -19,7 +19,7 @@ export function sitePage(text, from, places) {
     if (path === '') return whole
     const target = posix.join(posix.dirname(from), path)
     if (image === '!' || target.startsWith('docs/images/') || target.endsWith('.svg')) {
-      const place = target.replace(/^docs\//, '')
+      const place = target.replace(/^(?:docs|lab)\//, '')
       return `${image}[${label}](${relative(here, place)})`
     }
     const place = places.get(target)
@@ -27,7 +27,7 @@ export function sitePage(text, from, places) {
   }
   const show = (_, start, path) => {
     const target = posix.join(posix.dirname(from), path)
-    return `${start}${relative(here, target.replace(/^docs\//, ''))}"`
+    return `${start}${relative(here, target.replace(/^(?:docs|lab)\//, ''))}"`
   }
   // A link may be broken over two lines, so the text between two blocks of code is one piece.
   return text

@@ -33,8 +33,10 @@ const PAPERS = {
   'docs/compared.md': 'compared.md',
   'docs/tour.md': 'project/tour.md',
   'demo/models/README.md': 'project/embedded-models.md',
-  'train/README.md': 'project/training.md',
+  'lab/train/README.md': 'project/training.md',
 }
+/** Folders whose documents are pages; the site leaves out the first part of their paths. */
+const FOLDERS = ['docs/guide', 'docs/internals', 'lab/measurements']
 const ENTRIES = [
   '.',
   './widget',
@@ -76,17 +78,17 @@ const isInstalled = () => {
 /** Copies the documents, with links that hold on the site. */
 const writeDocuments = () => {
   const places = new Map(Object.entries(PAPERS))
-  for (const folder of ['guide', 'internals', 'measurements'])
-    for (const path of markdownUnder(`docs/${folder}`)) places.set(path, path.replace('docs/', ''))
+  for (const folder of FOLDERS)
+    for (const path of markdownUnder(folder)) places.set(path, path.replace(/^\w+\//, ''))
   places.set('examples/README.md', 'examples.md')
   for (const [from, to] of places) {
     if (from !== 'examples/README.md')
       write(to, sitePage(readFileSync(join(root, from), 'utf8'), from, places))
   }
   cpSync(join(root, 'docs/images'), join(pages, 'images'), { recursive: true })
-  for (const folder of ['internals', 'measurements'])
-    for (const name of readdirSync(join(root, 'docs', folder)).filter((name) => name.endsWith('.svg')))
-      cpSync(join(root, 'docs', folder, name), join(pages, folder, name))
+  for (const folder of FOLDERS)
+    for (const name of readdirSync(join(root, folder)).filter((name) => name.endsWith('.svg')))
+      cpSync(join(root, folder, name), join(pages, folder.replace(/^\w+\//, ''), name))
   write('examples.md', sitePage(examples(), 'examples/README.md', places))
 }
 

@@ -9,12 +9,12 @@ import { sitePage } from './page.mjs'
 const PLACES = new Map([
   ['README.md', 'start.md'],
   ['docs/guide/pools.md', 'guide/pools.md'],
-  ['docs/measurements/pools.md', 'measurements/pools.md'],
+  ['lab/measurements/pools.md', 'measurements/pools.md'],
 ])
 
 test('links between documents become links between pages, with their anchors', () => {
   expect(sitePage('[a](docs/guide/pools.md#auto)', 'README.md', PLACES)).toBe('[a](./guide/pools.md#auto)')
-  expect(sitePage('[a](../measurements/pools.md)', 'docs/guide/pools.md', PLACES)).toBe(
+  expect(sitePage('[a](../../lab/measurements/pools.md)', 'docs/guide/pools.md', PLACES)).toBe(
     '[a](../measurements/pools.md)',
   )
   expect(sitePage('[a](../../README.md) [b](#here)', 'docs/guide/pools.md', PLACES)).toBe(

@@ -52,7 +52,7 @@ function outside(path: string, text: string): string[] {
 test('a path that leads outside is found', () => {
   const up = '../'
   expect(outside('src/a/b.ts', `join(dir, '${up}${up}${up}shared/x')`)).toEqual([`${up}${up}${up}shared`])
-  expect(outside('train/a/b.py', `Path('${up}${up}shared/x')`)).toEqual([`${up}${up}shared`])
+  expect(outside('lab/train/a/b.py', `Path('${up}${up}${up}shared/x')`)).toEqual([`${up}${up}${up}shared`])
   expect(outside('src/a/b.ts', `'${up}${up}test/x' and '${up}c'`)).toEqual([])
   expect(outside('a.sh', `cd /${'home'}/me`)).toEqual([`/${'home'}/me`])
 })

@@ -1,7 +1,7 @@
 // Bombs. In: small graphs that ask for much time or memory. Out: whether the limits refuse each of them
 // before it is planned or run, and whether what fits is right.
 import { expect, test } from 'vitest'
-import { bertBytes, MINILM } from '../../bench/graphs/bert.ts'
+import { bertBytes, MINILM } from '../../lab/bench/graphs/bert.ts'
 import { bufferSource } from '../base/bytes.ts'
 import { type NetworkLimits, PlanBudget } from '../onnx/graph-budget.ts'
 import type { Graph } from '../onnx/ir/graph.ts'

@@ -1,7 +1,7 @@
 // Threads. In: random graphs, and an encoder in f32 and in 8 bits. Out: whether two and three threads give
 // what one gives, bit for bit, and what errors do.
 import { expect, test } from 'vitest'
-import { bertBytes } from '../../bench/graphs/bert.ts'
+import { bertBytes } from '../../lab/bench/graphs/bert.ts'
 import { bufferSource } from '../base/bytes.ts'
 import { nodeHost } from '../cli/node-host.ts'
 import type { Graph } from '../onnx/ir/graph.ts'

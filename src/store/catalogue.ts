@@ -24,7 +24,7 @@ export interface CatalogueModel {
   readonly about: string
   /**
    * The type of the file of this model that was loaded, answered, and was compared with llama.cpp
-   * (docs/measurements/real-models.md). It may be another than that of `address`.
+   * (lab/measurements/real-models.md). It may be another than that of `address`.
    */
   readonly checked?: string
 }

@@ -1,8 +1,8 @@
 // In: made-up limits and steps. Out: whether the roofs bend at the right place and every op has its point.
 import { expect, test } from 'vitest'
-import { analyseStep } from '../../../bench/roofline/analyse.ts'
-import type { Limits } from '../../../bench/roofline/limits.ts'
-import type { TimedStep } from '../../../bench/roofline/steps.ts'
+import { analyseStep } from '../../../lab/bench/roofline/analyse.ts'
+import type { Limits } from '../../../lab/bench/roofline/limits.ts'
+import type { TimedStep } from '../../../lab/bench/roofline/steps.ts'
 import { attainable, figureOf, ridge, describe as sentence } from './figure.ts'
 
 const exactly = (median: number) => ({ median, min: median, max: median })

@@ -7,9 +7,9 @@ import {
   peakOf,
   readBandwidth,
   type StepAnalysis,
-} from '../../../bench/roofline/analyse.ts'
-import type { Limits } from '../../../bench/roofline/limits.ts'
-import type { Stage } from '../../../bench/roofline/steps.ts'
+} from '../../../lab/bench/roofline/analyse.ts'
+import type { Limits } from '../../../lab/bench/roofline/limits.ts'
+import type { Stage } from '../../../lab/bench/roofline/steps.ts'
 
 export type Kind = 'linear' | 'attention' | 'other'
 

@@ -1,9 +1,9 @@
 // The roofline page. In: a press on Start. Out: this device's limits and how close the embedded model comes,
 // as a plot and in tables.
 import { html, LitElement, nothing, type TemplateResult } from 'lit'
-import { analyse, type Measured, type StepAnalysis } from '../../../bench/roofline/analyse.ts'
-import { type Effort, PAGE, QUICK } from '../../../bench/roofline/jobs.ts'
-import { runRoofline } from '../../../bench/roofline/run.ts'
+import { analyse, type Measured, type StepAnalysis } from '../../../lab/bench/roofline/analyse.ts'
+import { type Effort, PAGE, QUICK } from '../../../lab/bench/roofline/jobs.ts'
+import { runRoofline } from '../../../lab/bench/roofline/run.ts'
 import {
   allTables,
   figure as digits,
@@ -14,7 +14,7 @@ import {
   type Table,
   threadText,
   worstTable,
-} from '../../../bench/roofline/tables.ts'
+} from '../../../lab/bench/roofline/tables.ts'
 import { copyText } from '../../../src/chat-ui/copy.ts'
 import { DEFAULT } from '../models/embedded.ts'
 import { choiceSource } from '../models/models.ts'

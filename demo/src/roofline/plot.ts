@@ -2,7 +2,7 @@
 // changes.
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
-import { KIND_NAMES } from '../../../bench/roofline/analyse.ts'
+import { KIND_NAMES } from '../../../lab/bench/roofline/analyse.ts'
 import { attainable, type Figure, type Kind, type Point, ridge } from './figure.ts'
 
 const HEIGHT = 340

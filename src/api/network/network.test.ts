@@ -1,7 +1,7 @@
 // Networks. In: a small encoder, right and wrong inputs. Out: what a run gives, and which error each mistake
 // gets.
 import { expect, test } from 'vitest'
-import { bertBytes } from '../../../bench/graphs/bert.ts'
+import { bertBytes } from '../../../lab/bench/graphs/bert.ts'
 import { bufferSource } from '../../base/bytes.ts'
 import { evaluate } from '../../onnx/evaluate.ts'
 import { readModel } from '../../onnx/read-model.ts'

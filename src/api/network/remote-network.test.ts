@@ -1,7 +1,7 @@
 // Networks in a worker's service. In: a small encoder, threads, aborts, mistakes. Out: what a network in this
 // thread gives, and the same errors.
 import { expect, test } from 'vitest'
-import { bertBytes } from '../../../bench/graphs/bert.ts'
+import { bertBytes } from '../../../lab/bench/graphs/bert.ts'
 import { nodeHost } from '../../cli/node-host.ts'
 import { loadNetwork } from '../../engine/network/load-network.ts'
 import { createNetworkService } from '../../engine/network/network-service.ts'

@@ -3,7 +3,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
-import { bertBytes } from '../../../bench/graphs/bert.ts'
+import { bertBytes } from '../../../lab/bench/graphs/bert.ts'
 import { Network } from '../../api/network/network.ts'
 import { tensorOf } from '../../onnx/ir/tensor.ts'
 import { halfbyte, path, testFolder } from '../testing/program.ts'

@@ -20,7 +20,7 @@ const PARTS = [
 ]
 
 /** Halfbyte Stories before its weights were rounded. */
-const FLOAT = join(ROOT, 'train/models/halfbyte-stories')
+const FLOAT = join(ROOT, 'lab/train/models/halfbyte-stories')
 
 const START = 'Once upon a time'
 const GREEDY = ['--prompt', START, '--raw', '--temperature', '0', '--max-tokens', '24'] as const

@@ -2,7 +2,7 @@
 // address. Out: whether each name leads to an answer, and what is said before the download.
 import { spawn } from 'node:child_process'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { LLAMA_1B } from '../../../bench/shapes.ts'
+import { LLAMA_1B } from '../../../lab/bench/shapes.ts'
 import { catalogueFiles } from '../../../test/conformance/testing/catalogue-files.ts'
 import { hollowModel } from '../../../test/conformance/testing/writers/hollow-model.ts'
 import { type FileServer, serveFiles } from '../../../test/helpers/file-server.ts'

@@ -1,7 +1,7 @@
 // Plans. In: an encoder as torch exports it, and small graphs. Out: whether layouts cost no copies, groups
 // are as large as they may be, values share places, and no step reaches outside of its values.
 import { expect, test } from 'vitest'
-import { bertBytes } from '../../../bench/graphs/bert.ts'
+import { bertBytes } from '../../../lab/bench/graphs/bert.ts'
 import { bufferSource } from '../../base/bytes.ts'
 import { PlanBudget } from '../../onnx/graph-budget.ts'
 import type { Node } from '../../onnx/ir/graph.ts'

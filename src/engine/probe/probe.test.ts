@@ -1,7 +1,7 @@
 // Probing. In: headers of models that do not exist otherwise, a host with little memory. Out: whether they
 // fit, and what would.
 import { describe, expect, test } from 'vitest'
-import { LLAMA_1B, QWEN_05B, type Shape } from '../../../bench/shapes.ts'
+import { LLAMA_1B, QWEN_05B, type Shape } from '../../../lab/bench/shapes.ts'
 import {
   type HollowModel,
   hollowModel,

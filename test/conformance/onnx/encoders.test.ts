@@ -2,7 +2,7 @@
 // gives, on ten shapes of inputs in both builds.
 import { InferenceSession, Tensor } from 'onnxruntime-web'
 import { expect, test } from 'vitest'
-import { bertBytes } from '../../../bench/graphs/bert.ts'
+import { bertBytes } from '../../../lab/bench/graphs/bert.ts'
 import { Network } from '../../../src/api/network/network.ts'
 import { tensorOf } from '../../../src/onnx/ir/tensor.ts'
 import { Random } from '../../helpers/random.ts'

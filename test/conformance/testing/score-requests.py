@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / 'train'))
+sys.path.insert(0, str(ROOT / 'lab/train'))
 from stories.gguf import read_gguf  # noqa: E402
 from stories.spm import Spm  # noqa: E402
 

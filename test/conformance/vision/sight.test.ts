@@ -1,11 +1,11 @@
-// A small model of our own that sees. In: the files of train/sight, and questions about PNG files of shapes
-// in places where none stood in training. Out: how many of its answers are right.
+// A small model of our own that sees. In: the files of lab/train/sight, and questions about PNG files of
+// shapes in places where none stood in training. Out: how many of its answers are right.
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { openEngine } from '../testing/node-engine.ts'
 
 const ROOT = new URL('../../../', import.meta.url)
-const MODEL = 'train/models/halfbyte-sight'
+const MODEL = 'lab/train/models/halfbyte-sight'
 const read = (path: string) => readFileSync(new URL(path, ROOT))
 const fileOf = (path: string) =>
   new File([Uint8Array.from(read(path))], path.slice(path.lastIndexOf('/') + 1))
@@ -27,7 +27,7 @@ const names = readdirSync(new URL(MODEL, ROOT))
 const open = () =>
   openEngine(
     names.map((name) => fileOf(`${MODEL}/${name}`)),
-    { vision: [fileOf('train/models/mmproj-halfbyte-sight.gguf')] },
+    { vision: [fileOf('lab/train/models/mmproj-halfbyte-sight.gguf')] },
   )
 
 type Engine = Awaited<ReturnType<typeof open>>

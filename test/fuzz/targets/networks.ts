@@ -1,7 +1,7 @@
 // Target: networks. In: random graphs of the dialect, a small encoder, attention of groups and tables of
 // codes as ONNX files, changed in bytes, fields or meaning, and graphs that ask for much. Out: how far their
 // files are read; what is accepted is compiled in both builds, run, and compared with the evaluator.
-import { bertBytes } from '../../../bench/graphs/bert.ts'
+import { bertBytes } from '../../../lab/bench/graphs/bert.ts'
 import { blockTable } from '../../../src/compile/testing/block-table.ts'
 import { BOMBS, type BombName, LARGEST } from '../../../src/compile/testing/bombs.ts'
 import { randomGraph } from '../../../src/compile/testing/random-graph.ts'

@@ -1,6 +1,6 @@
 // How it runs. In: an engine, its memory, its last answers, its measured ops. Out: facts to show, and a
 // report of them as Markdown.
-import type { StepAnalysis } from '../../../../bench/roofline/analyse.ts'
+import type { StepAnalysis } from '../../../../lab/bench/roofline/analyse.ts'
 import type { Engine, MemoryUse } from '../../../../src/index.ts'
 import type { Figures } from '../../conversation/answer.ts'
 import { bytes, parameters, speed } from '../../shell/units.ts'

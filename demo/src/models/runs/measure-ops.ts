@@ -1,8 +1,8 @@
 // Measuring ops. In: the model in use. Out: each op's time and the limit that this device sets it, for a
 // token that is written and for several that are read.
-import { analyse, type StepAnalysis } from '../../../../bench/roofline/analyse.ts'
-import { PAGE } from '../../../../bench/roofline/jobs.ts'
-import { type RunHooks, runRoofline } from '../../../../bench/roofline/run.ts'
+import { analyse, type StepAnalysis } from '../../../../lab/bench/roofline/analyse.ts'
+import { PAGE } from '../../../../lab/bench/roofline/jobs.ts'
+import { type RunHooks, runRoofline } from '../../../../lab/bench/roofline/run.ts'
 import { resolveSource } from '../../../../src/chat-ui/library.ts'
 import { loadOptions, type Used } from '../model-slot.ts'
 import { choiceSource } from '../models.ts'

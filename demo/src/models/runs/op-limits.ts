@@ -1,7 +1,7 @@
 // Ops against their limits. In: the model in use. Out: a button that measures, progress, a table for each
 // step.
 import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit'
-import type { StepAnalysis } from '../../../../bench/roofline/analyse.ts'
+import type { StepAnalysis } from '../../../../lab/bench/roofline/analyse.ts'
 import { bytes } from '../../shell/units.ts'
 import { t } from '../../words/later-words.ts'
 import { Speaks } from '../../words/words.ts'

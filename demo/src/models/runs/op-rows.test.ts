@@ -1,6 +1,6 @@
 // In: a measured step. Out: whether the rows name its ops, and leave the least out.
 import { expect, test } from 'vitest'
-import type { Line, StepAnalysis } from '../../../../bench/roofline/analyse.ts'
+import type { Line, StepAnalysis } from '../../../../lab/bench/roofline/analyse.ts'
 import { opRows, opTables, stepTitle } from './op-rows.ts'
 
 const line = (label: string, ms: number, limitMs: number, count = 1): Line => ({

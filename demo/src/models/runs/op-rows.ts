@@ -1,5 +1,5 @@
 // Op rows. In: measured steps of a model. Out: each op's time beside its limit, as cells.
-import type { Line, StepAnalysis } from '../../../../bench/roofline/analyse.ts'
+import type { Line, StepAnalysis } from '../../../../lab/bench/roofline/analyse.ts'
 import { type LaterWord, t } from '../../words/later-words.ts'
 
 export const OP_COLUMNS = ['colOp', 'colMs', 'colLimit', 'colShare'] as const satisfies LaterWord[]

@@ -1,7 +1,7 @@
 // How it runs. In: the engine and its last answers. Out: a dialog with speeds, memory and set-up, and a
 // report to copy.
 import { html, nothing, type TemplateResult } from 'lit'
-import type { StepAnalysis } from '../../../../bench/roofline/analyse.ts'
+import type { StepAnalysis } from '../../../../lab/bench/roofline/analyse.ts'
 import { copyText } from '../../../../src/chat-ui/copy.ts'
 import type { MemoryUse } from '../../../../src/index.ts'
 import type { Figures } from '../../conversation/answer.ts'

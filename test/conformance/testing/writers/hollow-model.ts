@@ -1,7 +1,7 @@
 // Hollow models. In: a shape. Out: a GGUF header and the size of the whole file, whose data does not exist.
 // For code that reads only headers.
-import { randomModel } from '../../../../bench/random-model.ts'
-import type { Shape } from '../../../../bench/shapes.ts'
+import { randomModel } from '../../../../lab/bench/random-model.ts'
+import type { Shape } from '../../../../lab/bench/shapes.ts'
 import { HalfbyteError } from '../../../../src/base/errors.ts'
 import type { DType } from '../../../../src/formats/tensors.ts'
 import { ggufHeader, tensorBytes } from './gguf-writer.ts'

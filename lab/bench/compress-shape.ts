@@ -1,0 +1,139 @@
+// Measures what quantising or pruning costs: processor seconds of each matrix in the first layers of the 0.5B
+// shape, and what 24 layers and 128 windows would take, of processor and clock.
+//
+//   npx node lab/bench/compress-shape.ts quantize [--windows 8] [--layers 2] [--drift 0.5] [--sweeps 8]
+//     [--threads 2]
+//   npx node lab/bench/compress-shape.ts prune [--windows 8] [--pattern sv32] [--sparsity 0.5] [--drift 0]
+//
+// Weights are random; windows are 512 tokens. Statistics grow with the windows, solving does not.
+import { parseArgs } from 'node:util'
+import { blobSource } from '../../src/base/bytes.ts'
+import { loadSolver, nodeHost, startSolver } from '../../src/cli/node-host.ts'
+import { prepareModel } from '../../src/engine/load/prepare.ts'
+import { openModel } from '../../src/formats/open-model.ts'
+import { pruneModel } from '../../src/shrink/calibrate/prune-model.ts'
+import { quantizeModel } from '../../src/shrink/calibrate/quantize-model.ts'
+import { memoryWork } from '../../src/shrink/calibrate/work-files.ts'
+import { DEFAULT_DAMP } from '../../src/shrink/matrix/factor.ts'
+import { parsePattern } from '../../src/shrink/prune/mask.ts'
+import { safetensorsFiles } from '../../test/conformance/testing/model-files.ts'
+import { randomLlama } from '../../test/conformance/testing/random-llama.ts'
+
+const TOKENS = 512
+const ASKED = { windows: 128, layers: 24 }
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    windows: { type: 'string', default: '8' },
+    layers: { type: 'string', default: '2' },
+    drift: { type: 'string' },
+    pattern: { type: 'string', default: 'sv32' },
+    sparsity: { type: 'string', default: '0.5' },
+    sweeps: { type: 'string', default: '8' },
+    threads: { type: 'string', default: '2' },
+  },
+})
+const [what] = positionals
+if (what !== 'quantize' && what !== 'prune') throw new Error('say quantize or prune')
+const count = Number(values.windows)
+const layers = Number(values.layers)
+
+const model = randomLlama({
+  seed: 1,
+  layers,
+  heads: 14,
+  kvHeads: 2,
+  headDim: 64,
+  intermediate: 4864,
+  contextLength: TOKENS,
+})
+// Every 64th input of a norm is 15 times as large as the others, as in trained models: scales depend on it.
+if (what === 'quantize')
+  for (const [name, { values: gains }] of model.weights)
+    if (/layernorm/.test(name)) for (let i = 7; i < gains.length; i += 64) gains[i] = gains[i]! * 15
+
+const sources = safetensorsFiles(model).map((file) => blobSource(file.name, file))
+const prepared = await prepareModel(await openModel(sources), { weights: 'w4', forPack: true })
+const windows = Array.from({ length: count }, (_, w) =>
+  Array.from({ length: TOKENS }, (_, i) => (7 * w + 5 * i * i + 3 * i) % 250),
+)
+
+/** Seconds of the processor and of the clock. */
+type Seconds = readonly [number, number]
+const seconds = (): Seconds => [process.cpuUsage().user / 1e6, performance.now() / 1000]
+const spent: Record<'running' | 'solving', Seconds> = { running: [0, 0], solving: [0, 0] }
+let last = seconds()
+const take = (kind: keyof typeof spent): Seconds => {
+  const now = seconds()
+  const own: Seconds = [now[0] - last[0], now[1] - last[1]]
+  spent[kind] = [spent[kind][0] + own[0], spent[kind][1] + own[1]]
+  last = now
+  return own
+}
+let seen = ''
+let solved = 0
+/** Multiply-adds of the masks that are made, and of masks of single weights. */
+const masks = { work: 0, single: 0 }
+const settings = {
+  format: 'w4_g32',
+  drift: Number(values.drift ?? (what === 'quantize' ? 0.5 : 0)),
+  sweeps: Number(values.sweeps),
+  windows,
+  work: memoryWork(),
+  host: nodeHost(),
+  threads: Number(values.threads),
+  signal: new AbortController().signal,
+  solver: await loadSolver(),
+  startSolver,
+  onProgress({ what, done, total }: { what: string; done: number; total: number }) {
+    if (done === total - 1 || what !== seen) take('running')
+    seen = what
+  },
+  onMatrix({
+    name,
+    shape: [n, k],
+    work = 0,
+  }: {
+    name: string
+    shape: readonly [number, number]
+    work?: number
+  }) {
+    // What the last window took is counted with the first matrix after it.
+    const [own] = take('solving')
+    solved++
+    masks.work += work
+    masks.single += (n * k ** 3) / 48
+    const done = work === 0 ? '' : `, ${(work / 1e9).toFixed(0)} billion multiply-adds`
+    console.log(`${name} [${n},${k}]: ${own.toFixed(1)} s${done}`)
+  },
+} as const
+if (what === 'quantize') await quantizeModel(prepared, { ...settings, method: 'gptq' })
+else {
+  const pattern = parsePattern(values.pattern)
+  const sparsity = Number(values.sparsity)
+  await pruneModel(prepared, { ...settings, method: 'obs', pattern, sparsity, damp: DEFAULT_DAMP })
+}
+take('running')
+
+const whole = ASKED.layers / layers
+const grown = (ASKED.windows / count) * whole
+const minutes = (value: number) => `${(value / 60).toFixed(0)} min`
+console.log(
+  `${solved} matrices, ${count} windows: running ${spent.running[0].toFixed(0)} s, solving ${spent.solving[0].toFixed(0)} s of processor time, ` +
+    `${spent.running[1].toFixed(0)} and ${spent.solving[1].toFixed(0)} s of clock; resident ${(process.resourceUsage().maxRSS / 1e6).toFixed(2)} GB`,
+)
+for (const [index, kind] of ['processor', 'clock'].entries()) {
+  const running = spent.running[index]! * grown
+  const solving = spent.solving[index]! * whole
+  console.log(
+    `${ASKED.layers} layers, ${ASKED.windows} windows, of ${kind} time: running ${minutes(running)}, solving ${minutes(solving)}, together ${minutes(running + solving)}`,
+  )
+}
+if (what === 'prune') {
+  const hours = (spent.solving[0] * whole * masks.single) / masks.work / 3600
+  console.log(
+    `masks of single weights at 50 %: ${((masks.single * whole) / 1e12).toFixed(1)} trillion multiply-adds for ${ASKED.layers} layers, ` +
+      `${(masks.single / masks.work).toFixed(0)} times as many; at the speed above ${hours.toFixed(0)} h`,
+  )
+}

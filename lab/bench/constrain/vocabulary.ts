@@ -1,0 +1,42 @@
+// Makes a vocabulary of any size from the tokens of byte-level BPE models in turn.
+import { readFileSync } from 'node:fs'
+import { basename } from 'node:path'
+import { bufferSource } from '../../../src/base/bytes.ts'
+import type { ModelVocabulary } from '../../../src/constrain/compile.ts'
+import { openModel } from '../../../src/formats/open-model.ts'
+import { createTokenizer } from '../../../src/text/tokenize/read/create.ts'
+
+/**
+ * The distinct tokens of all files, in order, up to `size`; when they are too few, pairs of them, as merges
+ * would make. The last id is the end of a text.
+ */
+export async function joinedVocabulary(paths: readonly string[], size: number): Promise<ModelVocabulary> {
+  const tokens: Uint8Array[] = []
+  const seen = new Set<string>()
+  const add = (bytes: Uint8Array) => {
+    const key = bytes.join()
+    if (bytes.length === 0 || seen.has(key) || tokens.length >= size - 1) return
+    seen.add(key)
+    tokens.push(bytes)
+  }
+  for (const path of paths) {
+    const { tokenizer } = await openModel([bufferSource(basename(path), readFileSync(path))])
+    if (tokenizer === undefined) throw new Error(`${path} has no tokenizer`)
+    const one = createTokenizer(tokenizer)
+    for (let id = 0; id < one.vocabSize; id++) if (!one.isSpecial(id)) add(one.tokenBytes(id))
+  }
+  const single = tokens.length
+  for (let pair = 0; tokens.length < size - 1; pair++) {
+    const left = tokens[(pair * 31) % single]!
+    const right = tokens[(pair * 17 + 256) % single]!
+    add(Uint8Array.of(...left, ...right))
+  }
+  const ids = new Map(tokens.map((bytes, id) => [bytes.join(), id]))
+  return {
+    vocabSize: size,
+    tokenBytes: (id) => tokens[id] ?? new Uint8Array(0),
+    isSpecial: (id) => id === size - 1,
+    idOf: (text) => ids.get(new TextEncoder().encode(text).join()),
+    encode: () => [],
+  }
+}

@@ -1,0 +1,79 @@
+// Graphs that ask for much, each in a process of its own. In: those of src/compile/testing/bombs.ts. Out: a
+// table of what comes of each, with the processor's time and the memory that it took.
+//
+//   node lab/bench/graphs/bombs.ts [NAME...] [--seconds 60]
+//
+// A process that takes more than so many seconds of the processor is ended (Linux only).
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { bufferSource } from '../../../src/base/bytes.ts'
+import { isHalfbyteError } from '../../../src/base/errors.ts'
+import { CompiledGraph } from '../../../src/compile/compiled-graph.ts'
+import { BOMBS, type BombName } from '../../../src/compile/testing/bombs.ts'
+import { countOf, tensorOf } from '../../../src/onnx/ir/tensor.ts'
+import { readModel } from '../../../src/onnx/read-model.ts'
+import { writtenBytes } from '../../../test/fuzz/networks/changed-graph.ts'
+
+const SIZES: readonly (readonly [BombName, number])[] = [
+  ['resized places', 1e7],
+  ['resized places', 1e8],
+  ['resized places', 4e9],
+  ['nearest places', 1.2e9],
+  ['resized places of nothing', 2e8],
+  ['taps of one place', 100_000],
+  ['a mean of a long window', 4096],
+  ['a mean of a long window', 65_536],
+  ['a mean of a long window', 1_000_000],
+  ['one of many', 2 ** 31],
+  ['places apart', 4096],
+  ['a value that doubles', 24],
+  ['a value that is added to itself', 2000],
+  ['a chain', 50_000],
+  ['a sum of many', 20_000],
+  ['many parts', 100_000],
+  ['loops in loops', 60],
+]
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { seconds: { type: 'string', default: '60' }, child: { type: 'string' } },
+})
+
+/** Of the whole process, in MB. */
+const peakMemory = (): number =>
+  Number(/VmHWM:\s*(\d+)/.exec(readFileSync('/proc/self/status', 'latin1'))?.[1]) / 1024
+
+async function outcomeOf(name: BombName, n: number): Promise<void> {
+  const bytes = writtenBytes(BOMBS[name](n))
+  const start = process.cpuUsage()
+  const before = peakMemory()
+  let said: string
+  try {
+    const { graph } = await readModel(bufferSource('model.onnx', bytes))
+    const dims = graph.inputs[0]!.type!.dims as number[]
+    const x = tensorOf('f32', dims, new Float32Array(countOf(dims)).fill(1))
+    const made = await new CompiledGraph(graph, { fuse: true }).run(new Map([['x', x]]))
+    said = `computed, [${made.get('y')!.dims}]`
+  } catch (error) {
+    if (!isHalfbyteError(error)) said = `raw ${error}`
+    else said = `\`${error.code}\`${'limit' in error.detail ? `, ${error.detail['limit']}` : ''}`
+  }
+  const { user, system } = process.cpuUsage(start)
+  const cells = [bytes.length, said, ((user + system) / 1e6).toFixed(1), (peakMemory() - before).toFixed(0)]
+  console.log(`| ${name} (${n}) | ${cells.join(' | ')} |`)
+}
+
+if (values.child !== undefined) {
+  const [name, n] = SIZES[Number(values.child)]!
+  await outcomeOf(name, n)
+  process.exit()
+}
+console.log('| graph | bytes of the file | outcome | s | MB |')
+console.log('|---|--:|---|--:|--:|')
+for (const [index, [name, n]] of SIZES.entries()) {
+  if (positionals.length > 0 && !positionals.includes(name)) continue
+  const limited = ['-c', 'ulimit -t "$0"; exec "$@"', values.seconds, process.execPath, import.meta.filename]
+  const { stdout } = spawnSync('bash', [...limited, '--child', `${index}`], { encoding: 'utf8' })
+  console.log(stdout.trim() || `| ${name} (${n}) | | ended | ${values.seconds} | |`)
+}

@@ -1,0 +1,54 @@
+// Inputs for any graph: ids, masks and numbers by the names and dtypes of what it takes.
+import type { Graph } from '../../../src/onnx/ir/graph.ts'
+import { type Tensor, tensorOf } from '../../../src/onnx/ir/tensor.ts'
+import { Random } from '../../../test/helpers/random.ts'
+
+interface Taken {
+  readonly name: string
+  readonly dtype: string | undefined
+  readonly dims: readonly (number | string)[]
+}
+
+/** Open axes in the order in which they appear: for texts, the batch and the tokens. */
+export const openAxes = (inputs: readonly Taken[]): readonly string[] => [
+  ...new Set(inputs.flatMap(({ dims }) => dims.filter((size) => typeof size === 'string'))),
+]
+
+/** Rows of the smallest table that ids among the graph's inputs choose from, or `most`. */
+export function vocabularyOf({ inputs, nodes, constants }: Graph, most: number): number {
+  const ids = new Set(inputs.filter(({ type }) => type?.dtype === 'i64').map(({ name }) => name))
+  const rows = nodes
+    .filter(({ op, inputs: [, index = ''] }) => op === 'Gather' && ids.has(index))
+    .flatMap(({ inputs: [table = ''] }) => constants.get(table)?.dims[0] ?? [])
+  // Types of sentences have tables of two rows, and are 0 here.
+  return Math.min(most, ...rows.filter((count) => count > 2))
+}
+
+/** `sizes`: of the open axes. Ids lie below `vocabulary`, masks are 1, types are 0, floats from -1 to 1. */
+export function drawnInputs(
+  inputs: readonly Taken[],
+  sizes: readonly number[],
+  vocabulary: number,
+): Record<string, Tensor> {
+  const random = new Random(7)
+  const axes = openAxes(inputs)
+  return Object.fromEntries(
+    inputs.map(({ name, dtype, dims }) => {
+      const own = dims.map((size) => (typeof size === 'number' ? size : sizes[axes.indexOf(size)]!))
+      const length = own.reduce((product, size) => product * size, 1)
+      const draw = (value: () => number) => Float64Array.from({ length }, value)
+      if (dtype === 'f32')
+        return [
+          name,
+          tensorOf(
+            'f32',
+            own,
+            draw(() => random.signed()),
+          ),
+        ]
+      if (dtype !== 'i64') throw new RangeError(`the input ${name} is ${dtype}; this bench draws f32 and i64`)
+      const value = name.includes('type') ? () => 0 : name.includes('mask') ? () => 1 : undefined
+      return [name, tensorOf('i64', own, draw(value ?? (() => random.below(vocabulary))))]
+    }),
+  )
+}

@@ -1,0 +1,87 @@
+// What each stage of the graph compiler brings: an encoder compiled with all stages, without each of them,
+// and with none.
+//
+//   node lab/bench/graphs/passes.ts [FILE.onnx ...] [--rounds 7]     times of one thread's processor
+//
+// Files whose axes are open are texts, of one batch and 64 tokens; others have one size. Ids lie within the
+// graph's tables. Default: MiniLM's shape with random weights.
+import { readFile } from 'node:fs/promises'
+import { basename } from 'node:path'
+import { parseArgs } from 'node:util'
+import { bufferSource } from '../../../src/base/bytes.ts'
+import { CompiledGraph } from '../../../src/compile/compiled-graph.ts'
+import { STAGES, type Stage } from '../../../src/compile/stages.ts'
+import { readModel } from '../../../src/onnx/read-model.ts'
+import { spread, spreadText } from '../spread.ts'
+import { bertBytes, MINILM } from './bert.ts'
+import { drawnInputs, openAxes, vocabularyOf } from './inputs.ts'
+
+const TOKENS = 64
+/** Ids lie below this also where a table has more rows, or is not a constant. */
+const MOST_IDS = 20_000
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { rounds: { type: 'string', default: '7' } },
+})
+
+if (positionals.length === 0) await table('MiniLM, random f32', bertBytes(MINILM))
+for (const file of positionals) await table(basename(file), new Uint8Array(await readFile(file)))
+
+async function table(name: string, bytes: Uint8Array): Promise<void> {
+  const { graph } = await readModel(bufferSource(name, bytes))
+  const taken = graph.inputs.map(({ name: input, type }) => ({
+    name: input,
+    dtype: type!.dtype,
+    dims: type!.dims!,
+  }))
+  const sizes = openAxes(taken).length === 0 ? [] : [1, TOKENS]
+  const inputs = drawnInputs(taken, sizes, vocabularyOf(graph, MOST_IDS))
+  const feeds = new Map(Object.entries(inputs))
+  const shapes = new Map([...feeds].map(([key, { dims }]) => [key, dims]))
+  const ways: readonly (readonly [string, readonly Stage[]])[] = [
+    ['all', []],
+    ...STAGES.map((stage) => [`without ${stage}`, [stage]] as const),
+    ['none', STAGES],
+  ]
+  const runs = []
+  for (const [way, leftOut] of ways) {
+    const compiled = new CompiledGraph(graph, { fuse: true, leftOut: new Set(leftOut) })
+    const start = process.threadCpuUsage().user
+    const { report, arenaBytes, steps } = await compiled.prepare(shapes)
+    const planMs = (process.threadCpuUsage().user - start) / 1000
+    runs.push({ way, compiled, report, arenaBytes, steps: steps.length, planMs, times: [] as number[] })
+  }
+  for (let round = 0; round <= Number(values.rounds); round++) {
+    for (const { compiled, times } of runs) {
+      const start = process.threadCpuUsage().user
+      await compiled.run(feeds)
+      // The first run makes the functions.
+      if (round > 0) times.push((process.threadCpuUsage().user - start) / 1000)
+    }
+  }
+  const [all] = runs
+  const base = spread(all!.times).median
+  console.log(`\n${name}, ${Object.values(inputs)[0]!.dims.join(' x ')}\n`)
+  console.log(
+    '| stages | ms | times all | steps | copied MB | read and written MB | memory MB | planning ms |',
+  )
+  console.log('|---|--:|--:|--:|--:|--:|--:|--:|')
+  for (const { way, report, arenaBytes, steps, planMs, times } of runs) {
+    const found = spread(times)
+    const cells = [
+      way,
+      spreadText(found),
+      (found.median / base).toFixed(2),
+      steps,
+      megabytes(report.copiedBytes),
+      megabytes(report.movedBytes),
+      megabytes(arenaBytes),
+      planMs.toFixed(0),
+    ]
+    console.log(`| ${cells.join(' | ')} |`)
+  }
+}
+
+function megabytes(bytes: number): string {
+  return (bytes / 1e6).toFixed(2)
+}

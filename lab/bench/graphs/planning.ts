@@ -1,0 +1,137 @@
+// How long the graph compiler takes before a first run and before a run of another size, stage by stage.
+//
+//   node lab/bench/graphs/planning.ts [FILE.onnx ...] [--rounds 5] [--layers 24]
+//
+// Default: an encoder of BERT's form with random weights. Each round is a process of its own, because a page
+// plans a graph once, with code that no engine has optimised yet. It opens the graph and plans 64 tokens, 65
+// and then 66; files whose axes are closed have one size. Times are of the processor, in the median; only
+// WebAssembly.compile, which has threads of its own, is timed by the clock.
+import { execFileSync } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { basename } from 'node:path'
+import { parseArgs } from 'node:util'
+import { bufferSource } from '../../../src/base/bytes.ts'
+import { boundGraph } from '../../../src/compile/bind.ts'
+import { emitKernel, PARAMETERS } from '../../../src/compile/emit/emit.ts'
+import { growGroups } from '../../../src/compile/fuse/groups.ts'
+import { lower } from '../../../src/compile/lower/lower.ts'
+import { emitted, planOf } from '../../../src/compile/plan/plan.ts'
+import { NOTHING } from '../../../src/compile/stages.ts'
+import { moduleBytes } from '../../../src/compile/wasm/assembler.ts'
+import { PlanBudget } from '../../../src/onnx/graph-budget.ts'
+import type { Graph } from '../../../src/onnx/ir/graph.ts'
+import { runPasses } from '../../../src/onnx/passes/pass.ts'
+import { COMPILER_PASSES } from '../../../src/onnx/passes.ts'
+import { readModel } from '../../../src/onnx/read-model.ts'
+import { spread } from '../spread.ts'
+import { bertBytes, MINILM } from './bert.ts'
+import { openAxes } from './inputs.ts'
+
+const TOKENS = [64, 65, 66]
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    rounds: { type: 'string', default: '5' },
+    layers: { type: 'string', default: '24' },
+    // One round, as JSON.
+    once: { type: 'boolean', default: false },
+  },
+})
+const NARROW = { ...MINILM, layers: Number(values.layers), hidden: 96, intermediate: 384 }
+
+if (values.once) console.log(JSON.stringify(await round(positionals[0])))
+else {
+  console.log('| graph | plan | passes | bind | lower | fuse | kernels, places | emit | compile | all, ms |')
+  console.log('|---|---|--:|--:|--:|--:|--:|--:|--:|--:|')
+  for (const file of positionals.length === 0 ? [undefined] : positionals) rows(file)
+}
+
+/** The rows of a file, from rounds in other processes. */
+function rows(file: string | undefined): void {
+  const command = [
+    import.meta.filename,
+    '--once',
+    '--layers',
+    values.layers,
+    ...(file === undefined ? [] : [file]),
+  ]
+  const rounds = Array.from(
+    { length: Number(values.rounds) },
+    () => JSON.parse(execFileSync(process.execPath, command, { encoding: 'utf8' })) as number[][],
+  )
+  const plans = rounds[0]!.length
+  for (let index = 0; index < plans; index++) {
+    const own = rounds.map((round) => round[index]!)
+    const columns = own[0]!.map((_, at) => spread(own.map((times) => times[at]!)).median)
+    const all = spread(own.map((times) => times.reduce((total, ms) => total + ms, 0))).median
+    const cells = [
+      file === undefined ? `BERT, ${values.layers} layers` : basename(file),
+      plans === 1 ? 'the only one' : `${['first', 'second', 'third'][index]}, ${TOKENS[index]} tokens`,
+      ...[...columns, all].map((ms) => ms.toFixed(1)),
+    ]
+    console.log(`| ${cells.join(' | ')} |`)
+  }
+}
+
+/** Times of each plan by stage. */
+async function round(file: string | undefined): Promise<number[][]> {
+  const bytes = file === undefined ? bertBytes(NARROW) : new Uint8Array(await readFile(file))
+  const { graph } = await readModel(bufferSource('model.onnx', bytes))
+  const start = process.threadCpuUsage().user
+  const open = runPasses(graph, COMPILER_PASSES, { budget: new PlanBudget() }).graph
+  const passesMs = (process.threadCpuUsage().user - start) / 1000
+  const taken = open.inputs.map(({ name, type }) => ({ name, dtype: type!.dtype, dims: type!.dims! }))
+  const axes = openAxes(taken)
+  const known = new Set<string>()
+  const times: number[][] = []
+  for (const [index, tokens] of (axes.length === 0 ? [0] : TOKENS).entries())
+    times.push([index === 0 ? passesMs : 0, ...(await planned(open, [1, tokens], axes, known))])
+  return times
+}
+
+/** `known`: keys of kernels that were emitted for earlier plans. */
+async function planned(
+  graph: Graph,
+  sizes: readonly number[],
+  axes: readonly string[],
+  known: Set<string>,
+): Promise<number[]> {
+  const times: number[] = []
+  const timed = <Made>(work: () => Made): Made => {
+    const start = process.threadCpuUsage().user
+    const made = work()
+    times.push((process.threadCpuUsage().user - start) / 1000)
+    return made
+  }
+  const shapes = new Map(
+    graph.inputs.map(({ name, type }) => [
+      name,
+      type!.dims!.map((size) => (typeof size === 'number' ? size : sizes[axes.indexOf(size)]!)),
+    ]),
+  )
+  const budget = new PlanBudget()
+  const options = { weights: 'f32', leftOut: NOTHING, budget } as const
+  const bound = timed(() => boundGraph(graph, shapes, COMPILER_PASSES, budget))
+  const program = timed(() => lower(bound, options))
+  timed(() => growGroups(program, true, budget))
+  const fuseMs = times.at(-1)!
+  const plan = timed(() => planOf(program, options))
+  // It grows the groups too.
+  times[3] = Math.max(0, times[3]! - fuseMs)
+  const missing = new Map(
+    emitted(plan.steps)
+      .filter(({ key }) => !known.has(key))
+      .map(({ key, call }) => [key, call.kernel]),
+  )
+  const bytes = timed(() =>
+    moduleBytes(
+      [...missing.values()].map((kernel) => emitKernel(kernel, true)),
+      { parameters: PARAMETERS },
+    ),
+  )
+  for (const key of missing.keys()) known.add(key)
+  const start = performance.now()
+  if (missing.size > 0) await WebAssembly.compile(bytes)
+  times.push(performance.now() - start)
+  return times
+}

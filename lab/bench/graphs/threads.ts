@@ -1,0 +1,64 @@
+// Threads of a network. In: an encoder of MiniLM's shape with random weights. Out: a table of times with one
+// and two threads, and their ratio.
+//
+//   node lab/bench/graphs/threads.ts [--rounds 9] [--weights f32]
+//
+// The two take turns in each round. Times are of the clock, and the ratio is the median of the rounds' own.
+import { parseArgs } from 'node:util'
+import { Network, type NetworkOptions } from '../../../src/api/network/network.ts'
+import { bufferSource } from '../../../src/base/bytes.ts'
+import { nodeHost } from '../../../src/cli/node-host.ts'
+import { tensorOf } from '../../../src/onnx/ir/tensor.ts'
+import { spread, spreadText } from '../spread.ts'
+import { bertBytes, MINILM } from './bert.ts'
+
+const SIZES = [
+  [1, 16],
+  [1, 64],
+  [1, 256],
+  [16, 64],
+] as const
+/** Runs after which V8 has optimised the functions. */
+const WARM = 4
+
+const { values } = parseArgs({
+  options: { rounds: { type: 'string', default: '9' }, weights: { type: 'string', default: 'f32' } },
+})
+const weights = values.weights as NonNullable<NetworkOptions['weights']>
+const bytes = bertBytes(MINILM)
+const open = (threads: number) =>
+  Network.open(
+    { sources: [bufferSource('model.onnx', bytes)], close: async () => undefined },
+    { weights, threads },
+    nodeHost(),
+  )
+const networks = [await open(1), await open(2)] as const
+
+console.log('| batch x tokens | one thread, ms | two threads, ms | times as fast |')
+console.log('|---|--:|--:|--:|')
+for (const dims of SIZES) {
+  const ids = (value: (at: number) => number) =>
+    tensorOf(
+      'i64',
+      dims,
+      Float64Array.from({ length: dims[0] * dims[1] }, (_, at) => value(at)),
+    )
+  const inputs = {
+    input_ids: ids((at) => (at * 37) % MINILM.vocabulary),
+    attention_mask: ids(() => 1),
+    token_type_ids: ids(() => 0),
+  }
+  const timed = async (network: Network): Promise<number> => {
+    const start = performance.now()
+    await network.run(inputs)
+    return performance.now() - start
+  }
+  for (let run = 0; run < WARM; run++) for (const network of networks) await timed(network)
+  const times: [number[], number[]] = [[], []]
+  for (let round = 0; round < Number(values.rounds); round++)
+    for (const [index, network] of networks.entries()) times[index]!.push(await timed(network))
+  const ratio = spread(times[0].map((one, round) => one / times[1][round]!))
+  const cells = [dims.join(' x '), spreadText(spread(times[0])), spreadText(spread(times[1]))]
+  console.log(`| ${[...cells, ratio.median.toFixed(2)].join(' | ')} |`)
+}
+await Promise.all(networks.map((network) => network.dispose()))

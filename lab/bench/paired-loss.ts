@@ -1,0 +1,62 @@
+// Tells how sure a difference of two models is: each model's perplexity on a text, and how far its loss is
+// from the first model's, in nats per token with a standard error over windows.
+//
+//   npx node lab/bench/paired-loss.ts TEXT MODEL... [--chunks 60] [--context 256] [--threads 1]
+//
+// Each window's second half is scored, as `halfbyte perplexity` does. All models score the same windows, so
+// the difficulty of a window cancels out.
+import { readFileSync } from 'node:fs'
+import { basename } from 'node:path'
+import { parseArgs } from 'node:util'
+import { forwardRows, withModel } from '../../src/cli/models/model.ts'
+import { perplexityOfTokens, scoreWindow, type WindowTally } from '../../src/evaluate/perplexity.ts'
+import { mean } from '../../src/evaluate/task.ts'
+import { EXACT_KV } from '../../src/graph/ir.ts'
+
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: {
+    chunks: { type: 'string', default: '60' },
+    context: { type: 'string', default: '256' },
+    threads: { type: 'string', default: '1' },
+  },
+})
+const [text = '', ...models] = positionals
+const context = Number(values.context)
+const { signal } = new AbortController()
+const content = readFileSync(text, 'utf8')
+
+const score = (model: string): Promise<WindowTally[]> =>
+  withModel(
+    model,
+    { weights: 'auto', build: 'auto', threads: Number(values.threads), context, kv: EXACT_KV },
+    signal,
+    async (built) => {
+      const { tokenizer } = built
+      const bos = tokenizer.addsBos ? tokenizer.bosId : undefined
+      const ids = tokenizer.encode(content, { addSpecial: true })
+      const count = Math.min(Number(values.chunks), Math.floor(ids.length / context))
+      const tallies: WindowTally[] = []
+      for (let at = 0; at < count * context; at += context) {
+        const own = ids.slice(at, at + context)
+        tallies.push(await scoreWindow(own, forwardRows(built), { first: context / 2, bos, signal }))
+      }
+      return tallies
+    },
+  )
+
+let base: readonly WindowTally[] | undefined
+for (const model of models) {
+  const tallies = await score(model)
+  const [sum, squares, count] = (['sum', 'squares', 'count'] as const).map((what) =>
+    tallies.reduce((total, each) => total + each[what], 0),
+  ) as [number, number, number]
+  const own = `${basename(model)}: perplexity ${perplexityOfTokens({ sum, squares, count }).value.toFixed(4)}`
+  if (base === undefined) console.log(`${own}, ${tallies.length} windows, ${count} tokens`)
+  else {
+    const first = base
+    const { value, error } = mean(tallies.map((each, at) => (each.sum - first[at]!.sum) / each.count))
+    console.log(`${own}, ${value.toFixed(5)} +/- ${error?.toFixed(5)} nats per token`)
+  }
+  base ??= tallies
+}

@@ -1,0 +1,65 @@
+// npm run perf measures Halfbyte and its peers in turn, as JSON, as tables and, if wanted, in docs/.
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { cpus } from 'node:os'
+import { pathToFileURL } from 'node:url'
+import { needs } from '../needs.ts'
+import { parametersOf } from '../shapes.ts'
+import { replaceBetweenMarkers } from './docs.ts'
+import { openSite } from './host/site.ts'
+import { measureGroup } from './measure.ts'
+import { type Options, readOptions } from './options.ts'
+import { type GroupResults, loadResults } from './results.ts'
+import { shareOf } from './schedule.ts'
+import { prepareFiles } from './start.ts'
+import { summarise } from './summary.ts'
+import { markdown } from './tables.ts'
+
+const DOCS = new URL('../../measurements/performance.md', import.meta.url)
+const DOCS_JSON = new URL('../../measurements/performance.json', import.meta.url)
+
+const args = process.argv.slice(2)
+const options = readOptions(args)
+const folder = pathToFileURL(`${options.folder}/`)
+await mkdir(folder, { recursive: true })
+if (!options.report) {
+  needs({ chromium: true })
+  await measureAll(options)
+}
+await report(options)
+
+async function measureAll({ shapes, threads, kinds, limits, turn, minutes, resume }: Options): Promise<void> {
+  const until = performance.now() + minutes * 60_000
+  const machine = `${cpus().length} x ${cpus()[0]?.model}`
+  for (const shape of shapes) await prepareFiles(shape, kinds)
+  const site = await openSite()
+  try {
+    const groups = shapes.flatMap((shape) => threads.map((count) => ({ shape, threads: count })))
+    // Time grows with the weights, but small models must not be starved.
+    const weights = groups.map((group) => Math.sqrt(parametersOf(group.shape) / group.threads))
+    for (const [index, group] of groups.entries()) {
+      const seconds = shareOf((until - performance.now()) / 1000, weights.slice(index))
+      console.log(`${group.shape.name} ${group.threads}T: ${Math.round(seconds)} s`)
+      await measureGroup({ ...group, kinds, limits, turn, site, machine, folder, resume, seconds })
+    }
+  } finally {
+    await site.close()
+  }
+}
+
+async function report({ shapes, threads, docs }: Options): Promise<void> {
+  const groups: GroupResults[] = []
+  for (const shape of shapes) {
+    for (const count of threads) {
+      const results = await loadResults(folder, shape.name, count)
+      if (results !== undefined) groups.push(results)
+    }
+  }
+  const shown = args.filter((each) => !['--docs', '--report', '--resume'].includes(each))
+  const summary = summarise(groups, ['npm run perf', ...(shown.length > 0 ? ['--', ...shown] : [])].join(' '))
+  const text = markdown(summary)
+  await writeFile(new URL('report.json', folder), `${JSON.stringify(summary, undefined, 1)}\n`)
+  console.log(`\n${text}`)
+  if (!docs) return
+  await writeFile(DOCS_JSON, `${JSON.stringify(summary, undefined, 2)}\n`)
+  await writeFile(DOCS, replaceBetweenMarkers(await readFile(DOCS, 'utf8'), text))
+}

@@ -1,0 +1,29 @@
+// Makes prompts of a length from a seed: letters that are a token each in the benches' vocabulary, or ids
+// from its pieces.
+import { Random } from '../../../test/helpers/random.ts'
+
+/** No `a`: the vocabulary's one merge is of two of them. */
+const LETTERS = 'bcdefghijklmnopqrstuvwxyzBCDEFGHIJKLMNOPQRSTUVWXYZ'
+/** Tokens below are bytes. */
+const BYTES = 256
+
+/**
+ * Different letters for every seed, from the first one on, so that no engine finds the beginning in a cache.
+ */
+export function promptOf(tokens: number, seed: number): string {
+  const random = new Random(seed)
+  return Array.from({ length: tokens }, () => LETTERS[random.below(LETTERS.length)]).join('')
+}
+
+/** Bytes come first in the vocabulary, each at its own number. */
+export const promptIds = (prompt: string): number[] => Array.from(prompt, (letter) => letter.charCodeAt(0))
+
+/**
+ * The ids of decoded text: `<filler_N>` is token 256 + N, a letter is itself. What is neither (half a
+ * character) is left out.
+ */
+export function idsOf(text: string): number[] {
+  return Array.from(text.matchAll(/<filler_(\d+)>|[\x21-\x7e]/g), ([piece, filler]) =>
+    filler === undefined ? piece.charCodeAt(0) : BYTES + Number(filler),
+  )
+}

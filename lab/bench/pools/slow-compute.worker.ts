@@ -1,0 +1,4 @@
+// A compute worker that computes every tile three times. Imported in this order and without waiting, because
+// messages are lost before the worker listens.
+import './slow.ts'
+import '../../../workers/compute.worker.ts'

@@ -1,0 +1,178 @@
+// Measures what pruning costs: perplexity by method, pattern and sparsity as JSON, one line for each run.
+//
+//   npx node lab/bench/pruning.ts MODEL CALIBRATION.jsonl TEXT [--windows 24] [--chunks 24] [--context 256]
+//     [--methods obs,sparsegpt-obs,sparsegpt,wanda,magnitude] [--runs 0.5,0.7,2:4,sv32@0.5] [--seeds 3]
+//     [--weights f32] [--score w8] [--damps 0.01] [--threads 1] [--done FILE]
+//
+// A run is a sparsity without a pattern, N:M, or pattern@sparsity. Seed s calibrates on every third line of
+// the text from line s on. Runs in --done are left out. `windowLosses` are nats per token of each window, for
+// paired differences. `--score w8` rounds pruned matrices to 8 bits to score them, which is several times as
+// fast as f32. What was not pruned keeps the encodings of the file then.
+import { existsSync, readFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { openModelFiles } from '../../src/cli/files.ts'
+import { forwardRows } from '../../src/cli/models/model.ts'
+import { loadSolver, nodeHost, startSolver } from '../../src/cli/node-host.ts'
+import { type BuiltModel, buildModel } from '../../src/engine/load/build-model.ts'
+import { modelTokenizer } from '../../src/engine/load/model-text.ts'
+import { type PreparedModel, prepareModel } from '../../src/engine/load/prepare.ts'
+import { perplexityOfTokens, scoreWindow, type WindowTally } from '../../src/evaluate/perplexity.ts'
+import { openModel } from '../../src/formats/open-model.ts'
+import type { TensorInfo } from '../../src/formats/tensors.ts'
+import { calibrationWindows } from '../../src/shrink/calibrate/calibration-windows.ts'
+import { pruneModel } from '../../src/shrink/calibrate/prune-model.ts'
+import { memoryWork } from '../../src/shrink/calibrate/work-files.ts'
+import type { PruneMethod } from '../../src/shrink/prune/prune-matrix.ts'
+import { pruningRun } from './sparse/pruning-run.ts'
+
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: {
+    windows: { type: 'string', default: '24' },
+    chunks: { type: 'string', default: '24' },
+    context: { type: 'string', default: '256' },
+    methods: { type: 'string', default: 'obs,sparsegpt-obs,sparsegpt,wanda,magnitude' },
+    runs: { type: 'string', default: '0.5' },
+    seeds: { type: 'string', default: '1' },
+    weights: { type: 'string', default: 'f32' },
+    score: { type: 'string' },
+    damps: { type: 'string', default: '0.01' },
+    threads: { type: 'string', default: '1' },
+    done: { type: 'string' },
+  },
+})
+const [model = '', calibration = '', held = ''] = positionals
+const list = (text: string) => text.split(',')
+const context = Number(values.context)
+const threads = Number(values.threads)
+const weights = values.weights as 'f32' | 'w8' | 'w4'
+const scored = (values.score ?? weights) as typeof weights
+const format = ({ f32: 'f32', w8: 'w8_g32', w4: 'w4_g32' } as const)[weights]
+const { signal } = new AbortController()
+const host = nodeHost()
+const solver = await loadSolver()
+
+const files = await openModelFiles(model, { signal, onProgress: () => undefined })
+const prepared = await prepareModel(await openModel(files.sources, signal), {
+  weights,
+  forPack: true,
+  signal,
+})
+const tokenizer = modelTokenizer(prepared.file, prepared.plan.logits.width)
+const texts = readFileSync(calibration, 'utf8')
+  .split('\n')
+  .filter((line) => line !== '')
+const textOf = (line: string) => ({ form: 'text', text: [JSON.parse(line).text as string] }) as const
+const windowsOf = (seed: number) =>
+  calibrationWindows(
+    texts.filter((_, at) => at % 3 === seed % 3).map((line) => textOf(line)),
+    tokenizer,
+    { windows: Number(values.windows), length: context },
+  )
+const ids = tokenizer.encode(readFileSync(held, 'utf8'), { addSpecial: true })
+
+/** Each window's second half, as `halfbyte perplexity` scores it. */
+async function tally(built: BuiltModel): Promise<WindowTally[]> {
+  const bos = built.tokenizer.addsBos ? built.tokenizer.bosId : undefined
+  const count = Math.min(Number(values.chunks), Math.floor(ids.length / context))
+  const tallies: WindowTally[] = []
+  for (let window = 0; window < count; window++) {
+    const own = Array.from(ids.slice(window * context, (window + 1) * context))
+    tallies.push(await scoreWindow(own, forwardRows(built), { first: Math.floor(context / 2), bos, signal }))
+  }
+  return tallies
+}
+
+async function score(own: PreparedModel) {
+  // Under the file's names, so that encodings are chosen for what is there now.
+  const changed = new Map<string, TensorInfo>()
+  for (const [name, tensor] of prepared.weights) {
+    const now = own.weights.get(name)
+    if (now !== undefined && now !== tensor) changed.set(tensor.name, { ...now, name: tensor.name })
+  }
+  const tensors = new Map([...own.file.tensors].map(([name, tensor]) => [name, changed.get(name) ?? tensor]))
+  const file = { ...own.file, tensors }
+  const built = await buildModel(
+    await prepareModel(file, { weights: scored, contextLength: context, beyondTraining: true, signal }),
+    { host, threads, build: 'auto' },
+    { signal, onProgress: () => undefined },
+  )
+  try {
+    const tallies = await tally(built)
+    const [sum, squares, count] = (['sum', 'squares', 'count'] as const).map((what) =>
+      tallies.reduce((total, each) => total + each[what], 0),
+    ) as [number, number, number]
+    const { value, error } = perplexityOfTokens({ sum, squares, count })
+    const windowLosses = tallies.map((each) => Number((each.sum / each.count).toFixed(5)))
+    return { perplexity: value, error, windows: tallies.length, scored: count, windowLosses }
+  } finally {
+    await built.dispose()
+  }
+}
+
+const print = (line: object) => process.stdout.write(`${JSON.stringify(line)}\n`)
+const isDone = doneRuns(values.done)
+
+/** Keys of runs that an earlier call has printed. */
+function doneRuns(path: string | undefined): ReadonlySet<string> {
+  if (path === undefined || !existsSync(path)) return new Set()
+  const lines = readFileSync(path, 'utf8')
+    .split('\n')
+    .filter((line) => line.endsWith('}'))
+  return new Set(lines.map((line) => keyOf(JSON.parse(line))))
+}
+
+function keyOf(run: { method: string; run?: string; seed?: number; damp?: number }): string {
+  return [run.method, run.run, run.seed, run.damp].join()
+}
+
+if (!isDone.has(keyOf({ method: 'none' }))) {
+  print({ method: 'none', weights: scored, ...(await score(prepared)) })
+}
+const seeds = Array.from({ length: Number(values.seeds) }, (_, seed) => windowsOf(seed))
+for (const run of list(values.runs)) {
+  for (const [seed, windows] of seeds.entries()) {
+    const { pattern, sparsity } = pruningRun(run)
+    for (const method of list(values.methods) as PruneMethod[]) {
+      // Magnitude sees no text, and neither it nor Wanda uses a dampening.
+      if (method === 'magnitude' && seed > 0) continue
+      for (const damp of list(values.damps).map(Number)) {
+        if (isDone.has(keyOf({ method, run, seed, damp }))) continue
+        const started = performance.now()
+        const { tensors, matrices } = await pruneModel(prepared, {
+          method,
+          pattern,
+          sparsity,
+          damp,
+          drift: 0,
+          sweeps: 8,
+          format,
+          solver,
+          startSolver,
+          host,
+          signal,
+          threads,
+          windows: method === 'magnitude' && format === 'f32' ? [] : await windows,
+          work: memoryWork(),
+        })
+        const seconds = (performance.now() - started) / 1000
+        const own = { ...prepared, weights: new Map([...prepared.weights, ...tensors]) }
+        const { perplexity: value, windowLosses } = await score(own)
+        const [loss, energy] = (['loss', 'energy'] as const).map((what) =>
+          matrices.reduce((sum, each) => sum + (each[what] ?? 0), 0),
+        ) as [number, number]
+        print({
+          method,
+          run,
+          seed,
+          damp,
+          perplexity: value,
+          lost: loss / energy,
+          seconds: Math.round(seconds),
+          windowLosses,
+        })
+      }
+    }
+  }
+}
+await files.close()

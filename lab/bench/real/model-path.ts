@@ -1,0 +1,14 @@
+// Where the model of a measurement lies.
+import { existsSync } from 'node:fs'
+import { REAL_MODELS, type RealModelName, requireModel } from '../../../scripts/models/real-models.mjs'
+
+/** The path of `named`: a file, or a model that `npm run setup` has fetched. Throws if it is neither. */
+export function modelPathOf(named: string): string {
+  if (existsSync(named)) return named
+  if (!(named in REAL_MODELS)) {
+    throw new Error(
+      `there is no file ${named}; the models to name are ${Object.keys(REAL_MODELS).join(', ')}`,
+    )
+  }
+  return requireModel(named as RealModelName)
+}

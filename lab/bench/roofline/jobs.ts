@@ -1,0 +1,66 @@
+// Jobs. What crosses between a roofline page and its worker, as types, and how much to measure.
+import type { KvFormat } from '../../../src/graph/ir.ts'
+import type { Build } from '../../../src/runtime/features.ts'
+import type { WeightPolicy } from '../../../src/weights/choose-encoding.ts'
+import type { LimitOptions, Limits } from './limits.ts'
+import type { StepOptions, TimedModel } from './steps.ts'
+
+/** An absolute address, or the files of a model. */
+export type ModelPlace = string | readonly File[]
+
+/**
+ * To the worker, once. It is ended after its answer, so that each job starts with the memory that the last
+ * one had.
+ */
+export type Job =
+  | { readonly type: 'limits'; readonly options: LimitOptions }
+  | { readonly type: 'steps'; readonly options: StepOptions; readonly model: ModelPlace }
+
+/** From the worker. */
+export type Report =
+  /** Share of the job that is done, 0 to 1. */
+  | { readonly type: 'progress'; readonly done: number }
+  | { readonly type: 'limits'; readonly limits: Limits }
+  | { readonly type: 'steps'; readonly model: TimedModel }
+  | { readonly type: 'failed'; readonly message: string }
+
+/** How much to measure. */
+export interface Effort {
+  readonly builds: readonly Build[]
+  /** How the model's weights are held; default `auto`. */
+  readonly weights?: WeightPolicy
+  /** How the state is held; default f32. */
+  readonly kvCache?: KvFormat
+  /** Whether the cost of waiting is measured too; default true. */
+  readonly waits?: boolean
+  readonly threads: readonly number[]
+  /** Working sets in bytes, ascending. */
+  readonly sets: readonly number[]
+  readonly samples: number
+  /** Least length of a sample of a limit, and of a step. */
+  readonly limitMs: number
+  readonly stepMs: number
+  /** Positions before the decode step. */
+  readonly position: number
+  /** Rows of the prefill chunk. */
+  readonly chunk: number
+}
+
+const MEGABYTE = 2 ** 20
+const megabytes = (...sizes: number[]) => sizes.map((size) => size * MEGABYTE)
+
+/** The whole picture, below 90 s for a model of 0.5 B weights on two quiet cores. */
+export const FULL: Effort = {
+  builds: ['relaxed', 'simd128'],
+  threads: [1, 2],
+  sets: megabytes(1, 4, 16, 64, 256, 512),
+  samples: 5,
+  limitMs: 10,
+  stepMs: 40,
+  position: 512,
+  chunk: 128,
+}
+/** Less memory, for visitors' devices. */
+export const PAGE: Effort = { ...FULL, sets: megabytes(1, 4, 16, 64, 256), position: 128, chunk: 64 }
+/** Enough to see that everything works. */
+export const QUICK: Effort = { ...PAGE, sets: megabytes(1, 4), limitMs: 1, stepMs: 2, chunk: 16 }

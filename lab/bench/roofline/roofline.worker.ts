@@ -1,0 +1,40 @@
+// The roofline's worker: does one job and tells its progress and result. This thread is thread 0 of what is
+// measured.
+import { storedBytes } from '../../../src/api/stored.ts'
+import { type ByteSource, blobSource } from '../../../src/base/bytes.ts'
+import { browserHost } from '../../../src/engine/browser-host.ts'
+import { givenPlace } from '../../../src/formats/names/named-files.ts'
+import { openAddress } from '../../../src/store/open-address.ts'
+import { limitsHost } from './host.ts'
+import type { Job, ModelPlace, Report } from './jobs.ts'
+import { measureLimits } from './limits.ts'
+import { measureSteps } from './steps.ts'
+
+const post = (report: Report) => self.postMessage(report)
+const onProgress = (done: number) => post({ type: 'progress', done })
+
+/** A model that is stored is read from there; measuring stores none. */
+async function open(model: ModelPlace): Promise<ByteSource[]> {
+  if (typeof model !== 'string') return model.map((file) => blobSource(file.name, file))
+  const isStored = (await storedBytes(model)) > 0
+  return openAddress(givenPlace(model), { cache: isStored ? 'opfs' : 'none' })
+}
+
+async function run(job: Job): Promise<Report> {
+  const host = browserHost()
+  if (job.type === 'limits') {
+    return { type: 'limits', limits: await measureLimits(limitsHost(host), job.options, onProgress) }
+  }
+  const sources = await open(job.model)
+  try {
+    return { type: 'steps', model: await measureSteps(host, sources, job.options, onProgress) }
+  } finally {
+    for (const source of sources) source.close?.()
+  }
+}
+
+self.addEventListener('message', ({ data }: MessageEvent<Job>) => {
+  run(data).then(post, (error) =>
+    post({ type: 'failed', message: error instanceof Error ? error.message : String(error) }),
+  )
+})

@@ -1,0 +1,118 @@
+// Tells the cost of each op of a decode step and of a prefill chunk, and its time.
+import type { ByteSource } from '../../../src/base/bytes.ts'
+import { prepareModel } from '../../../src/engine/load/prepare.ts'
+import { openModel } from '../../../src/formats/open-model.ts'
+import type { KvFormat } from '../../../src/graph/ir.ts'
+import { type OpCost, planCosts, type StepShape } from '../../../src/graph/plan/cost.ts'
+import type { Build } from '../../../src/runtime/features.ts'
+import type { Host } from '../../../src/runtime/host.ts'
+import { openTimedPlan } from '../../../src/shrink/costs/timed-plan.ts'
+import type { WeightPolicy } from '../../../src/weights/choose-encoding.ts'
+import { type Spread, spread } from '../spread.ts'
+import type { Sampling } from './sample.ts'
+
+export interface StepOptions extends Sampling {
+  readonly build: Build
+  /** Thread counts; those beyond 1 are left out where memory cannot be shared. */
+  readonly threads: readonly number[]
+  /** Positions before the decode step. */
+  readonly position: number
+  /** Default `auto`. */
+  readonly weights?: WeightPolicy
+  /** Default f32. */
+  readonly kvCache?: KvFormat
+  /** Rows of the prefill chunk, which begins a sequence; at most what a step of the plan holds. */
+  readonly chunk: number
+}
+
+export type Stage = 'decode' | 'prefill'
+
+/** One op of the plan. */
+export interface TimedOp {
+  /** e.g. `linear_w4a8_g32` */
+  readonly name: string
+  /** e.g. `layers.3.mlp_down [tokens, 896]` */
+  readonly label: string
+  readonly cost: OpCost
+  /** One value per sample, in milliseconds. */
+  readonly ms: readonly number[]
+}
+export interface TimedStep {
+  readonly stage: Stage
+  readonly build: Build
+  readonly threads: number
+  readonly shape: StepShape
+  /** The whole step in one run, as the engine does it. */
+  readonly stepMs: Spread
+  readonly ops: readonly TimedOp[]
+}
+export interface TimedModel {
+  readonly name: string
+  readonly parameters: number
+  readonly steps: readonly TimedStep[]
+}
+
+/**
+ * Loads the model once and runs its steps with each number of threads. Every op is run alone but in the
+ * step's order, so that caches hold what they hold in a real step. `onProgress` gets the share done, 0 to 1.
+ */
+export async function measureSteps(
+  host: Host,
+  sources: readonly ByteSource[],
+  options: StepOptions,
+  onProgress: (done: number) => void = () => {},
+): Promise<TimedModel> {
+  const { build, samples } = options
+  const contextLength = Math.max(options.position + 1, options.chunk)
+  const file = await openModel(sources)
+  const { weights = 'auto', kvCache } = options
+  const prepared = await prepareModel(file, { weights, kvCache, contextLength })
+  const { plan } = prepared
+  const timed = await openTimedPlan(prepared, {
+    host,
+    build,
+    threads: Math.max(...options.threads),
+    onWeight: (done, total) => onProgress((LOAD_SHARE * done) / total),
+  })
+  const position = Math.min(options.position, prepared.contextLength - 1)
+  const chunk = Math.min(options.chunk, plan.tokens, prepared.contextLength)
+  const shapes: readonly (readonly [Stage, StepShape])[] = [
+    ['decode', { tokens: 1, logitRows: 1, position }],
+    ['prefill', { tokens: chunk, logitRows: 1, position: 0 }],
+  ]
+  const steps: TimedStep[] = []
+  const counts = options.threads.filter((threads) => threads <= timed.maxThreads)
+  const runs = counts.flatMap((threads) => shapes.map((shape) => [threads, ...shape] as const))
+  try {
+    for (const [index, [threads, stage, shape]] of runs.entries()) {
+      await timed.resize(threads)
+      const costs = planCosts(plan, shape)
+      const repeated = timed.repeat(shape)
+      try {
+        const calls = repeated.callsFor(options.leastMs)
+        const stepMs: number[] = []
+        const opMs: Float64Array[] = []
+        for (let sample = 0; sample < samples; sample++) {
+          stepMs.push(repeated.steps(calls))
+          opMs.push(repeated.ops(calls))
+          onProgress(LOAD_SHARE + ((1 - LOAD_SHARE) * (index + (sample + 1) / samples)) / runs.length)
+        }
+        const ops = plan.ops.map(({ name, label }, op) => ({
+          name,
+          label,
+          cost: costs[op]!,
+          ms: opMs.map((each) => each[op]!),
+        }))
+        steps.push({ stage, build, threads, shape, stepMs: spread(stepMs), ops })
+      } finally {
+        repeated.release()
+      }
+    }
+  } finally {
+    timed.dispose()
+  }
+  return { name: file.name, parameters: prepared.parameters, steps }
+}
+
+/** The part of the progress bar that loading takes. */
+const LOAD_SHARE = 0.3

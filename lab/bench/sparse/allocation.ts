@@ -1,0 +1,113 @@
+// Compares ways to choose sparsities at equal predicted speed: perplexity of each way, as JSON, one line for
+// each.
+//
+//   npx node lab/bench/sparse/allocation.ts MODEL CALIBRATION.jsonl TEXT [--windows 24] [--chunks 24]
+// [--pattern sb84] [--uniform 0.3,0.4,0.5,0.6] [--ways uniform,squares] [--seeds 1]
+//
+// uniform: one sparsity. squares: least squares of lost shares, as `halfbyte prune --speed`. Seed s
+// calibrates on every third line of the text from line s on.
+import { readFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { openModelFiles } from '../../../src/cli/files.ts'
+import { forwardRows } from '../../../src/cli/models/model.ts'
+import { loadSolver, nodeHost } from '../../../src/cli/node-host.ts'
+import { buildModel } from '../../../src/engine/load/build-model.ts'
+import { modelTokenizer } from '../../../src/engine/load/model-text.ts'
+import { prepareModel } from '../../../src/engine/load/prepare.ts'
+import { perplexity } from '../../../src/evaluate/perplexity.ts'
+import { openModel } from '../../../src/formats/open-model.ts'
+import type { TensorInfo } from '../../../src/formats/tensors.ts'
+import { allocateSparsity } from '../../../src/shrink/calibrate/allocate-sparsity.ts'
+import { calibrationWindows } from '../../../src/shrink/calibrate/calibration-windows.ts'
+import { pruneModel } from '../../../src/shrink/calibrate/prune-model.ts'
+import { type Lost, SPARSITIES, surveySparsities } from '../../../src/shrink/calibrate/survey-sparsity.ts'
+import { memoryWork } from '../../../src/shrink/calibrate/work-files.ts'
+import { DEFAULT_DAMP } from '../../../src/shrink/matrix/factor.ts'
+import { parsePattern } from '../../../src/shrink/prune/mask.ts'
+import { builtInCosts } from '../../../src/weights/sparse/cost-table.ts'
+
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: {
+    windows: { type: 'string', default: '24' },
+    chunks: { type: 'string', default: '24' },
+    pattern: { type: 'string', default: 'sb84' },
+    uniform: { type: 'string', default: '0.3,0.4,0.5,0.6' },
+    ways: { type: 'string', default: 'uniform,squares' },
+    seeds: { type: 'string', default: '1' },
+  },
+})
+const CONTEXT = 256
+const [model = '', calibration = '', held = ''] = positionals
+const { signal } = new AbortController()
+const host = nodeHost()
+const solver = await loadSolver()
+const sparseFormat = values.pattern === 'sv32' ? 'sv32' : 'sb84'
+const costs = builtInCosts('w4_g32')
+
+const files = await openModelFiles(model, { signal, onProgress: () => undefined })
+const file = await openModel(files.sources, signal)
+const prepared = await prepareModel(file, { weights: 'w4', forPack: true, signal })
+const tokenizer = modelTokenizer(file, prepared.plan.logits.width)
+const lines = readFileSync(calibration, 'utf8')
+  .split('\n')
+  .filter((line) => line !== '')
+const ids = tokenizer.encode(readFileSync(held, 'utf8'), { addSpecial: true })
+
+async function score(tensors: ReadonlyMap<string, TensorInfo>) {
+  const plain = await prepareModel(file, { weights: 'w4', contextLength: CONTEXT, beyondTraining: true })
+  const weights = new Map([...plain.weights].map(([name, tensor]) => [name, tensors.get(name) ?? tensor]))
+  const hooks = { signal, onProgress: () => undefined }
+  const built = await buildModel({ ...plain, weights }, { host, threads: 1, build: 'auto' }, hooks)
+  try {
+    return await perplexity(ids, forwardRows(built), {
+      context: CONTEXT,
+      chunks: Number(values.chunks),
+      signal,
+      bos: built.tokenizer.addsBos ? built.tokenizer.bosId : undefined,
+    })
+  } finally {
+    await built.dispose()
+  }
+}
+
+const msAt = ({ n, k }: Lost, index: number) => {
+  const dense = costs.timeOf(n, k, undefined, 1)
+  return index === 0 ? dense : Math.min(dense, costs.timeOf(n, k, sparseFormat, 1 - SPARSITIES[index]!))
+}
+
+for (let seed = 0; seed < Number(values.seeds); seed++) {
+  const own = lines.filter((_, at) => at % 3 === seed % 3)
+  const texts = own.map((line) => ({ form: 'text', text: [JSON.parse(line).text as string] }) as const)
+  const shared = {
+    ...({ method: 'obs', pattern: parsePattern(values.pattern), sparsity: 0, damp: DEFAULT_DAMP } as const),
+    ...({ drift: 0, sweeps: 8, format: 'w4_g32', sparseFormat, solver, host, signal, threads: 1 } as const),
+    windows: await calibrationWindows(texts, tokenizer, { windows: Number(values.windows), length: CONTEXT }),
+  }
+  const work = memoryWork()
+  const products = await surveySparsities(prepared, { ...shared, work })
+  const msOf = (index: number) => products.reduce((sum, each) => sum + msAt(each, index), 0)
+  for (const sparsity of values.uniform.split(',').map(Number)) {
+    const times = msOf(0) / msOf(SPARSITIES.findIndex((each) => Math.abs(each - sparsity) < 1e-9))
+    for (const way of values.ways.split(',')) {
+      let sparsities: ReadonlyMap<string, number> = new Map()
+      if (way !== 'uniform') {
+        // Times are compared after rounding up: a thousandth lets one sparsity itself be chosen.
+        const budget = { kind: 'speed', times: times * 0.999 } as const
+        const own = { ...shared, work, costs, budget }
+        sparsities = (await allocateSparsity(prepared, own)).sparsities
+      }
+      const base = way === 'uniform' ? sparsity : 0
+      const { tensors } = await pruneModel(prepared, {
+        ...shared,
+        work: memoryWork(),
+        sparsity: base,
+        sparsities,
+      })
+      const { perplexity: value, error } = await score(tensors)
+      const shares = products.map(({ names }) => sparsities.get(names[0]!) ?? base)
+      console.log(JSON.stringify({ seed, sparsity, way, times, perplexity: value, error, shares }))
+    }
+  }
+}
+await files.close()

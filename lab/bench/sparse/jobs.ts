@@ -1,0 +1,41 @@
+// Jobs. What crosses between the page of sparse packs and its worker, as types.
+import type { MeasureOptions } from '../../../src/shrink/costs/measure-costs.ts'
+import type { CostTable } from '../../../src/weights/sparse/cost-table.ts'
+
+export type CostsAsked = Pick<
+  MeasureOptions,
+  'format' | 'build' | 'threads' | 'position' | 'samples' | 'machine'
+>
+
+/** A pack that is loaded, by its index. */
+export interface Scored {
+  readonly memoryBytes: number
+  readonly perplexity: { readonly value: number; readonly error: number | undefined }
+}
+
+/** To the worker; each is answered with the result of the same type. */
+export type Job =
+  | { readonly type: 'costs'; readonly url: string; readonly asked: CostsAsked }
+  | {
+      readonly type: 'load'
+      readonly url: string
+      readonly threads: number
+      readonly text: string
+      readonly chunks: number
+    }
+  /** Reads the text of the pack that was loaded as number `pack`, and keeps its state. */
+  | { readonly type: 'read'; readonly pack: number; readonly context: number; readonly tokens: number }
+  /** Runs the next tokens one by one. */
+  | { readonly type: 'decode'; readonly pack: number }
+
+export interface Results {
+  costs: CostTable
+  load: Scored
+  /** Tokens a second. */
+  read: number
+  decode: number
+}
+
+export type Answer =
+  | { readonly type: 'done'; readonly result: Results[Job['type']] }
+  | { readonly type: 'failed'; readonly message: string }

@@ -1,0 +1,19 @@
+// A run of a pruning bench, as its options name it: a sparsity (`0.5`), a pattern (`2:4`), or both
+// (`sb84@0.5`).
+import { type Pattern, parsePattern, sparsityOf } from '../../../src/shrink/prune/mask.ts'
+
+export interface PruningRun {
+  readonly name: string
+  readonly pattern: Pattern
+  /** Share of weights to drop. */
+  readonly sparsity: number
+}
+
+/** Throws `unsupported` for an unknown pattern, and where nothing says how many weights to drop. */
+export function pruningRun(name: string): PruningRun {
+  const [first = '', share] = name.split('@')
+  const isShare = Number.isFinite(Number(first))
+  const pattern = parsePattern(isShare ? 'unstructured' : first)
+  const asked = isShare ? first : share
+  return { name, pattern, sparsity: sparsityOf(pattern, asked === undefined ? undefined : Number(asked)) }
+}

@@ -1,0 +1,133 @@
+// Measures which scores choose the better mask: the energy that products lose when the same update, OBS's,
+// follows masks of three kinds. One line of JSON for each matrix and pattern.
+//
+//   npx node lab/bench/sparse/saliency.ts MODEL CALIBRATION.jsonl [--windows 24] [--context 256]
+//     [--runs 2:4,0.5,sb84@0.5] [--matrices 42] [--damp 0.01]
+//
+// C: H = C^T C, lower triangle, inputs in the model's order.
+//
+//   single      w_j^2 / [H^-1]_jj: each weight as if it were dropped alone (OBS)
+//   later       (C_jj w_j)^2: as if all inputs before j stayed, and those after j compensated for it
+//   sequence    the same with w_j as the weights dropped before it have changed it (SparseGPT)
+import { readFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { weightOf } from '../../../src/arch/tensors/names.ts'
+import { openModelFiles } from '../../../src/cli/files.ts'
+import { nodeHost } from '../../../src/cli/node-host.ts'
+import { modelTokenizer } from '../../../src/engine/load/model-text.ts'
+import { prepareModel } from '../../../src/engine/load/prepare.ts'
+import { openModel } from '../../../src/formats/open-model.ts'
+import { calibrationWindows } from '../../../src/shrink/calibrate/calibration-windows.ts'
+import { readMatrix } from '../../../src/shrink/calibrate/gram.ts'
+import { walk } from '../../../src/shrink/calibrate/walk.ts'
+import { memoryWork } from '../../../src/shrink/calibrate/work-files.ts'
+import { type Factor, factorize } from '../../../src/shrink/matrix/factor.ts'
+import type { InputStats } from '../../../src/shrink/matrix/hessian.ts'
+import { groupTasks, solveGroup } from '../../../src/shrink/prune/group-tasks.ts'
+import { inverseOf } from '../../../src/shrink/prune/inverse.ts'
+import { type Mask, maskOf } from '../../../src/shrink/prune/mask.ts'
+import { plainScores, prune, pruneLoss } from '../../../src/shrink/prune/prune-matrix.ts'
+import { type PruningRun, pruningRun } from './pruning-run.ts'
+
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: {
+    windows: { type: 'string', default: '24' },
+    context: { type: 'string', default: '256' },
+    runs: { type: 'string', default: '2:4,0.5,sb84@0.5' },
+    matrices: { type: 'string', default: '1000' },
+    damp: { type: 'string', default: '0.01' },
+  },
+})
+const [model = '', calibration = ''] = positionals
+/** Ends the walk after the last matrix. */
+const ending = new AbortController()
+const { signal } = new AbortController()
+const host = nodeHost()
+
+const runs = values.runs.split(',').map(pruningRun)
+
+interface Matrix {
+  readonly weights: Float32Array
+  readonly n: number
+  readonly k: number
+  readonly stats: InputStats
+  readonly factor: Factor
+  readonly inverse: Float64Array
+}
+
+/** The shares of a product's energy that are lost after OBS's update, by how the mask was chosen. */
+function lost(
+  matrix: Matrix,
+  { pattern, sparsity }: PruningRun,
+): Record<'single' | 'later' | 'sequence', number> {
+  const { weights, n, k, stats } = matrix
+  const energy = pruneLoss(weights, new Float64Array(n * k), n, stats)
+  const share = (values: Float64Array) => pruneLoss(weights, values, n, stats) / energy
+  const options = { pattern, sparsity, scope: 'matrix' } as const
+  return {
+    single: share(prune(weights, n, k, { ...options, method: 'obs' }, matrix).values),
+    later: share(updated(matrix, laterMask(matrix, options))),
+    sequence: share(prune(weights, n, k, { ...options, method: 'sparsegpt-obs' }, matrix).values),
+  }
+}
+
+function laterMask(
+  { weights, n, k, factor }: Matrix,
+  { pattern, sparsity }: Pick<PruningRun, 'pattern' | 'sparsity'>,
+): Mask {
+  const roots = Float64Array.from({ length: k }, (_, j) => factor.triangle[j * (k + 1)]! ** 2)
+  return maskOf(plainScores(weights, n, k, pattern, roots), n, k, pattern, sparsity, 'matrix')
+}
+
+function updated({ weights, n, k, factor, inverse }: Matrix, mask: Mask): Float64Array {
+  const values = new Float64Array(n * k)
+  for (const task of groupTasks(weights, mask, { isUpdated: true })) {
+    const own = solveGroup(task, factor, inverse).values
+    for (const [at, row] of task.rows.entries()) values.set(own.subarray(at * k, (at + 1) * k), row * k)
+  }
+  return values
+}
+
+const files = await openModelFiles(model, { signal, onProgress: () => undefined })
+const prepared = await prepareModel(await openModel(files.sources, signal), {
+  weights: 'f32',
+  forPack: true,
+  signal,
+})
+const texts = readFileSync(calibration, 'utf8')
+  .split('\n')
+  .filter((line) => line !== '')
+  .map((line) => ({ form: 'text', text: [JSON.parse(line).text as string] }) as const)
+const windows = await calibrationWindows(texts, modelTokenizer(prepared.file, prepared.plan.logits.width), {
+  windows: Number(values.windows),
+  length: Number(values.context),
+})
+let left = Number(values.matrices)
+await walk(prepared, {
+  windows,
+  host,
+  signal: ending.signal,
+  threads: 1,
+  work: memoryWork(),
+  async visit({ name, parts, k }, stats) {
+    const found = await stats()
+    const factor = factorize(name, found, { damp: Number(values.damp) })
+    const inverse = inverseOf(factor, 'inverse')
+    for (const part of parts) {
+      if (left <= 0) break
+      left--
+      const weights = await readMatrix(weightOf(prepared.weights, part.name), signal)
+      const matrix = { weights, n: part.n, k, stats: found, factor, inverse }
+      for (const run of runs) {
+        const shares = lost(matrix, run)
+        process.stdout.write(`${JSON.stringify({ matrix: part.name, run: run.name, ...shares })}\n`)
+      }
+    }
+    if (left <= 0) ending.abort()
+    return undefined
+  },
+}).catch((error: unknown) => {
+  if (!ending.signal.aborted) throw error
+})
+await files.close()

@@ -1,0 +1,34 @@
+// Codes of a pack. In: the real script on a tiny pack. Out: its codes, and the same pack when they are put
+// back.
+import { spawnSync } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { halfbyte, model, path, testModels } from '../../../src/cli/testing/program.ts'
+
+testModels()
+
+const SCRIPT = fileURLToPath(new URL('codes.mjs', import.meta.url))
+const run = (...args: readonly string[]) =>
+  spawnSync(process.execPath, [SCRIPT, ...args], { encoding: 'utf8' })
+
+test('codes that are read and written again make the same model', async () => {
+  const [pack, codes, again, same] = ['a.hbm', 'a.safetensors', 'b.hbm', 'b.safetensors'].map(path) as [
+    ...[string, string, string, string],
+  ]
+  expect((await halfbyte('quantize', model, pack, '--method', 'rtn', '--weights', 'w4')).code).toBe(0)
+  expect(run('read', pack, codes)).toMatchObject({ status: 0, stderr: '' })
+  expect(run('write', pack, codes, again)).toMatchObject({ status: 0, stderr: '' })
+  expect(run('read', again, same)).toMatchObject({ status: 0, stderr: '' })
+  expect((await readFile(same)).equals(await readFile(codes))).toBe(true)
+  const logits = async (file: string) => {
+    const output = `${file}.logits`
+    await halfbyte('logits', file, '--tokens', '1,5,9', '--threads', '1', '--output', output)
+    return readFile(output)
+  }
+  expect((await logits(again)).equals(await logits(pack))).toBe(true)
+}, 120_000)
+
+test('what is missing is named', () => {
+  expect(run('write', 'a.hbm', 'a.safetensors').stderr).toContain('write PACK CODES OUTPUT')
+})

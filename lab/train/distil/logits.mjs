@@ -1,0 +1,19 @@
+// Logits as the engine computes them. In: a model and a file with a JSON list of token ids. Out: one JSON
+// line, a list of logits per position.
+//
+// npx node lab/train/distil/logits.mjs --model FOLDER --ids ids.json [--weights f32]
+import { readFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { forwardRows, withModel } from '../../../src/cli/models/model.ts'
+
+const { values: args } = parseArgs({
+  options: { model: { type: 'string' }, ids: { type: 'string' }, weights: { type: 'string', default: 'f32' } },
+})
+if (!args.model || !args.ids) throw new Error('give --model FOLDER and --ids FILE')
+
+const flags = { threads: 1, weights: args.weights }
+await withModel(args.model, flags, new AbortController().signal, async (built) => {
+  const rows = []
+  await forwardRows(built)(JSON.parse(readFileSync(args.ids, 'utf8')), (_, logits) => rows.push([...logits]))
+  console.log(JSON.stringify(rows))
+})

@@ -1,0 +1,40 @@
+// Bits per byte of stories as the engine computes them. In: a model and JSON lines with a text each. Out: one
+// JSON line.
+//
+// npx node lab/train/stories/score.mjs --model FILE --text tinystories-held.jsonl [--stories 200] [--chosen
+// FILE]
+import { readFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { forwardRows, withModel } from '../../../src/cli/models/model.ts'
+import { negativeLogLikelihood } from '../../../src/evaluate/perplexity.ts'
+
+const { values: args } = parseArgs({
+  options: {
+    model: { type: 'string' },
+    text: { type: 'string' },
+    stories: { type: 'string' },
+    weights: { type: 'string' },
+    chosen: { type: 'string' },
+  },
+})
+if (!args.model || !args.text) throw new Error('give --model FILE and --text FILE')
+
+const lines = readFileSync(args.text, 'utf8').trim().split('\n')
+const chosen = args.chosen ? JSON.parse(readFileSync(args.chosen, 'utf8')) : lines.map((_, i) => i)
+const flags = { threads: 1, context: 1024, weights: args.weights }
+await withModel(args.model, flags, new AbortController().signal, async (built) => {
+  const forward = forwardRows(built)
+  const sums = { nats: 0, bytes: 0, tokens: 0, stories: 0 }
+  for (const i of chosen.slice(0, args.stories && Number(args.stories))) {
+    const { text } = JSON.parse(lines[i])
+    const ids = [built.tokenizer.bosId, ...built.tokenizer.encode(text)]
+    await forward(ids, (position, logits) => {
+      if (position < ids.length - 1) sums.nats += negativeLogLikelihood(logits, ids[position + 1])
+    })
+    sums.bytes += Buffer.byteLength(text)
+    sums.tokens += ids.length - 1
+    sums.stories++
+  }
+  const bitsPerByte = sums.nats / Math.LN2 / sums.bytes
+  console.log(JSON.stringify({ model: args.model, bitsPerByte, ...sums }))
+})
