@@ -1,5 +1,6 @@
-// In: src/index.ts, src/cli/main.ts and the workers they name. Out: dist/, the npm package's JavaScript (ESM,
-// one entry per public name). wasm/tools/build.mjs puts the wasm modules there, scripts/types.mjs the types.
+// In: src/index.ts, src/tools/cli/main.ts and the workers they name. Out: dist/, the npm package's JavaScript
+// (ESM, one entry per public name). wasm/tools/build.mjs puts the wasm modules there, scripts/types.mjs the
+// types.
 import { existsSync } from 'node:fs'
 import { defineConfig } from 'vite'
 import { recordPackages } from './scripts/package/notices.mjs'
@@ -8,20 +9,20 @@ import { packageUrls } from './scripts/package/package-urls.mjs'
 const entries = {
   index: 'src/index.ts',
   node: 'src/node.ts',
-  openai: 'src/api/adapters/openai.ts',
-  'ai-sdk': 'src/api/adapters/ai-sdk.ts',
-  'prompt-api': 'src/api/adapters/prompt-api.ts',
-  embedder: 'src/api/embedder/embedder.ts',
+  openai: 'src/adapters/openai.ts',
+  'ai-sdk': 'src/adapters/ai-sdk.ts',
+  'prompt-api': 'src/adapters/prompt-api.ts',
+  embedder: 'src/encoders/embedder/embedder.ts',
   'node-embedder': 'src/node-embedder.ts',
-  network: 'src/api/network/network.ts',
+  network: 'src/network/api/network.ts',
   'node-network': 'src/node-network.ts',
-  testing: 'src/api/fake/fake-engine.ts',
-  tabs: 'src/api/tabs/shared-engine.ts',
-  widget: 'src/widget/index.ts',
-  command: 'src/cli/main.ts',
-  'compute-worker': 'src/cli/compute-worker.ts',
-  'solve-worker': 'src/cli/solve-worker.ts',
-  'picture-worker': 'src/cli/pictures/picture-worker.ts',
+  testing: 'src/engine/api/fake/fake-engine.ts',
+  tabs: 'src/engine/api/tabs/shared-engine.ts',
+  widget: 'src/ui/widget/index.ts',
+  command: 'src/tools/cli/main.ts',
+  'compute-worker': 'src/tools/cli/compute-worker.ts',
+  'solve-worker': 'src/tools/cli/solve-worker.ts',
+  'picture-worker': 'src/tools/cli/pictures/picture-worker.ts',
 }
 
 /**

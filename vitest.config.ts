@@ -12,8 +12,8 @@ const FETCHED = '**/*.fetched.test.ts'
  * write graphs as exporters do. `npm run test:all` runs them; `npm run test:unit -- FOLDER` does too.
  */
 const LONG = [
-  'src/cli/commands/{prune,quantize,resume}.test.ts',
-  'src/cli/compress/**/*.test.ts',
+  'src/tools/cli/commands/{prune,quantize,resume}.test.ts',
+  'src/tools/cli/compress/**/*.test.ts',
   'lab/bench/**/*.test.ts',
   'scripts/make/**/*.test.ts',
   'scripts/package/runtimes.test.ts',
@@ -64,7 +64,7 @@ export default defineConfig({
           ...shared,
           name: 'sanitizers',
           // run.test.ts is of threads that share a memory: those of WebAssembly.
-          include: ['wasm/**/*.test.ts', 'src/generate/sampler/logit-rows.test.ts'],
+          include: ['wasm/**/*.test.ts', 'src/core/generate/sampler/logit-rows.test.ts'],
           exclude: ['wasm/core/run.test.ts'],
           env: { HALFBYTE_KERNELS: 'native' },
         },

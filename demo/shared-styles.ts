@@ -1,7 +1,7 @@
-// Shared styles. In: src/chat-ui/styles.ts. Out: the style sheet shared.css of the page, with the rules that
+// Shared styles. In: src/ui/chat/styles.ts. Out: the style sheet shared.css of the page, with the rules that
 // the widget has too.
 import type { Plugin } from 'vite'
-import { chatStyles } from '../src/chat-ui/styles.ts'
+import { chatStyles } from '../src/ui/chat/styles.ts'
 
 /** As a style sheet, the rules are there before the first script. */
 export const sharedStyles: Plugin = {

@@ -58,13 +58,13 @@ export default defineConfig({
             // What runs before the first paint.
             {
               name: 'early',
-              test: /preload-helper|\/src\/(?:engine\/wire\/script|runtime\/features|models\/(?:early|last-choice|embedded)|shell\/storage)/,
+              test: /preload-helper|\/src\/(?:engine\/wire\/script|core\/runtime\/features|models\/(?:early|last-choice|embedded)|shell\/storage)/,
               priority: 2,
             },
             // Apart, what the page and the search model share compresses worse, by a kilobyte.
             {
               name: 'library',
-              test: /\/src\/(?:base|api\/(?:request\/|[\w-]+\.ts)|engine\/wire|store\/(?:address|hub))/,
+              test: /\/src\/(?:core\/base|engine\/api\/(?:request\/|[\w-]+\.ts)|engine\/wire|core\/store\/(?:address|hub))/,
               priority: 1,
             },
             // Small, and what they need. Apart they compress worse, by two kilobytes.

@@ -4,8 +4,8 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test as base, expect, type Page } from '@playwright/test'
 import { build, createServer, type InlineConfig, preview } from 'vite'
-import { NodeWriter, TYPE } from '../src/onnx/testing/node-writer.ts'
-import { modelBytes } from '../src/onnx/testing/write-model.ts'
+import { NodeWriter, TYPE } from '../src/network/onnx/testing/node-writer.ts'
+import { modelBytes } from '../src/network/onnx/testing/write-model.ts'
 import {
   GOLDEN,
   GOLDEN_OPTIONS,

@@ -50,7 +50,7 @@ const copyModels = () => {
 
 /** What describes the widget to editors and frameworks is written by hand. */
 const copyWidgetTypes = () => {
-  const widget = join(root, 'src/widget')
+  const widget = join(root, 'src/ui/widget')
   const to = join(root, 'dist/widget')
   mkdirSync(to, { recursive: true })
   for (const name of readdirSync(join(widget, 'frameworks'))) {
@@ -66,7 +66,7 @@ const copyWidgetTypes = () => {
  */
 const copyLauncher = () => {
   const path = join(root, 'dist/cli.js')
-  cpSync(join(root, 'src/cli/launch.js'), path)
+  cpSync(join(root, 'src/tools/cli/launch.js'), path)
   chmodSync(path, 0o755)
 }
 

@@ -8,7 +8,7 @@ import { escaped } from './package/source-maps.mjs'
 import { root } from './pinned-node.mjs'
 
 /** The encoder, which the widget imports when a page asks for it. */
-const EMBEDDER = 'src/api/embedder/embedder.ts'
+const EMBEDDER = 'src/encoders/embedder/embedder.ts'
 
 /** Packages that a page has on its own account: it says in an import map where they are. */
 const OTHERS = [/^onnxruntime-web/]
@@ -16,15 +16,15 @@ const OTHERS = [/^onnxruntime-web/]
 /** Files of dist/cdn by their source. Each is built by itself, so they share nothing. */
 export const CDN_SCRIPTS = {
   'halfbyte.js': 'src/index.ts',
-  'widget.js': 'src/widget/define.ts',
+  'widget.js': 'src/ui/widget/define.ts',
   'workers/engine.worker.js': 'workers/engine.worker.ts',
   'workers/compute.worker.js': 'workers/compute.worker.ts',
   'embedder.js': EMBEDDER,
-  'openai.js': 'src/api/adapters/openai.ts',
-  'ai-sdk.js': 'src/api/adapters/ai-sdk.ts',
-  'prompt-api.js': 'src/api/adapters/prompt-api.ts',
-  'tabs.js': 'src/api/tabs/shared-engine.ts',
-  'network.js': 'src/api/network/network.ts',
+  'openai.js': 'src/adapters/openai.ts',
+  'ai-sdk.js': 'src/adapters/ai-sdk.ts',
+  'prompt-api.js': 'src/adapters/prompt-api.ts',
+  'tabs.js': 'src/engine/api/tabs/shared-engine.ts',
+  'network.js': 'src/network/api/network.ts',
   'workers/embedder.worker.js': 'workers/embedder.worker.ts',
   'workers/network.worker.js': 'workers/network.worker.ts',
 }
@@ -41,9 +41,9 @@ const embedderApart = {
 
 /** Readers of formats, which engines import when they open such a file. They share no chunk with them. */
 export const READERS = {
-  'gguf.js': 'src/formats/gguf/script.ts',
-  'safetensors.js': 'src/formats/safetensors/script.ts',
-  'onnx.js': 'src/onnx/script.ts',
+  'gguf.js': 'src/core/formats/gguf/script.ts',
+  'safetensors.js': 'src/core/formats/safetensors/script.ts',
+  'onnx.js': 'src/network/onnx/script.ts',
   'vision.js': 'src/engine/load/vision/script.ts',
 }
 

@@ -1,4 +1,4 @@
-// Writes docs/guide/errors.md from the doc comments of ErrorCode in src/base/errors.ts.
+// Writes docs/guide/errors.md from the doc comments of ErrorCode in src/core/base/errors.ts.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -8,7 +8,7 @@ export const ERROR_PAGE = join(root, 'docs/guide/errors.md')
 
 /** The page as Markdown: one row for each code. */
 export function errorPage() {
-  const source = readFileSync(join(root, 'src/base/errors.ts'), 'utf8')
+  const source = readFileSync(join(root, 'src/core/base/errors.ts'), 'utf8')
   const codes = [...source.matchAll(/\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\n {2}\| '([a-z-]+)'/g)]
   const rows = codes.map(([, comment, code]) => {
     const text = comment.replaceAll(/\s*\n\s*\*/g, '').trim()
@@ -36,7 +36,7 @@ try {
 }
 \`\`\`
 
-<!-- Written by scripts/error-table.mjs from src/base/errors.ts. -->
+<!-- Written by scripts/error-table.mjs from src/core/base/errors.ts. -->
 `
 }
 

@@ -1,11 +1,11 @@
-// The page of errors. In: src/base/errors.ts. Out: every code has its row, and the page in docs/ is what the
-// source says.
+// The page of errors. In: src/core/base/errors.ts. Out: every code has its row, and the page in docs/ is what
+// the source says.
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { ERROR_PAGE, errorPage } from './error-table.mjs'
 
 test('every code of the source has a row with a cause and a next step', () => {
-  const source = readFileSync(new URL('../src/base/errors.ts', import.meta.url), 'utf8')
+  const source = readFileSync(new URL('../src/core/base/errors.ts', import.meta.url), 'utf8')
   const codes = [...source.matchAll(/^ {2}\| '([a-z-]+)'/gm)].map(([, code]) => code)
   expect(codes.length).toBeGreaterThan(9)
   for (const code of codes)

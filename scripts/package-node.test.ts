@@ -7,8 +7,8 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { CALCULATOR, type PackedApp, packedApp } from '../e2e/packed/app.ts'
 import { bertBytes } from '../lab/bench/graphs/bert.ts'
-import { NodeWriter, TYPE } from '../src/onnx/testing/node-writer.ts'
-import { modelBytes } from '../src/onnx/testing/write-model.ts'
+import { NodeWriter, TYPE } from '../src/network/onnx/testing/node-writer.ts'
+import { modelBytes } from '../src/network/onnx/testing/write-model.ts'
 import { bertFolder, byPath, randomBert } from '../test/conformance/testing/random-bert.ts'
 
 const run = promisify(execFile)

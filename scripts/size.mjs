@@ -119,8 +119,8 @@ const fetchedOf = (chunks, names) => {
 /** What a page fetches for networks in its own thread and in workers, and the part of it that compiles. */
 const networkRows = async () => {
   const { total, worker, compiler, fallback } = budget.network
-  const chunks = await libraryChunks([], 'src/api/network/network.ts')
-  const own = await libraryChunks([/\/src\/(?!compile\/)/], 'src/compile/compiled-graph.ts')
+  const chunks = await libraryChunks([], 'src/network/api/network.ts')
+  const own = await libraryChunks([/\/src\/(?!network\/compile\/)/], 'src/network/compile/compiled-graph.ts')
   return [
     {
       name: 'halfbyte/network with all that it needs',
@@ -143,7 +143,7 @@ const networkRows = async () => {
 
 /** What a page that loads encoders fetches: the entry, its worker and the workers of threads. */
 const embedderRow = async () => {
-  const chunks = await libraryChunks(budget.library.without, 'src/api/embedder/embedder.ts')
+  const chunks = await libraryChunks(budget.library.without, 'src/encoders/embedder/embedder.ts')
   const name = 'halfbyte/embedder with all that it needs'
   return { name, bytes: sum(fetchedOf(chunks, ['embedder', 'compute'])), budget: budget.embedder.total }
 }

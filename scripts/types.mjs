@@ -14,21 +14,21 @@ const declarations = join(root, 'build/types')
 /** Entries of the package, by the file that declares them. */
 const ENTRIES = {
   index: 'index',
-  openai: 'api/adapters/openai',
-  'ai-sdk': 'api/adapters/ai-sdk',
-  'prompt-api': 'api/adapters/prompt-api',
-  embedder: 'api/embedder/embedder',
-  network: 'api/network/network',
-  testing: 'api/fake/fake-engine',
-  tabs: 'api/tabs/shared-engine',
-  widget: 'widget/index',
+  openai: 'adapters/openai',
+  'ai-sdk': 'adapters/ai-sdk',
+  'prompt-api': 'adapters/prompt-api',
+  embedder: 'encoders/embedder/embedder',
+  network: 'network/api/network',
+  testing: 'engine/api/fake/fake-engine',
+  tabs: 'engine/api/tabs/shared-engine',
+  widget: 'ui/widget/index',
 }
 
 /** The entries from which others take the types of these files. Whatever they name has to be public. */
 const PUBLIC = new Map(
   [
-    ['api/engine', 'index'],
-    ['api/types', 'index'],
+    ['engine/api/engine', 'index'],
+    ['engine/api/types', 'index'],
     ['engine/wire/protocol', 'index'],
     [ENTRIES.embedder, 'embedder'],
   ].map(([name, entry]) => [join(declarations, `${name}.d.ts`), entry]),

@@ -1,6 +1,15 @@
 // The public names: everything that users of the package may import, and nothing else.
-export { Engine } from './api/engine.ts'
-export { forgetInterruptedLoads, type InterruptedLoad, interruptedLoads } from './api/interrupted.ts'
+export type { EngineNote, NoteCode } from './core/base/engine-notes.ts'
+export { type ErrorCode, type ErrorDetail, HalfbyteError, isHalfbyteError } from './core/base/errors.ts'
+export type { Pixels } from './core/formats/pixels.ts'
+export type { Priority } from './core/generate/schedule/work.ts'
+export type { KvFormat } from './core/graph/ir.ts'
+export type { Build } from './core/runtime/features.ts'
+export type { PoolKind } from './core/runtime/pool.ts'
+export type { DownloadProgress } from './core/store/download/tally.ts'
+export type { ReasoningMarks } from './core/text/chat/reasoning.ts'
+export { Engine } from './engine/api/engine.ts'
+export { forgetInterruptedLoads, type InterruptedLoad, interruptedLoads } from './engine/api/interrupted.ts'
 export {
   keepStored,
   makeRoom,
@@ -12,7 +21,7 @@ export {
   storedSessions,
   unstore,
   unstoreSession,
-} from './api/stored.ts'
+} from './engine/api/stored.ts'
 export {
   type AbortOptions,
   type Assets,
@@ -53,16 +62,7 @@ export {
   type ToolRun,
   type Usage,
   type WeightPolicy,
-} from './api/types.ts'
-export type { EngineNote, NoteCode } from './base/engine-notes.ts'
-export { type ErrorCode, type ErrorDetail, HalfbyteError, isHalfbyteError } from './base/errors.ts'
+} from './engine/api/types.ts'
 export type { LogitProcessorContext, LogitProcessorFactory } from './engine/reply/load-processors.ts'
-export type { EmbedOptions } from './evaluate/embed.ts'
-export type { Score } from './evaluate/score.ts'
-export type { Pixels } from './formats/pixels.ts'
-export type { Priority } from './generate/schedule/work.ts'
-export type { KvFormat } from './graph/ir.ts'
-export type { Build } from './runtime/features.ts'
-export type { PoolKind } from './runtime/pool.ts'
-export type { DownloadProgress } from './store/download/tally.ts'
-export type { ReasoningMarks } from './text/chat/reasoning.ts'
+export type { EmbedOptions } from './engine/score/embed.ts'
+export type { Score } from './engine/score/score.ts'

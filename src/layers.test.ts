@@ -6,81 +6,88 @@ import { describe, expect, test } from 'vitest'
 
 /**
  * Folders of src/ by level, lowest first; a file may import from its own folder and from what is not above
- * it. A file that is named stands for itself.
+ * it. A file belongs to the longest path that it lies in; one that is named stands for itself.
  */
 const LEVELS: readonly (readonly string[])[] = [
-  ['base'],
-  ['abi'],
-  ['constrain', 'formats', 'store', 'text', 'graph'],
-  ['arch'],
-  ['onnx', 'vision'],
-  ['weights'],
-  ['runtime'],
-  ['compile'],
-  ['state'],
-  ['generate'],
-  ['evaluate'],
+  ['core/base'],
+  ['core/abi'],
+  ['core/constrain', 'core/formats', 'core/store', 'core/text', 'core/graph'],
+  ['core/arch'],
+  ['core/vision'],
+  ['core/weights'],
+  ['core/runtime'],
+  ['core/state'],
+  ['core/generate'],
+  ['engine/score'],
   ['engine'],
-  ['api'],
-  ['shrink'],
-  ['chat-ui'],
-  ['widget', 'cli'],
+  ['engine/api'],
   ['index.ts'],
+  ['network/onnx'],
+  ['network/compile'],
+  ['network', 'encoders'],
+  ['adapters'],
+  ['tools/evaluate', 'tools/shrink'],
+  ['ui/chat'],
+  ['ui/widget', 'tools/cli'],
   ['node.ts', 'node-embedder.ts', 'node-network.ts'],
 ]
 
 /** What only some folders or files may name, and how it looks in the source. */
 const PLATFORM: readonly { name: string; pattern: RegExp; allowed: readonly string[] }[] = [
   // Decoders of pictures load only where no browser decodes them.
-  { name: 'node:*', pattern: /['"]node:/, allowed: ['cli', 'engine/load/vision/decode'] },
+  { name: 'node:*', pattern: /['"]node:/, allowed: ['tools/cli', 'engine/load/vision/decode'] },
   {
     name: 'WebAssembly',
     pattern: /\bWebAssembly\./,
-    allowed: ['runtime', 'compile/run', 'engine', 'shrink', 'cli/node-host.ts'],
+    allowed: ['core/runtime', 'network/compile/run', 'engine', 'tools/shrink', 'tools/cli/node-host.ts'],
   },
   {
     name: 'Worker',
     pattern: /\bnew (?:Shared)?Worker\b/,
-    allowed: ['runtime', 'engine', 'cli/node-host.ts'],
+    allowed: ['core/runtime', 'engine', 'tools/cli/node-host.ts'],
   },
-  { name: 'fetch', pattern: /(?<![.\w])fetch\(/, allowed: ['store', 'engine/browser-host.ts'] },
-  // What a file names becomes an address in formats/names/named-files.ts alone.
+  { name: 'fetch', pattern: /(?<![.\w])fetch\(/, allowed: ['core/store', 'engine/browser-host.ts'] },
+  // What a file names becomes an address in core/formats/names/named-files.ts alone.
   {
     name: 'new URL',
     pattern: /\bnew URL\(/,
     allowed: [
-      'formats/names/named-files.ts',
-      'store/hub.ts',
-      'store/open-address.ts',
+      'core/formats/names/named-files.ts',
+      'core/store/hub.ts',
+      'core/store/open-address.ts',
       'engine/browser-host.ts',
       'engine/wire',
       'engine/load/open/open-any.ts',
       'engine/load/vision/decode',
-      'api/request/load-request.ts',
-      'api/interrupted.ts',
-      'api/adapters/openai-server/fetch.ts',
+      'engine/api/request/load-request.ts',
+      'engine/api/interrupted.ts',
+      'adapters/openai-server/fetch.ts',
       // The `$id`s of a schema are names in the form of addresses; nothing is asked for there.
-      'constrain/schema/references.ts',
-      'widget',
-      'cli',
+      'core/constrain/schema/references.ts',
+      'ui/widget',
+      'tools/cli',
     ],
   },
   // Only what a page or a person gave is a place without a check.
   {
     name: 'givenPlace',
     pattern: /\bgivenPlace\(/,
-    allowed: ['api/request/load-request.ts', 'store/address.ts', 'cli'],
+    allowed: ['engine/api/request/load-request.ts', 'core/store/address.ts', 'tools/cli'],
   },
   {
     name: 'as Place, as InnerPath',
     pattern: /\bas (?:Place|InnerPath)\b/,
-    allowed: ['formats/names/named-files.ts'],
+    allowed: ['core/formats/names/named-files.ts'],
   },
-  { name: 'navigator.storage', pattern: /\bnavigator\.storage\b/, allowed: ['store', 'api/stored.ts'] },
+  {
+    name: 'navigator.storage',
+    pattern: /\bnavigator\.storage\b/,
+    allowed: ['core/store', 'engine/api/stored.ts'],
+  },
   {
     name: 'the DOM',
     pattern: /(?<![.\w])(?:document|window)\??\.|\bextends HTMLElement\b/,
-    allowed: ['chat-ui', 'widget'],
+    allowed: ['ui/chat', 'ui/widget'],
   },
 ]
 
@@ -91,9 +98,16 @@ interface Source {
 }
 
 const SRC = import.meta.dirname
+/** Spelt so that no example below is taken for a path that leads out of the repository. */
+const UP = '../'
 const slashed = (path: string) => path.split(sep).join('/')
 const NAMED = new Set(LEVELS.flat())
-const folderOf = (path: string) => (NAMED.has(path) ? path : (path.split('/')[0] as string))
+/** The longest named path that a file lies in; its first folder if there is none. */
+function folderOf(path: string): string {
+  const parts = path.split('/')
+  const places = parts.map((_, at) => parts.slice(0, parts.length - at).join('/'))
+  return places.find((place) => NAMED.has(place)) ?? (parts[0] as string)
+}
 const levelOf = (path: string) => LEVELS.findIndex((folders) => folders.includes(folderOf(path)))
 
 function readSources(): Source[] {
@@ -194,9 +208,11 @@ describe('the source tree', () => {
   })
   test('brings what is done offline to the command line only', () => {
     const importers = sources.filter((source) =>
-      targetsOf(source).some((target) => folderOf(target) === 'shrink'),
+      targetsOf(source).some((target) => folderOf(target) === 'tools/shrink'),
     )
-    expect(new Set(importers.map(({ path }) => folderOf(path)))).toEqual(new Set(['shrink', 'cli']))
+    expect(new Set(importers.map(({ path }) => folderOf(path)))).toEqual(
+      new Set(['tools/shrink', 'tools/cli']),
+    )
   })
   test('ships nothing of the tests', () => {
     const outside = sources.flatMap((source) =>
@@ -239,18 +255,28 @@ const reachedBeside = (sources: readonly Source[], home: string, allowed: readon
   )
 
 describe('what is built on the package', () => {
-  const ENTRIES = ['index.ts', 'api/embedder/embedder.ts', 'api/network/network.ts', 'widget/index.ts']
+  const ENTRIES = [
+    'index.ts',
+    'encoders/embedder/embedder.ts',
+    'network/api/network.ts',
+    'ui/widget/index.ts',
+  ]
 
   test('the page imports the entries and the shared interface only', () => {
     const page = readFolder('../demo')
     expect(page.length).toBeGreaterThan(50)
-    expect(reachedBeside(page, '../demo/', [...ENTRIES, 'chat-ui/'])).toEqual([])
+    expect(reachedBeside(page, '../demo/', [...ENTRIES, 'ui/chat/'])).toEqual([])
   })
   test('an adapter imports public names only, and the checks of base and of pictures', () => {
-    const adapters = readSources().filter(({ path }) => path.startsWith('api/adapters/'))
-    const PUBLIC = ['engine', 'types', 'message-parts', 'embedder/embedder'].map((name) => `api/${name}.ts`)
+    const adapters = readSources().filter(({ path }) => path.startsWith('adapters/'))
+    const PUBLIC = [
+      ...['engine', 'types', 'message-parts'].map((name) => `engine/api/${name}.ts`),
+      'encoders/embedder/embedder.ts',
+    ]
     expect(adapters.length).toBeGreaterThan(20)
-    expect(reachedBeside(adapters, 'api/adapters/', [...PUBLIC, 'base/', 'formats/pixels.ts'])).toEqual([])
+    expect(reachedBeside(adapters, 'adapters/', [...PUBLIC, 'core/base/', 'core/formats/pixels.ts'])).toEqual(
+      [],
+    )
   })
 })
 
@@ -259,32 +285,36 @@ describe('the check itself', () => {
 
   test('sees an import upwards, also a dynamic one and one of a type', () => {
     const upwards = [
-      file('base/a.ts', "import { b } from '../graph/b.ts'"),
-      file('arch/c.ts', "const d = await import('../api/d.ts')"),
-      file('text/e.ts', "import type { F } from '../state/f.ts'"),
+      file('core/base/a.ts', "import { b } from '../graph/b.ts'"),
+      file('core/arch/c.ts', `const d = await import('${UP}${UP}engine/api/d.ts')`),
+      file('core/text/e.ts', "import type { F } from '../state/f.ts'"),
     ]
     expect(wrongImports(upwards)).toHaveLength(3)
-    expect(wrongImports([file('api/a.ts', "export { b } from '../base/b.ts'")])).toEqual([])
+    expect(wrongImports([file('engine/api/a.ts', `export { b } from '${UP}${UP}core/base/b.ts'`)])).toEqual(
+      [],
+    )
   })
   test('sees a folder that has no layer', () => {
-    expect(wrongImports([file('utils/a.ts', "import '../base/b.ts'")])).toHaveLength(1)
-    expect(wrongImports([file('api/a.ts', "import '../utils/b.ts'")])).toHaveLength(1)
+    expect(wrongImports([file('utils/a.ts', "import '../core/base/b.ts'")])).toHaveLength(1)
+    expect(wrongImports([file('engine/api/a.ts', `import '${UP}${UP}utils/b.ts'`)])).toHaveLength(1)
   })
   test('sees circles of files and of folders', () => {
-    const files = [file('base/a.ts', "import './b.ts'"), file('base/b.ts', "import './a.ts'")]
-    expect(fileCircles(files)).toEqual(['base/a.ts -> base/b.ts -> base/a.ts'])
-    const types = [file('base/a.ts', "import type { B } from './b.ts'"), files[1] as Source]
+    const files = [file('core/base/a.ts', "import './b.ts'"), file('core/base/b.ts', "import './a.ts'")]
+    expect(fileCircles(files)).toEqual(['core/base/a.ts -> core/base/b.ts -> core/base/a.ts'])
+    const types = [file('core/base/a.ts', "import type { B } from './b.ts'"), files[1] as Source]
     expect(fileCircles(types)).toHaveLength(1)
     const folders = [
-      file('text/a.ts', "import '../formats/b.ts'"),
-      file('formats/c.ts', "import '../text/d.ts'"),
+      file('core/text/a.ts', "import '../formats/b.ts'"),
+      file('core/formats/c.ts', "import '../text/d.ts'"),
     ]
     expect(fileCircles(folders)).toEqual([])
-    expect(folderCircles(folders)).toEqual(['text -> formats -> text'])
+    expect(folderCircles(folders)).toEqual(['core/text -> core/formats -> core/text'])
   })
   test('sees an import beside what is allowed', () => {
-    const page = [file('../demo/src/a.ts', "import '../../src/base/b.ts'; import '../../src/chat-ui/c.ts'")]
-    expect(reachedBeside(page, '../demo/', ['chat-ui/'])).toEqual(['../demo/src/a.ts imports base/b.ts'])
+    const page = [
+      file('../demo/src/a.ts', `import '${UP}${UP}src/core/base/b.ts'; import '${UP}${UP}src/ui/chat/c.ts'`),
+    ]
+    expect(reachedBeside(page, '../demo/', ['ui/chat/'])).toEqual(['../demo/src/a.ts imports core/base/b.ts'])
   })
   test('sees platform names in code but not in comments', () => {
     expect(wrongPlatform([file('base/a.ts', "import { readFile } from 'node:fs'")])).toHaveLength(1)

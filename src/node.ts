@@ -1,6 +1,6 @@
 // The public names in Node, where engines start as those of the command line do. The package's condition
 // `node` leads here.
-import { startEnginesInThisProcess } from './cli/node-engine.ts'
+import { startEnginesInThisProcess } from './tools/cli/node-engine.ts'
 
 startEnginesInThisProcess()
 

@@ -4,21 +4,21 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 
 const OPTIONS: readonly (readonly [file: string, type: string])[] = [
-  ['api/types.ts', 'LoadOptions'],
-  ['api/types.ts', 'ProbeOptions'],
-  ['api/types.ts', 'Assets'],
-  ['api/types.ts', 'AbortOptions'],
-  ['api/types.ts', 'GenerateOptions'],
-  ['api/types.ts', 'SessionOptions'],
+  ['engine/api/types.ts', 'LoadOptions'],
+  ['engine/api/types.ts', 'ProbeOptions'],
+  ['engine/api/types.ts', 'Assets'],
+  ['engine/api/types.ts', 'AbortOptions'],
+  ['engine/api/types.ts', 'GenerateOptions'],
+  ['engine/api/types.ts', 'SessionOptions'],
   ['engine/wire/protocol.ts', 'DecodeOptions'],
   ['engine/wire/protocol.ts', 'Overflow'],
-  ['generate/sampler/sampler-options.ts', 'SamplerOptions'],
-  ['evaluate/embed.ts', 'EmbedOptions'],
-  ['store/hub.ts', 'Hub'],
-  ['store/hub.ts', 'RepoAddress'],
-  ['api/adapters/openai-chat.ts', 'OpenAIOptions'],
-  ['api/adapters/openai-chat.ts', 'RequestOptions'],
-  ['api/adapters/ai-sdk.ts', 'HalfbyteProviderOptions'],
+  ['core/generate/sampler/sampler-options.ts', 'SamplerOptions'],
+  ['engine/score/embed.ts', 'EmbedOptions'],
+  ['core/store/hub.ts', 'Hub'],
+  ['core/store/hub.ts', 'RepoAddress'],
+  ['adapters/openai-chat.ts', 'OpenAIOptions'],
+  ['adapters/openai-chat.ts', 'RequestOptions'],
+  ['adapters/ai-sdk.ts', 'HalfbyteProviderOptions'],
 ]
 
 for (const [file, type] of OPTIONS) {

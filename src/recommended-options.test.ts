@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { describe, expect, test } from 'vitest'
-import { checkedLoad } from './api/request/load-request.ts'
+import { checkedLoad } from './engine/api/request/load-request.ts'
 
 const SRC = import.meta.dirname
 const filesIn = (folder: string) =>
@@ -44,10 +44,10 @@ const wrongValues = ({ path, text }: Sentence): string[] =>
 async function flagsOfCommands(): Promise<Set<string>> {
   const commands: Command[] = []
   const paths = ['commands', 'compress', 'serve'].flatMap((folder) =>
-    filesIn(`cli/${folder}`).map((name) => [folder, name.replace(/\.ts$/, '')]),
+    filesIn(`tools/cli/${folder}`).map((name) => [folder, name.replace(/\.ts$/, '')]),
   )
   for (const [folder, name] of paths) {
-    const exports: Readonly<Record<string, unknown>> = await import(`./cli/${folder}/${name}.ts`)
+    const exports: Readonly<Record<string, unknown>> = await import(`./tools/cli/${folder}/${name}.ts`)
     for (const [exported, make] of Object.entries(exports))
       if (/Commands?$/.test(exported) && typeof make === 'function') commands.push(...[make()].flat())
   }

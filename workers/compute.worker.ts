@@ -1,9 +1,9 @@
 // Compute worker. In: a port to the worker of an engine or a network, from the page. Out: kernels or
 // functions run on requests through it, until the pool ends.
+import { functionThread } from '../src/core/runtime/functions/function-thread.ts'
+import type { WorkerReply, WorkerRequest } from '../src/core/runtime/host.ts'
+import { workerThread } from '../src/core/runtime/worker-thread.ts'
 import type { ComputeStart } from '../src/engine/browser-host.ts'
-import { functionThread } from '../src/runtime/functions/function-thread.ts'
-import type { WorkerReply, WorkerRequest } from '../src/runtime/host.ts'
-import { workerThread } from '../src/runtime/worker-thread.ts'
 
 self.addEventListener('message', ({ data: { port } }: MessageEvent<ComputeStart>) => {
   const post = (reply: WorkerReply) => port.postMessage(reply)

@@ -2,9 +2,9 @@
 // host.
 
 import { browserHost, prepareModule } from '../src/engine/browser-host.ts'
-import { loadNetwork } from '../src/engine/network/load-network.ts'
-import { createNetworkService } from '../src/engine/network/network-service.ts'
 import { serveConnection } from '../src/engine/serve.ts'
+import { loadNetwork } from '../src/network/service/load-network.ts'
+import { createNetworkService } from '../src/network/service/network-service.ts'
 
 serveConnection(
   createNetworkService((request, hooks) => loadNetwork(request, hooks, browserHost(request.assets))),

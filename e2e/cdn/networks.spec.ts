@@ -3,8 +3,8 @@
 import { fileURLToPath } from 'node:url'
 import { expect, type Frame, type Page, test } from '@playwright/test'
 import { bertBytes } from '../../lab/bench/graphs/bert.ts'
-import { NodeWriter, TYPE } from '../../src/onnx/testing/node-writer.ts'
-import { modelBytes } from '../../src/onnx/testing/write-model.ts'
+import { NodeWriter, TYPE } from '../../src/network/onnx/testing/node-writer.ts'
+import { modelBytes } from '../../src/network/onnx/testing/write-model.ts'
 import { ISOLATION, serveFolder } from '../../test/helpers/http-server.ts'
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))

@@ -2,8 +2,8 @@
 // entry to an answer, with a verdict before the download.
 import { expect, type Page, type Route, test } from '@playwright/test'
 import { LLAMA_1B } from '../../lab/bench/shapes.ts'
-import { CATALOGUE } from '../../src/store/catalogue.ts'
-import { hubUrl, parseHubAddress, WEIGHTS } from '../../src/store/hub.ts'
+import { CATALOGUE } from '../../src/core/store/catalogue.ts'
+import { hubUrl, parseHubAddress, WEIGHTS } from '../../src/core/store/hub.ts'
 import { catalogueFiles } from '../../test/conformance/testing/catalogue-files.ts'
 import { hollowModel } from '../../test/conformance/testing/writers/hollow-model.ts'
 import { answers, ask, openChat, openModels, overflowing, ready, set } from './chat-page.ts'
@@ -46,7 +46,7 @@ async function answer(route: Route, file: Uint8Array | undefined, size = file?.b
 const row = (page: Page, title: string) =>
   page.getByRole('list', { name: 'Larger models' }).getByRole('button', { name: new RegExp(`^${title}\\b`) })
 
-/** A file and a folder; src/cli/models/catalogue.test.ts goes from every entry to an answer. */
+/** A file and a folder; src/tools/cli/models/catalogue.test.ts goes from every entry to an answer. */
 const FORMS = [true, false].map(
   (isFile) => CATALOGUE.find(({ address }) => (parseHubAddress(address)!.file !== undefined) === isFile)!,
 )

@@ -2,7 +2,11 @@
 // errors, an exact abort, and a page that answers as before and holds no more memory.
 import { expect, type Page } from '@playwright/test'
 import type { Engine, ErrorCode, GenerateOptions } from '../../src/index.ts'
-import { modelBytes, type WrittenGraph, type WrittenNode } from '../../src/onnx/testing/write-model.ts'
+import {
+  modelBytes,
+  type WrittenGraph,
+  type WrittenNode,
+} from '../../src/network/onnx/testing/write-model.ts'
 import {
   GOLDEN,
   GOLDEN_OPTIONS,

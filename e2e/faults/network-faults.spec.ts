@@ -1,8 +1,8 @@
 // Tests permanent network faults in Chromium: those of the table that end within 2 s have the same code, at
 // most as many requests, and waits that are no longer.
 import { expect } from '@playwright/test'
+import { FAULTS } from '../../src/core/store/testing/faults.ts'
 import type { LoadOptions } from '../../src/index.ts'
-import { FAULTS } from '../../src/store/testing/faults.ts'
 import { FRIENDLY, test } from '../golden-server.ts'
 import { openLibrary } from '../library-site.ts'
 

@@ -1,9 +1,9 @@
 // A page that uses the library. In: the public API, networks, encoders, engines for all tabs and faulty
 // workers. Out: globals for tests.
-import { Embedder } from '../../src/api/embedder/embedder.ts'
-import { Network } from '../../src/api/network/network.ts'
-import { loadForTabs } from '../../src/api/tabs/shared-engine.ts'
+import { Embedder } from '../../src/encoders/embedder/embedder.ts'
+import { loadForTabs } from '../../src/engine/api/tabs/shared-engine.ts'
 import * as library from '../../src/index.ts'
+import { Network } from '../../src/network/api/network.ts'
 import compute from '../../workers/compute.worker.ts?worker&url'
 import network from '../../workers/network.worker.ts?worker&url'
 import halting from './halting.worker.ts?worker&url'

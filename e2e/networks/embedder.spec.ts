@@ -1,8 +1,8 @@
 // Encoders in Chromium. In: folders of a random encoder and of a random reranker, isolated and not. Out: the
 // vectors and scores that the definition gives, progress, aborts and typed errors.
 import { expect, type Page } from '@playwright/test'
-import { jsonSpec } from '../../src/text/testing/tiny.ts'
-import { encoderTokenizer } from '../../src/text/tokenize/read/encoder-tokenizer.ts'
+import { jsonSpec } from '../../src/core/text/testing/tiny.ts'
+import { encoderTokenizer } from '../../src/core/text/tokenize/read/encoder-tokenizer.ts'
 import { around, bodyFolder, bodyStates, randomBody } from '../../test/conformance/encoders/random-bodies.ts'
 import { denseFiles, denseOf, randomDense } from '../../test/conformance/encoders/random-dense.ts'
 import {

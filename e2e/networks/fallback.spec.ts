@@ -2,8 +2,8 @@
 // in the page and in a worker, isolated and not, under a strict policy. Out: the outputs, the nodes that are
 // told, and what is fetched only when it is asked for.
 import { expect, type Page } from '@playwright/test'
-import { NodeWriter, TYPE } from '../../src/onnx/testing/node-writer.ts'
-import { modelBytes } from '../../src/onnx/testing/write-model.ts'
+import { NodeWriter, TYPE } from '../../src/network/onnx/testing/node-writer.ts'
+import { modelBytes } from '../../src/network/onnx/testing/write-model.ts'
 import { openLibrary, test } from '../library-site.ts'
 
 /** Twice the share of each number in the sum of its row, and where it is not 0. */

@@ -5,7 +5,7 @@ import { expect } from '@playwright/test'
 import { build, type Rolldown } from 'vite'
 import { openLibrary, test } from '../library-site.ts'
 
-const SOURCE = fileURLToPath(new URL('../../src/api/adapters/prompt-api/pictures.ts', import.meta.url))
+const SOURCE = fileURLToPath(new URL('../../src/adapters/prompt-api/pictures.ts', import.meta.url))
 
 async function script(): Promise<string> {
   const built = (await build({

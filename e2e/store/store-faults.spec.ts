@@ -35,7 +35,7 @@ interface Fault {
   readonly file?: string
 }
 
-/** What Chromium's own network and storage can change; src/store/testing/faults.ts has the others. */
+/** What Chromium's own network and storage can change; src/core/store/testing/faults.ts has the others. */
 const FAULTS: readonly Fault[] = [
   { title: 'cuts three connections', behaviour: { cutAfter: MIB, cuts: 3 } },
   { title: 'cuts every connection before anything came', behaviour: { cutAfter: 0 }, code: 'network' },

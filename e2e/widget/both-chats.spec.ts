@@ -1,7 +1,7 @@
 // What the chat page and the widget share. In: both, with a model that answers without an end. Out: whether
 // the composer and the log do the same in both.
 import type { Locator, Page } from '@playwright/test'
-import type { HalfbyteChat } from '../../src/widget/element.ts'
+import type { HalfbyteChat } from '../../src/ui/widget/element.ts'
 import { openChat, openModels, ready } from '../chat/chat-page.ts'
 import { endlessModel } from '../endless-model.ts'
 import { type ModelServer, serveModels } from '../model-server.ts'

@@ -7,15 +7,15 @@
 //
 // Weights are random; windows are 512 tokens. Statistics grow with the windows, solving does not.
 import { parseArgs } from 'node:util'
-import { blobSource } from '../../src/base/bytes.ts'
-import { loadSolver, nodeHost, startSolver } from '../../src/cli/node-host.ts'
+import { blobSource } from '../../src/core/base/bytes.ts'
+import { openModel } from '../../src/core/formats/open-model.ts'
 import { prepareModel } from '../../src/engine/load/prepare.ts'
-import { openModel } from '../../src/formats/open-model.ts'
-import { pruneModel } from '../../src/shrink/calibrate/prune-model.ts'
-import { quantizeModel } from '../../src/shrink/calibrate/quantize-model.ts'
-import { memoryWork } from '../../src/shrink/calibrate/work-files.ts'
-import { DEFAULT_DAMP } from '../../src/shrink/matrix/factor.ts'
-import { parsePattern } from '../../src/shrink/prune/mask.ts'
+import { loadSolver, nodeHost, startSolver } from '../../src/tools/cli/node-host.ts'
+import { pruneModel } from '../../src/tools/shrink/calibrate/prune-model.ts'
+import { quantizeModel } from '../../src/tools/shrink/calibrate/quantize-model.ts'
+import { memoryWork } from '../../src/tools/shrink/calibrate/work-files.ts'
+import { DEFAULT_DAMP } from '../../src/tools/shrink/matrix/factor.ts'
+import { parsePattern } from '../../src/tools/shrink/prune/mask.ts'
 import { safetensorsFiles } from '../../test/conformance/testing/model-files.ts'
 import { randomLlama } from '../../test/conformance/testing/random-llama.ts'
 

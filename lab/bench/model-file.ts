@@ -45,7 +45,7 @@ export async function packFile(shape: Shape): Promise<URL> {
   if (await stat(pack).catch(() => undefined)) return pack
   const model = await modelFile(shape)
   console.log(`writing ${pack.pathname}`)
-  const command = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
+  const command = fileURLToPath(new URL('../../src/tools/cli/main.ts', import.meta.url))
   await promisify(execFile)(process.execPath, [command, 'convert', fileURLToPath(model), fileURLToPath(pack)])
   return pack
 }

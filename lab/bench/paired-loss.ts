@@ -8,10 +8,10 @@
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { parseArgs } from 'node:util'
-import { forwardRows, withModel } from '../../src/cli/models/model.ts'
-import { perplexityOfTokens, scoreWindow, type WindowTally } from '../../src/evaluate/perplexity.ts'
-import { mean } from '../../src/evaluate/task.ts'
-import { EXACT_KV } from '../../src/graph/ir.ts'
+import { EXACT_KV } from '../../src/core/graph/ir.ts'
+import { perplexityOfTokens, scoreWindow, type WindowTally } from '../../src/engine/score/perplexity.ts'
+import { forwardRows, withModel } from '../../src/tools/cli/models/model.ts'
+import { mean } from '../../src/tools/evaluate/task.ts'
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,

@@ -9,8 +9,8 @@
 // per token, with the standard error over windows of the first seed, paired.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { svgCurves } from '../../src/evaluate/curves.ts'
-import { mean } from '../../src/evaluate/task.ts'
+import { svgCurves } from '../../src/tools/evaluate/curves.ts'
+import { mean } from '../../src/tools/evaluate/task.ts'
 
 interface Run {
   readonly method: string

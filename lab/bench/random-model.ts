@@ -1,7 +1,7 @@
 // Makes a random Q4_0 GGUF of a shape, as chunks. Its text means nothing, but it runs at the speed of a real
 // model.
 
-import { floatsToHalves } from '../../src/base/half.ts'
+import { floatsToHalves } from '../../src/core/base/half.ts'
 import type {
   GgufContents,
   GgufTensor,

@@ -76,7 +76,7 @@ const tensors = contents.tensors.map((tensor, index) =>
     : tensor,
 )
 await writeModel(model, { ...contents, tensors })
-const command = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
+const command = fileURLToPath(new URL('../../src/tools/cli/main.ts', import.meta.url))
 const { stdout } = await promisify(execFile)(process.execPath, [command, 'convert', model, pack], {
   maxBuffer: 2 ** 24,
 })

@@ -4,8 +4,8 @@
 //   npx node lab/bench/step-times.ts MODEL... ort:FOLDER...
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { withModel } from '../../src/cli/models/model.ts'
-import { EXACT_KV } from '../../src/graph/ir.ts'
+import { EXACT_KV } from '../../src/core/graph/ir.ts'
+import { withModel } from '../../src/tools/cli/models/model.ts'
 import { type Ort, OrtText } from './perf/onnx/feeds.ts'
 import { SHAPES } from './shapes.ts'
 import { spread } from './spread.ts'

@@ -3,12 +3,12 @@
 // that are there.
 import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import type { Engine } from '../../src/api/engine.ts'
-import type { GenerateOptions } from '../../src/api/types.ts'
-import { parseJson } from '../../src/base/json.ts'
-import { isObject } from '../../src/base/values.ts'
-import { openEngine } from '../../src/cli/command-engine.ts'
-import { EXACT_KV } from '../../src/graph/ir.ts'
+import { parseJson } from '../../src/core/base/json.ts'
+import { isObject } from '../../src/core/base/values.ts'
+import { EXACT_KV } from '../../src/core/graph/ir.ts'
+import type { Engine } from '../../src/engine/api/engine.ts'
+import type { GenerateOptions } from '../../src/engine/api/types.ts'
+import { openEngine } from '../../src/tools/cli/command-engine.ts'
 
 export interface ChatsJob {
   readonly model: string

@@ -5,13 +5,13 @@ import { readFileSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { FAMILIES } from '../../src/arch/families.ts'
-import { EXIT_CODES } from '../../src/cli/terminal/failure.ts'
-import { SAMPLER_DEFAULTS } from '../../src/generate/sampler/sampler-options.ts'
-import { PASSES } from '../../src/onnx/passes.ts'
-import { OLDEST_OPSET } from '../../src/onnx/read-model.ts'
-import { CATALOGUE } from '../../src/store/catalogue.ts'
-import { PASSING } from '../../src/store/download/retry.ts'
+import { FAMILIES } from '../../src/core/arch/families.ts'
+import { SAMPLER_DEFAULTS } from '../../src/core/generate/sampler/sampler-options.ts'
+import { CATALOGUE } from '../../src/core/store/catalogue.ts'
+import { PASSING } from '../../src/core/store/download/retry.ts'
+import { PASSES } from '../../src/network/onnx/passes.ts'
+import { OLDEST_OPSET } from '../../src/network/onnx/read-model.ts'
+import { EXIT_CODES } from '../../src/tools/cli/terminal/failure.ts'
 import { TARGETS } from '../../test/fuzz/target.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -85,7 +85,7 @@ function wrongLinks(text: string, folder: string): string[] {
   return targets.filter((target) => !KNOWN.has(posix.join(folder, target).replace(/\/$/, '')))
 }
 
-/** Links such as [`send`](src/api/session.ts) whose file does not declare that name. */
+/** Links such as [`send`](src/engine/api/session.ts) whose file does not declare that name. */
 function undeclared(text: string, folder: string): string[] {
   const links = [...text.matchAll(/\[`(\w+)`\]\(([^)#\s]+\.(?:ts|c|h))\)/g)].map(([, ...link]) => link)
   return links
@@ -129,7 +129,7 @@ describe.each(DOCUMENTS)('%s', (document) => {
 })
 
 test('the check sees what does not exist', () => {
-  expect(wrongName('src/base/nothing.ts', '.')).toHaveLength(1)
+  expect(wrongName('src/core/base/nothing.ts', '.')).toHaveLength(1)
   expect(wrongName('nothing-of-the-kind.ts', 'docs')).toHaveLength(1)
   expect(wrongName('src/layers.test.ts:100000', '.')).toHaveLength(1)
   expect(wrongName('src/layers.test.ts:2', '.')).toEqual([])

@@ -1,6 +1,6 @@
 // The host of a page: starts workers, measures time, and fetches the engine's modules.
-import { HalfbyteError, reasonOf } from '../base/errors.ts'
-import { toldReader } from '../formats/readers.ts'
+import { HalfbyteError, reasonOf } from '../core/base/errors.ts'
+import { toldReader } from '../core/formats/readers.ts'
 import {
   type Build,
   chooseBuild,
@@ -8,9 +8,9 @@ import {
   type MemoryKind,
   mayCompile,
   NO_WASM,
-} from '../runtime/features.ts'
-import type { ComputePort, Host, WorkerReply } from '../runtime/host.ts'
-import { deviceNotes } from '../store/device/notes.ts'
+} from '../core/runtime/features.ts'
+import type { ComputePort, Host, WorkerReply } from '../core/runtime/host.ts'
+import { deviceNotes } from '../core/store/device/notes.ts'
 
 /** From an engine worker. `script` is an absolute address; absent: the script that came with the library. */
 export type ToPage =

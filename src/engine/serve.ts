@@ -1,6 +1,6 @@
 // What the services of engines and embedders share: serving a page, aborts, reports of loads, texts.
 import { expose } from 'comlink'
-import { checkList, wrongOption } from '../base/check-options.ts'
+import { checkList, wrongOption } from '../core/base/check-options.ts'
 import type { HostAssets } from './browser-host.ts'
 import type { LoaderHooks } from './load/loaded-model.ts'
 import type { LoadCommand, LoadProgress, LoadReport } from './wire/protocol.ts'

@@ -1,17 +1,17 @@
 // The engine service: answers a page's calls for one model, its sessions and its streams.
 
-import { type ByteSource, blobSource } from '../base/bytes.ts'
-import { checkList, shown, wrongOption } from '../base/check-options.ts'
-import { HalfbyteError } from '../base/errors.ts'
-import { isCount, memo } from '../base/values.ts'
-import { type EmbedOptions, embed } from '../evaluate/embed.ts'
-import { type Score, score } from '../evaluate/score.ts'
-import type { Sequence } from '../generate/schedule/sequence.ts'
-import { disposedError } from '../runtime/pool.ts'
-import { noStorage, SessionStore, type StoredSession } from '../store/device/sessions.ts'
+import { type ByteSource, blobSource } from '../core/base/bytes.ts'
+import { checkList, shown, wrongOption } from '../core/base/check-options.ts'
+import { HalfbyteError } from '../core/base/errors.ts'
+import { isCount, memo } from '../core/base/values.ts'
+import type { Sequence } from '../core/generate/schedule/sequence.ts'
+import { disposedError } from '../core/runtime/pool.ts'
+import { noStorage, SessionStore, type StoredSession } from '../core/store/device/sessions.ts'
 import type { LoadedModel, LoaderHooks, ModelLoader } from './load/loaded-model.ts'
 import { look, promptText, reply } from './reply/reply.ts'
 import { savedConversation, type Transcript, transcriptOf } from './reply/transcript.ts'
+import { type EmbedOptions, embed } from './score/embed.ts'
+import { type Score, score } from './score/score.ts'
 import { abortable, checkText, loadReports, textsOf } from './serve.ts'
 import type {
   EngineInfo,

@@ -8,9 +8,9 @@
 
 import { strict as assert } from 'node:assert'
 import { test } from 'node:test'
-import { ACTIVATION, ROWS } from '../../src/abi/constants.ts'
-import { ENCODINGS, type Encoding, isQuantized, matrixBytes } from '../../src/abi/encodings.ts'
-import type { OpName } from '../../src/abi/ops.ts'
+import { ACTIVATION, ROWS } from '../../src/core/abi/constants.ts'
+import { ENCODINGS, type Encoding, isQuantized, matrixBytes } from '../../src/core/abi/encodings.ts'
+import type { OpName } from '../../src/core/abi/ops.ts'
 import { layState, layStep } from '../../wasm/testing/attention.ts'
 import { FORMATS, fillBlock } from '../../wasm/testing/kv.ts'
 import {

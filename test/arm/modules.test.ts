@@ -2,8 +2,8 @@
 import { strict as assert } from 'node:assert'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { createMemory } from '../../src/runtime/memory/linear-memory.ts'
-import { instantiateEngine } from '../../src/runtime/module.ts'
+import { createMemory } from '../../src/core/runtime/memory/linear-memory.ts'
+import { instantiateEngine } from '../../src/core/runtime/module.ts'
 
 const MEBIBYTE = 1024 * 1024
 

@@ -2,11 +2,11 @@
 // give there what the evaluator gives, in both builds. HALFBYTE_SEED and HALFBYTE_GRAPHS draw others.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { CompiledGraph } from '../../src/compile/compiled-graph.ts'
-import { roundingSpread } from '../../src/compile/testing/conditioning.ts'
-import { difference } from '../../src/compile/testing/difference.ts'
-import { randomGraph } from '../../src/compile/testing/random-graph.ts'
-import { evaluate } from '../../src/onnx/evaluate.ts'
+import { CompiledGraph } from '../../src/network/compile/compiled-graph.ts'
+import { roundingSpread } from '../../src/network/compile/testing/conditioning.ts'
+import { difference } from '../../src/network/compile/testing/difference.ts'
+import { randomGraph } from '../../src/network/compile/testing/random-graph.ts'
+import { evaluate } from '../../src/network/onnx/evaluate.ts'
 
 const SEED = Number(process.env['HALFBYTE_SEED'] ?? 21)
 const GRAPHS = Number(process.env['HALFBYTE_GRAPHS'] ?? 40)

@@ -1,7 +1,7 @@
 // Experts in several dtypes. In: a model whose experts differ in dtype. Out: the logits of the same values in
 // one dtype.
 import { expect, test } from 'vitest'
-import { floatToHalf, halfToFloat } from '../../src/base/half.ts'
+import { floatToHalf, halfToFloat } from '../../src/core/base/half.ts'
 import { FAMILY_CASES } from './testing/families/family-cases.ts'
 import { drawFamily } from './testing/families/family-files.ts'
 import { TOKENS } from './testing/families/family-golden.ts'

@@ -5,12 +5,12 @@
 // that file.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { blobSource } from '../../src/base/bytes.ts'
-import { isHalfbyteError } from '../../src/base/errors.ts'
+import { blobSource } from '../../src/core/base/bytes.ts'
+import { isHalfbyteError } from '../../src/core/base/errors.ts'
+import { writePack } from '../../src/core/formats/hbm/hbm-writer.ts'
+import { openModel } from '../../src/core/formats/open-model.ts'
 import { packContents } from '../../src/engine/load/pack-model.ts'
 import { prepareModel } from '../../src/engine/load/prepare.ts'
-import { writePack } from '../../src/formats/hbm/hbm-writer.ts'
-import { openModel } from '../../src/formats/open-model.ts'
 import golden from './golden/families.json' with { type: 'json' }
 import { BUILDS } from './testing/builds.ts'
 import { FAMILY_CASES } from './testing/families/family-cases.ts'

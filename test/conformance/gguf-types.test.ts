@@ -1,8 +1,8 @@
 // GGUF types, end to end. In: a random Llama whose matrices have one block type, or a mix like published
 // files. Out: the logits of the same weights in f32, within the error of 8-bit activations, and llama.cpp's.
 import { expect, test } from 'vitest'
-import type { CodedDType } from '../../src/formats/tensors.ts'
-import { CODED_DTYPES } from '../../src/formats/testing/random-blocks.ts'
+import type { CodedDType } from '../../src/core/formats/tensors.ts'
+import { CODED_DTYPES } from '../../src/core/formats/testing/random-blocks.ts'
 import { llamaCppAddon, llamaCppLogProbabilities, logProbabilities } from './testing/llama-cpp.ts'
 import { logitsOf, relativeError, withBuilt } from './testing/node-engine.ts'
 import { randomLlama } from './testing/random-llama.ts'

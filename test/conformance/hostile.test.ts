@@ -1,13 +1,13 @@
 // Hostile input, end to end. In: files that are damaged, inconsistent or of another kind. Out: a typed error,
 // and an engine that loads the next model.
 import { beforeAll, describe, expect, test } from 'vitest'
-import { Engine } from '../../src/api/engine.ts'
-import { type ByteSource, bufferSource } from '../../src/base/bytes.ts'
-import { HalfbyteError } from '../../src/base/errors.ts'
-import { nodeHost } from '../../src/cli/node-host.ts'
+import { type ByteSource, bufferSource } from '../../src/core/base/bytes.ts'
+import { HalfbyteError } from '../../src/core/base/errors.ts'
+import { Engine } from '../../src/engine/api/engine.ts'
 import { loadModel } from '../../src/engine/load/build-model.ts'
 import { createService } from '../../src/engine/service.ts'
 import { localConnection } from '../../src/engine/wire/connection.ts'
+import { nodeHost } from '../../src/tools/cli/node-host.ts'
 import { turns } from '../helpers/turns.ts'
 import { ggufFile } from './testing/model-files.ts'
 import { nodeService, openEngine } from './testing/node-engine.ts'

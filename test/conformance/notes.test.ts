@@ -1,14 +1,14 @@
 // Notes of pools. In: notes from an earlier load, or damaged ones. Out: loads that skip the measurement or
 // repeat it.
 import { describe, expect, test } from 'vitest'
-import { blobSource } from '../../src/base/bytes.ts'
-import { nodeHost } from '../../src/cli/node-host.ts'
+import { blobSource } from '../../src/core/base/bytes.ts'
+import { openModel } from '../../src/core/formats/open-model.ts'
+import type { Build } from '../../src/core/runtime/features.ts'
+import type { ComputePort, Host } from '../../src/core/runtime/host.ts'
+import type { PoolKind } from '../../src/core/runtime/pool.ts'
 import { buildModel } from '../../src/engine/load/build-model.ts'
 import { prepareModel } from '../../src/engine/load/prepare.ts'
-import { openModel } from '../../src/formats/open-model.ts'
-import type { Build } from '../../src/runtime/features.ts'
-import type { ComputePort, Host } from '../../src/runtime/host.ts'
-import type { PoolKind } from '../../src/runtime/pool.ts'
+import { nodeHost } from '../../src/tools/cli/node-host.ts'
 import { GOLDEN_CASES, goldenFile } from './testing/golden.ts'
 import { largestDifference, logitsOf } from './testing/node-engine.ts'
 

@@ -3,8 +3,8 @@
 
 import { Tokenizer as Library } from '@huggingface/tokenizers'
 import { describe, expect, test } from 'vitest'
-import { bufferSource } from '../../src/base/bytes.ts'
-import { createTokenizer } from '../../src/text/tokenize/read/create.ts'
+import { bufferSource } from '../../src/core/base/bytes.ts'
+import { createTokenizer } from '../../src/core/text/tokenize/read/create.ts'
 import { fixture, fixtureText } from '../helpers/fixture.ts'
 import { expectSameInParts, expectVectors, tokenizerOf, vectorTexts } from './testing/vocabularies.ts'
 

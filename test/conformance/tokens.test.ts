@@ -1,8 +1,8 @@
 // Tokens of whole models. In: tiny models whose files name tokens in the ways that published ones do. Out:
 // that they load, and begin and end replies where they should.
 import { describe, expect, test } from 'vitest'
-import type { Engine } from '../../src/api/engine.ts'
-import { byteLevelSpec, jsonSpec } from '../../src/text/testing/tiny.ts'
+import { byteLevelSpec, jsonSpec } from '../../src/core/text/testing/tiny.ts'
+import type { Engine } from '../../src/engine/api/engine.ts'
 import { ggufFile, jsonFile, safetensorsFiles } from './testing/model-files.ts'
 import { openEngine } from './testing/node-engine.ts'
 import { randomLlama } from './testing/random-llama.ts'

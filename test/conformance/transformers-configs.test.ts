@@ -3,10 +3,10 @@
 //
 // transformers/defaults.json and earlier.json are written by transformers/make.py.
 import { describe, expect, test } from 'vitest'
-import { hfConfig } from '../../src/arch/config/config-hf.ts'
-import { Fields } from '../../src/arch/config/fields.ts'
-import { isObject, type JsonObject } from '../../src/base/values.ts'
-import { withoutNulls } from '../../src/formats/json-files.ts'
+import { hfConfig } from '../../src/core/arch/config/config-hf.ts'
+import { Fields } from '../../src/core/arch/config/fields.ts'
+import { isObject, type JsonObject } from '../../src/core/base/values.ts'
+import { withoutNulls } from '../../src/core/formats/json-files.ts'
 import published from './transformers/defaults.json' with { type: 'json' }
 import earlier from './transformers/earlier.json' with { type: 'json' }
 

@@ -1,8 +1,8 @@
 // Keys of ONNX graphs. In: a graph as it was read. Out: a text that is the same for graphs which differ only
 // in the names of nodes and inner values, or in constants that nothing reads.
 import { createHash, type Hash } from 'node:crypto'
-import { type Attribute, type Constant, type Graph, isStored } from '../../src/onnx/ir/graph.ts'
-import type { Tensor } from '../../src/onnx/ir/tensor.ts'
+import { type Attribute, type Constant, type Graph, isStored } from '../../src/network/onnx/ir/graph.ts'
+import type { Tensor } from '../../src/network/onnx/ir/tensor.ts'
 
 /** Undefined for a graph with a constant that stays in its file. */
 export function graphKey(graph: Graph): string | undefined {

@@ -1,6 +1,6 @@
 // Reads one input with a target, and says how far it came or which typed error it met. Anything else is a
 // finding.
-import { isHalfbyteError } from '../../src/base/errors.ts'
+import { isHalfbyteError } from '../../src/core/base/errors.ts'
 import type { Input } from './input.ts'
 import type { Target } from './target.ts'
 

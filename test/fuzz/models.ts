@@ -1,10 +1,10 @@
 // Good models. Tiny models of several kinds, as files, to be damaged; and loading one to its first words.
 
-import { type ByteSource, bufferSource } from '../../src/base/bytes.ts'
+import { type ByteSource, bufferSource } from '../../src/core/base/bytes.ts'
+import { openModel } from '../../src/core/formats/open-model.ts'
+import { CODED_DTYPES } from '../../src/core/formats/testing/random-blocks.ts'
 import { modelText, modelTokenizer } from '../../src/engine/load/model-text.ts'
 import { prepareModel } from '../../src/engine/load/prepare.ts'
-import { openModel } from '../../src/formats/open-model.ts'
-import { CODED_DTYPES } from '../../src/formats/testing/random-blocks.ts'
 import { FAMILY_CASES } from '../conformance/testing/families/family-cases.ts'
 import { drawFamily, familyGguf, familySafetensors } from '../conformance/testing/families/family-files.ts'
 import { ggufFile, safetensorsFiles } from '../conformance/testing/model-files.ts'

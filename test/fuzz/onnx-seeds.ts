@@ -2,8 +2,8 @@
 // decoders whose control was drawn. Short files are read many times while a whole export is read once.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { bufferSource } from '../../src/base/bytes.ts'
-import { isHalfbyteError } from '../../src/base/errors.ts'
+import { bufferSource } from '../../src/core/base/bytes.ts'
+import { isHalfbyteError } from '../../src/core/base/errors.ts'
 import { decoderBytes } from '../conformance/onnx/control/decoder.ts'
 import { randomDecoder } from '../conformance/onnx/control/random-decoder.ts'
 import { openDecoder } from './networks/compare-onnx.ts'

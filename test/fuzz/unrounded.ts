@@ -8,9 +8,9 @@ import {
   isStored,
   type Node,
   readsOf,
-} from '../../src/onnx/ir/graph.ts'
-import { reader, type Tensor, tensorOf } from '../../src/onnx/ir/tensor.ts'
-import { centred, limitsOf } from '../../src/onnx/operators/quantise.ts'
+} from '../../src/network/onnx/ir/graph.ts'
+import { reader, type Tensor, tensorOf } from '../../src/network/onnx/ir/tensor.ts'
+import { centred, limitsOf } from '../../src/network/onnx/operators/quantise.ts'
 
 export const unrounded = (graph: Graph): Graph =>
   withoutCodes(graph, new Map(), {

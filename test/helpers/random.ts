@@ -2,7 +2,7 @@
 //
 // All tests, fuzzers, soaks and benches draw from here. Two keep an older generator, because golden values
 // were made from its numbers: test/conformance/testing/writers/random-tensor.ts (the weights behind
-// golden/families.json) and src/formats/testing/random-blocks.ts (the hashes of llama.cpp's values).
+// golden/families.json) and src/core/formats/testing/random-blocks.ts (the hashes of llama.cpp's values).
 
 /** Draws of one input. Each input has draws of its own, so that any of a million can be made again alone. */
 export class Random {

@@ -1,9 +1,9 @@
 // Random operations on the conversations of an engine, as a page might do them, with a list of unexpected
 // failures.
-import type { Engine } from '../../src/api/engine.ts'
-import { storedSessions, unstoreSession } from '../../src/api/stored.ts'
-import type { GenerateOptions, Generation, Session } from '../../src/api/types.ts'
-import { type ErrorCode, isHalfbyteError } from '../../src/base/errors.ts'
+import { type ErrorCode, isHalfbyteError } from '../../src/core/base/errors.ts'
+import type { Engine } from '../../src/engine/api/engine.ts'
+import { storedSessions, unstoreSession } from '../../src/engine/api/stored.ts'
+import type { GenerateOptions, Generation, Session } from '../../src/engine/api/types.ts'
 import type { Random } from '../helpers/random.ts'
 import type { SoakModel } from './models.ts'
 

@@ -1,7 +1,7 @@
 // One round of the soak: what was done, the memory before and after, and what did not come back.
 
-import type { Engine } from '../../src/api/engine.ts'
-import type { LoadOptions } from '../../src/api/types.ts'
+import type { Engine } from '../../src/engine/api/engine.ts'
+import type { LoadOptions } from '../../src/engine/api/types.ts'
 import { openEngine } from '../conformance/testing/node-engine.ts'
 import type { Random } from '../helpers/random.ts'
 import { type Adapted, adapted } from './adapters.ts'

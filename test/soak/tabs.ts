@@ -1,11 +1,11 @@
 // A site whose tabs share one engine, come and go, the leader too; tells whether all that they held came
 // back.
 
-import { Engine } from '../../src/api/engine.ts'
-import { loadRequest } from '../../src/api/request/load-request.ts'
-import { localHost } from '../../src/api/tabs/local-host.ts'
-import { endingWith, TabService } from '../../src/api/tabs/tab-service.ts'
-import type { LoadOptions } from '../../src/api/types.ts'
+import { Engine } from '../../src/engine/api/engine.ts'
+import { loadRequest } from '../../src/engine/api/request/load-request.ts'
+import { localHost } from '../../src/engine/api/tabs/local-host.ts'
+import { endingWith, TabService } from '../../src/engine/api/tabs/tab-service.ts'
+import type { LoadOptions } from '../../src/engine/api/types.ts'
 import { localConnection } from '../../src/engine/wire/connection.ts'
 import { nodeService } from '../conformance/testing/node-engine.ts'
 import type { Random } from '../helpers/random.ts'

@@ -1,5 +1,5 @@
 // Tells and draws whether memory has stopped growing, from samples of it over time.
-import { svgCurves } from '../../src/evaluate/curves.ts'
+import { svgCurves } from '../../src/tools/evaluate/curves.ts'
 import type { Census } from './census.ts'
 import type { Check } from './rounds.ts'
 

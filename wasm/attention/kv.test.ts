@@ -2,7 +2,7 @@
 // to other positions.
 
 import { describe, expect, test } from 'vitest'
-import { PAIRING } from '../../src/abi/constants.ts'
+import { PAIRING } from '../../src/core/abi/constants.ts'
 import { randomFrom } from '../../test/helpers/random.ts'
 import {
   FORMATS,

@@ -1,7 +1,7 @@
 /* abi.h: the records that TypeScript writes into linear memory and C reads. In: nothing. Out: types only.
  *
- * src/abi/ mirrors this file field by field. A test parses both and fails when they differ. The version of all records,
- * ABI_VERSION, is in src/abi/ops.ts; the build hands it to C.
+ * src/core/abi/ mirrors this file field by field. A test parses both and fails when they differ. The version of all
+ * records, ABI_VERSION, is in src/core/abi/ops.ts; the build hands it to C.
  * Every field is one little-endian 32-bit word. Pointers are addresses in linear memory. Strides are in bytes.
  *
  * Shapes: M rows of this step (the tokens of all sequences), R rows whose logits are wanted, K inputs, N outputs,

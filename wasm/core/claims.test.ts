@@ -2,7 +2,7 @@
 // wait.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { SYNC_WORDS } from '../../src/abi/constants.ts'
+import { SYNC_WORDS } from '../../src/core/abi/constants.ts'
 import { Machine, readModule } from '../testing/machine.ts'
 
 const CLAIMER_BYTES = 32

@@ -2,7 +2,7 @@
 // Out: the end of the step, with every place in its range: such numbers must never become an address.
 
 import { expect, test } from 'vitest'
-import { ROWS } from '../../src/abi/constants.ts'
+import { ROWS } from '../../src/core/abi/constants.ts'
 import { randomFrom } from '../../test/helpers/random.ts'
 import { layState, layStep } from '../testing/attention.ts'
 import { BUILDS, type Machine, plainMachine, type Rows } from '../testing/machine.ts'

@@ -2,9 +2,9 @@
 // definition's bits, and the true values.
 
 import { describe, expect, test } from 'vitest'
-import { ACTIVATION, ROWS } from '../../src/abi/constants.ts'
-import type { Activation } from '../../src/graph/ir.ts'
-import { activated } from '../../src/graph/testing/choices.ts'
+import { ACTIVATION, ROWS } from '../../src/core/abi/constants.ts'
+import type { Activation } from '../../src/core/graph/ir.ts'
+import { activated } from '../../src/core/graph/testing/choices.ts'
 import { randomFrom } from '../../test/helpers/random.ts'
 import { element, layState, layStep } from '../testing/attention.ts'
 import { FORMATS } from '../testing/kv.ts'

@@ -2,8 +2,8 @@
 // each row with its own experts.
 
 import { describe, expect, test } from 'vitest'
-import { ROWS } from '../../src/abi/constants.ts'
-import { ENCODINGS, type Encoding, isQuantized, matrixBytes } from '../../src/abi/encodings.ts'
+import { ROWS } from '../../src/core/abi/constants.ts'
+import { ENCODINGS, type Encoding, isQuantized, matrixBytes } from '../../src/core/abi/encodings.ts'
 import { randomFrom } from '../../test/helpers/random.ts'
 import { BUILDS, type Machine, plainMachine } from '../testing/machine.ts'
 import { fillMatrix } from '../testing/weights.ts'

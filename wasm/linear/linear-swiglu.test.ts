@@ -2,9 +2,9 @@
 // both builds.
 
 import { describe, expect, test } from 'vitest'
-import { ROWS } from '../../src/abi/constants.ts'
-import { type Encoding, roundUp } from '../../src/abi/encodings.ts'
-import type { OpName } from '../../src/abi/ops.ts'
+import { ROWS } from '../../src/core/abi/constants.ts'
+import { type Encoding, roundUp } from '../../src/core/abi/encodings.ts'
+import type { OpName } from '../../src/core/abi/ops.ts'
 import { randomFrom } from '../../test/helpers/random.ts'
 import { BUILDS, compare, type Machine, plainMachine, type Rows } from '../testing/machine.ts'
 import { fillMatrix } from '../testing/weights.ts'

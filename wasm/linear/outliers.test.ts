@@ -2,8 +2,8 @@
 // per group keeps and one scale per token would lose, through the whole quantised product.
 
 import { expect, test } from 'vitest'
-import { matrixBytes, roundUp } from '../../src/abi/encodings.ts'
-import { packedMatrix } from '../../src/weights/testing/reference.ts'
+import { matrixBytes, roundUp } from '../../src/core/abi/encodings.ts'
+import { packedMatrix } from '../../src/core/weights/testing/reference.ts'
 import { randomFrom } from '../../test/helpers/random.ts'
 import { type Machine, plainMachine, type Rows } from '../testing/machine.ts'
 import { fillMatrix } from '../testing/weights.ts'

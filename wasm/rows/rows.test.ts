@@ -2,10 +2,16 @@
 // the true values.
 
 import { describe, expect, test } from 'vitest'
-import { ABI, ROWS, SELECTOR } from '../../src/abi/constants.ts'
-import type { PackedEncoding } from '../../src/abi/encodings.ts'
-import { ENCODINGS, type Encoding, groupEncoding, matrixBytes, roundUp } from '../../src/abi/encodings.ts'
-import { packedMatrix } from '../../src/weights/testing/reference.ts'
+import { ABI, ROWS, SELECTOR } from '../../src/core/abi/constants.ts'
+import type { PackedEncoding } from '../../src/core/abi/encodings.ts'
+import {
+  ENCODINGS,
+  type Encoding,
+  groupEncoding,
+  matrixBytes,
+  roundUp,
+} from '../../src/core/abi/encodings.ts'
+import { packedMatrix } from '../../src/core/weights/testing/reference.ts'
 import { randomFrom } from '../../test/helpers/random.ts'
 import { BUILDS, compare, evaluate, type Machine, plainMachine, type Rows } from '../testing/machine.ts'
 import { fillMatrix } from '../testing/weights.ts'

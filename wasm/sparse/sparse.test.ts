@@ -2,11 +2,11 @@
 // dense kernel.
 
 import { describe, expect, test } from 'vitest'
-import { ROWS } from '../../src/abi/constants.ts'
-import type { PackedEncoding, SparseBase, SparseEncoding } from '../../src/abi/encodings.ts'
-import { ENCODINGS, isSparse, matrixBytes, sparseParts } from '../../src/abi/encodings.ts'
-import { sparseSlot } from '../../src/weights/sparse/pack.ts'
-import { dropWeights, keeper } from '../../src/weights/sparse/testing/matrices.ts'
+import { ROWS } from '../../src/core/abi/constants.ts'
+import type { PackedEncoding, SparseBase, SparseEncoding } from '../../src/core/abi/encodings.ts'
+import { ENCODINGS, isSparse, matrixBytes, sparseParts } from '../../src/core/abi/encodings.ts'
+import { sparseSlot } from '../../src/core/weights/sparse/pack.ts'
+import { dropWeights, keeper } from '../../src/core/weights/sparse/testing/matrices.ts'
 import { randomFrom } from '../../test/helpers/random.ts'
 import { BUILDS, compare, type Machine, plainMachine, type Rows } from '../testing/machine.ts'
 import { fillMatrix } from '../testing/weights.ts'

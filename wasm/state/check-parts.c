@@ -6,7 +6,7 @@
  *   touch 1   writes a zero to each page. The operating system provides a page at its first write, which takes longer
  *             than filling it. The rest is not written; old contents are lost.              tile  a quarter of one part
  *   touch 0   lanes h of a part, one word of each four per lane, from {bytes, 1, 2, 3}:     tile  one part
- *             h = rotl(h ^ word, 15) * 0x9e3779b1        the same as src/base/sha256.ts */
+ *             h = rotl(h ^ word, 15) * 0x9e3779b1        the same as src/core/base/sha256.ts */
 #include "core/kernel.h"
 #include "simd/simd.h"
 

@@ -1,7 +1,7 @@
 // Places a step of rope_kv and attention over blocks in a machine.
 
-import { ABI, PAIRING } from '../../src/abi/constants.ts'
-import { EXACT_KV, type KvFormat } from '../../src/graph/ir.ts'
+import { ABI, PAIRING } from '../../src/core/abi/constants.ts'
+import { EXACT_KV, type KvFormat } from '../../src/core/graph/ir.ts'
 import { formatFields, keyBytes, valueBytes } from './kv.ts'
 import type { Machine, Rows } from './machine.ts'
 

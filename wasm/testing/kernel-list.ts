@@ -1,7 +1,7 @@
 // Tells which of the kernels that tests under sanitizers have to run did not run.
 
-import { ENCODINGS, groupEncoding, isSparse, type PackedEncoding } from '../../src/abi/encodings.ts'
-import { OPS, type OpName, opEntry } from '../../src/abi/ops.ts'
+import { ENCODINGS, groupEncoding, isSparse, type PackedEncoding } from '../../src/core/abi/encodings.ts'
+import { OPS, type OpName, opEntry } from '../../src/core/abi/ops.ts'
 import { BUILDS } from './machine.ts'
 
 const NAMES = Object.keys(ENCODINGS) as PackedEncoding[]

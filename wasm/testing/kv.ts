@@ -1,7 +1,7 @@
 // Reads the values of the codes of one stored position, as abi.h describes them.
 
-import { KV_FORMAT } from '../../src/abi/constants.ts'
-import type { KvFormat } from '../../src/graph/ir.ts'
+import { KV_FORMAT } from '../../src/core/abi/constants.ts'
+import type { KvFormat } from '../../src/core/graph/ir.ts'
 import { randomFrom } from '../../test/helpers/random.ts'
 import type { Machine } from './machine.ts'
 

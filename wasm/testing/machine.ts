@@ -1,11 +1,11 @@
 // A build of the kernels with poisoned memory to place operands in, whose ops are run by the kernels or by
 // their definitions.
 import { existsSync, readFileSync } from 'node:fs'
-import { ABI, ROWS, SEQUENCE_WORDS, STEP_WORDS } from '../../src/abi/constants.ts'
-import { type Encoding, matrixBytes, roundUp } from '../../src/abi/encodings.ts'
-import { FLOAT_FIELDS, OPS, type OpName } from '../../src/abi/ops.ts'
-import { detectFeatures } from '../../src/runtime/features.ts'
-import type { EngineExports } from '../../src/runtime/module.ts'
+import { ABI, ROWS, SEQUENCE_WORDS, STEP_WORDS } from '../../src/core/abi/constants.ts'
+import { type Encoding, matrixBytes, roundUp } from '../../src/core/abi/encodings.ts'
+import { FLOAT_FIELDS, OPS, type OpName } from '../../src/core/abi/ops.ts'
+import { detectFeatures } from '../../src/core/runtime/features.ts'
+import type { EngineExports } from '../../src/core/runtime/module.ts'
 import { isNative, nativeExports, type Operands } from './native.ts'
 
 /**

@@ -17,9 +17,9 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { ABI } from '../../src/abi/constants.ts'
-import { ENCODINGS } from '../../src/abi/encodings.ts'
-import { OPS, type OpName, opEntry } from '../../src/abi/ops.ts'
+import { ABI } from '../../src/core/abi/constants.ts'
+import { ENCODINGS } from '../../src/core/abi/encodings.ts'
+import { OPS, type OpName, opEntry } from '../../src/core/abi/ops.ts'
 import { type Build, DOT_FORM, type TestExports } from './machine.ts'
 
 /** Whether tests run native kernels: `npm run test:sanitizers` sets it. */

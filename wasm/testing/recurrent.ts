@@ -1,5 +1,5 @@
 // Places conv1d, scan and ssd in a machine with their weights and slabs.
-import { SEQUENCE, SEQUENCE_WORDS, STEP } from '../../src/abi/constants.ts'
+import { SEQUENCE, SEQUENCE_WORDS, STEP } from '../../src/core/abi/constants.ts'
 import { randomFrom } from '../../test/helpers/random.ts'
 import type { Machine, Rows } from './machine.ts'
 

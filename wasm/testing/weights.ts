@@ -1,7 +1,7 @@
 // Makes matrices for the kernel tests: extreme codes, zero, negative and tiny scales.
 
-import { type Encoding, panelBytes } from '../../src/abi/encodings.ts'
-import { floatToHalf } from '../../src/base/half.ts'
+import { type Encoding, panelBytes } from '../../src/core/abi/encodings.ts'
+import { floatToHalf } from '../../src/core/base/half.ts'
 import { randomFrom } from '../../test/helpers/random.ts'
 
 const BLOCK_BYTES = { w4_g32: 144, w4m_g32: 160, w8_g32: 272 } as const

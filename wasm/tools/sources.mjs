@@ -48,7 +48,7 @@ export const formsOf = (source) => {
 }
 
 /** The table of ops that TypeScript and C share. It states the version of the records, for both. */
-export const OPS = fileURLToPath(new URL('../../src/abi/ops.ts', import.meta.url))
+export const OPS = fileURLToPath(new URL('../../src/core/abi/ops.ts', import.meta.url))
 const [, version] = /^export const ABI_VERSION = (\d+)$/m.exec(readFileSync(OPS, 'utf8')) ?? []
 if (version === undefined) throw new Error(`${OPS} does not state ABI_VERSION`)
 export const ABI_DEFINE = `-DABI_VERSION=${version}`

@@ -1,7 +1,7 @@
 // The chat. In: what the person does. Out: its state, and three events: `change` when that state changes,
 // `grow` when only the answer got longer, `progress` when only loading advanced.
-import { GrowthSaver } from '../../../src/chat-ui/growth-saver.ts'
 import { type Engine, isHalfbyteError, makeRoom, type Smaller } from '../../../src/index.ts'
+import { GrowthSaver } from '../../../src/ui/chat/growth-saver.ts'
 import type { ModelChoice } from '../models/embedded.ts'
 import { explain } from '../models/explain.ts'
 import { ModelSlot } from '../models/model-slot.ts'

@@ -1,8 +1,8 @@
 // The composer. In: whether a message can be answered, or one is being answered. Out: events `send`, with the
 // message's text, quoted files and pictures, and `stop`.
 import { html, LitElement, nothing, type TemplateResult } from 'lit'
-import { Composer } from '../../../src/chat-ui/composer.ts'
 import { isHalfbyteError } from '../../../src/index.ts'
+import { Composer } from '../../../src/ui/chat/composer.ts'
 import { icon } from '../shell/icons.ts'
 import { sessionItem, writeSessionItem } from '../shell/storage.ts'
 import { allWords, Speaks, t } from '../words/words.ts'

@@ -2,7 +2,7 @@
 import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit'
 import { keyed } from 'lit/directives/keyed.js'
 import { repeat } from 'lit/directives/repeat.js'
-import { Log } from '../../../src/chat-ui/log.ts'
+import { Log } from '../../../src/ui/chat/log.ts'
 import { allWords, Speaks, t } from '../words/words.ts'
 import type { ChatMessage, MessageActs } from './message.ts'
 import { Opening } from './opening.ts'

@@ -4,7 +4,7 @@ import relaxedPlain from '../../../dist/wasm/halfbyte-relaxed-plain.wasm?url'
 import relaxedShared from '../../../dist/wasm/halfbyte-relaxed-shared.wasm?url'
 import simd128Plain from '../../../dist/wasm/halfbyte-simd128-plain.wasm?url'
 import simd128Shared from '../../../dist/wasm/halfbyte-simd128-shared.wasm?url'
-import { detectFeatures, prepareEngineWorker } from '../../../src/chat-ui/library.ts'
+import { detectFeatures, prepareEngineWorker } from '../../../src/ui/chat/library.ts'
 import type { EmbeddedModel } from './embedded.ts'
 import { lastChoice } from './last-choice.ts'
 

@@ -1,10 +1,10 @@
 // Explaining. In: an error, or an address that cannot work. Out: sentences for people, and the details for
 // those who want them.
 
-import type { Explained as CommonExplained } from '../../../src/chat-ui/explained.ts'
-import { parseHubAddress, reasonOf } from '../../../src/chat-ui/library.ts'
-import { isOffline } from '../../../src/chat-ui/texts.ts'
 import { type HalfbyteError, isHalfbyteError } from '../../../src/index.ts'
+import type { Explained as CommonExplained } from '../../../src/ui/chat/explained.ts'
+import { parseHubAddress, reasonOf } from '../../../src/ui/chat/library.ts'
+import { isOffline } from '../../../src/ui/chat/texts.ts'
 import { bytes } from '../shell/units.ts'
 import { language, reason, t } from '../words/words.ts'
 

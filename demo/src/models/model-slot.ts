@@ -1,7 +1,6 @@
 // The model slot. In: which model to load, and how. Out: its engine, loading progress, and the reason for a
 // failure.
 
-import { isOffline } from '../../../src/chat-ui/texts.ts'
 import {
   Engine,
   HalfbyteError,
@@ -12,6 +11,7 @@ import {
   type Smaller,
   storedBytes,
 } from '../../../src/index.ts'
+import { isOffline } from '../../../src/ui/chat/texts.ts'
 import {
   forgetAddress,
   recentAddresses,

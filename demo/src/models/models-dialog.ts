@@ -2,8 +2,8 @@
 
 import { PAGE_PACKS } from 'virtual:page-packs'
 import { html, nothing, type TemplateResult } from 'lit'
-import { CATALOGUE } from '../../../src/chat-ui/library.ts'
 import { keepStored, storedBytes } from '../../../src/index.ts'
+import { CATALOGUE } from '../../../src/ui/chat/library.ts'
 import { forgetAddress, recentAddresses } from '../conversation/store/remember.ts'
 import { icon } from '../shell/icons.ts'
 import { Modal } from '../shell/modal.ts'

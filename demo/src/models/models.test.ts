@@ -1,6 +1,6 @@
 // Addresses. In: what people type or paste. Out: the address that the page loads, names and remembers.
 import { expect, test } from 'vitest'
-import { CATALOGUE } from '../../../src/chat-ui/library.ts'
+import { CATALOGUE } from '../../../src/ui/chat/library.ts'
 import { choiceKey, choiceName, typedAddress } from './models.ts'
 
 test.each([

@@ -1,6 +1,6 @@
 // Models. In: the person's choice. Out: a source that the engine can load, and a name for it.
 
-import { catalogued, parseHubAddress } from '../../../src/chat-ui/library.ts'
+import { catalogued, parseHubAddress } from '../../../src/ui/chat/library.ts'
 import { t } from '../words/words.ts'
 import type { ModelChoice } from './embedded.ts'
 

@@ -1,8 +1,8 @@
 // The models that could answer instead. In: the model in use. Out: an event `model` with the chosen one, of
 // those that come with the page or are kept on this device.
 import { html, type TemplateResult } from 'lit'
-import { CATALOGUE } from '../../../src/chat-ui/library.ts'
 import { storedBytes } from '../../../src/index.ts'
+import { CATALOGUE } from '../../../src/ui/chat/library.ts'
 import { recentAddresses } from '../conversation/store/remember.ts'
 import { Modal } from '../shell/modal.ts'
 import { nextTask } from '../shell/tasks.ts'

@@ -1,5 +1,5 @@
 // A pack that lies beside the page because someone made it (`npm run make`).
-import type { CatalogueModel } from '../../../src/chat-ui/library.ts'
+import type { CatalogueModel } from '../../../src/ui/chat/library.ts'
 
 /** What its maker says of a pack. */
 export interface PackCard {

@@ -1,8 +1,8 @@
 // Status. In: the chat's state. Out: the notice above the composer, the figures below it, and screen reader
 // messages.
 import { html, nothing, type TemplateResult } from 'lit'
-import { detailsView } from '../../../src/chat-ui/explained.ts'
 import type { LoadProgress, Smaller } from '../../../src/index.ts'
+import { detailsView } from '../../../src/ui/chat/explained.ts'
 import type { Chat } from '../conversation/chat.ts'
 import { partsOf } from '../conversation/render/thoughts.ts'
 import { bytes, duration, speed } from '../shell/units.ts'

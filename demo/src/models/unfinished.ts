@@ -1,8 +1,8 @@
 // Unfinished downloads. In: what is stored on this device, and the addresses that are remembered. Out:
 // downloads that were cut, and files that no remembered address needs, with ways to go on or to remove them.
 import { html, nothing, type TemplateResult } from 'lit'
-import { isFileOf, resolveSource } from '../../../src/chat-ui/library.ts'
 import { type StoredFile, storedFiles } from '../../../src/index.ts'
+import { isFileOf, resolveSource } from '../../../src/ui/chat/library.ts'
 import { forgetAddress, recentAddresses } from '../conversation/store/remember.ts'
 import { bytes } from '../shell/units.ts'
 import { t } from '../words/words.ts'

@@ -1,8 +1,8 @@
 // Warming up. In: idle moments before the first answer. Out: a parser, templates and fonts that are ready for
 // it.
 import { render } from 'lit'
-import { inParts, parseMarkdown } from '../../../src/chat-ui/markdown/markdown.ts'
-import { renderMarkdown } from '../../../src/chat-ui/markdown/render-markdown.ts'
+import { inParts, parseMarkdown } from '../../../src/ui/chat/markdown/markdown.ts'
+import { renderMarkdown } from '../../../src/ui/chat/markdown/render-markdown.ts'
 import { idle } from '../shell/tasks.ts'
 
 /** One job per idle moment: together they would block the page. */

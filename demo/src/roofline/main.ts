@@ -15,7 +15,7 @@ import {
   threadText,
   worstTable,
 } from '../../../lab/bench/roofline/tables.ts'
-import { copyText } from '../../../src/chat-ui/copy.ts'
+import { copyText } from '../../../src/ui/chat/copy.ts'
 import { DEFAULT } from '../models/embedded.ts'
 import { choiceSource } from '../models/models.ts'
 import { readSettings } from '../shell/settings.ts'

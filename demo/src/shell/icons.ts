@@ -1,6 +1,6 @@
 // Icons of the page. In: a name. Out: an inline drawing that screen readers skip. The button has the label.
 import { html, type TemplateResult } from 'lit'
-import { drawing, PATHS } from '../../../src/chat-ui/icons.ts'
+import { drawing, PATHS } from '../../../src/ui/chat/icons.ts'
 
 /** Draws an icon. */
 export const icon = drawing({

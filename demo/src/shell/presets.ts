@@ -1,7 +1,7 @@
 // Presets. In: the settings of the open conversation. Out: a menu of those kept under a name, and an event
 // `apply` with the chosen ones.
 import { html, LitElement, type TemplateResult } from 'lit'
-import { isComposing } from '../../../src/chat-ui/keys.ts'
+import { isComposing } from '../../../src/ui/chat/keys.ts'
 import { t } from '../words/later-words.ts'
 import { Speaks } from '../words/words.ts'
 import { type OwnSettings, ownPart, parseOwn } from './own-settings.ts'

@@ -2,8 +2,8 @@
 // `show` with the dialog to open, `apply` with a preset, and `for-new` when new conversations take over what
 // holds here.
 import { html, nothing, type TemplateResult } from 'lit'
-import { isTouch } from '../../../src/chat-ui/keys.ts'
 import type { SamplerOptions } from '../../../src/index.ts'
+import { isTouch } from '../../../src/ui/chat/keys.ts'
 import { typedAddress } from '../models/models.ts'
 import { t } from '../words/words.ts'
 import { canInstall, install, onOffer } from './install.ts'

@@ -1,5 +1,5 @@
 // Units. In: bytes and milliseconds. Out: their text for people.
-import { bytesText, durationText } from '../../../src/chat-ui/texts.ts'
+import { bytesText, durationText } from '../../../src/ui/chat/texts.ts'
 import { isRightToLeft, language, t } from '../words/words.ts'
 
 /** Figure and unit stay in their order where the text around them runs from right to left. */

@@ -1,5 +1,5 @@
 // Words. Every text that the page shows or reads out, in English.
-import { COMMON } from '../../../src/chat-ui/texts.ts'
+import { COMMON } from '../../../src/ui/chat/texts.ts'
 
 /** Names in braces are filled in; a translation may leave them out or move them. */
 export const ENGLISH = {

@@ -1,7 +1,7 @@
 // In: the page's catalogues. Out: whether each text is there in each language with the same names to fill in.
 import { expect, test, vi } from 'vitest'
-import { fill } from '../../../src/chat-ui/texts.ts'
 import type { EngineNote, NoteCode } from '../../../src/index.ts'
+import { fill } from '../../../src/ui/chat/texts.ts'
 import { ENGLISH } from './english.ts'
 import { HEBREW, LATER_HEBREW, NOTES, REASONS } from './hebrew.ts'
 import { LATER_ENGLISH } from './later-english.ts'

@@ -1,7 +1,7 @@
 // Words. In: the language of the browser, or the one that was chosen. Out: the page's texts in it.
 import type { ReactiveController, ReactiveControllerHost } from 'lit'
-import { fill } from '../../../src/chat-ui/texts.ts'
 import type { EngineNote, ErrorCode, NoteCode } from '../../../src/index.ts'
+import { fill } from '../../../src/ui/chat/texts.ts'
 import { ENGLISH, ENGLISH_REASONS, type Words } from './english.ts'
 import type { LaterWords } from './later-english.ts'
 

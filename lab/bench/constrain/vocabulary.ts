@@ -1,10 +1,10 @@
 // Makes a vocabulary of any size from the tokens of byte-level BPE models in turn.
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
-import { bufferSource } from '../../../src/base/bytes.ts'
-import type { ModelVocabulary } from '../../../src/constrain/compile.ts'
-import { openModel } from '../../../src/formats/open-model.ts'
-import { createTokenizer } from '../../../src/text/tokenize/read/create.ts'
+import { bufferSource } from '../../../src/core/base/bytes.ts'
+import type { ModelVocabulary } from '../../../src/core/constrain/compile.ts'
+import { openModel } from '../../../src/core/formats/open-model.ts'
+import { createTokenizer } from '../../../src/core/text/tokenize/read/create.ts'
 
 /**
  * The distinct tokens of all files, in order, up to `size`; when they are too few, pairs of them, as merges

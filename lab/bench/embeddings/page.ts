@@ -1,6 +1,6 @@
 // The page of the bench of embeddings: loads an encoder by Halfbyte and by transformers.js, and times both in
 // turns.
-import { Embedder } from '../../../src/api/embedder/embedder.ts'
+import { Embedder } from '../../../src/encoders/embedder/embedder.ts'
 
 export type Kind = 'halfbyte f32' | 'halfbyte w8' | 'transformers.js fp32' | 'transformers.js q8'
 

@@ -5,11 +5,11 @@
 //
 // Both compute the same heads from q, k and v in rows of tokens. Times are of one thread's processor.
 import { parseArgs } from 'node:util'
-import { bufferSource } from '../../../src/base/bytes.ts'
-import { CompiledGraph } from '../../../src/compile/compiled-graph.ts'
-import { type Tensor, tensorOf } from '../../../src/onnx/ir/tensor.ts'
-import { readModel } from '../../../src/onnx/read-model.ts'
-import { modelBytes, type WrittenNode } from '../../../src/onnx/testing/write-model.ts'
+import { bufferSource } from '../../../src/core/base/bytes.ts'
+import { CompiledGraph } from '../../../src/network/compile/compiled-graph.ts'
+import { type Tensor, tensorOf } from '../../../src/network/onnx/ir/tensor.ts'
+import { readModel } from '../../../src/network/onnx/read-model.ts'
+import { modelBytes, type WrittenNode } from '../../../src/network/onnx/testing/write-model.ts'
 import { element, layState, layStep } from '../../../wasm/testing/attention.ts'
 import { Machine, readModule } from '../../../wasm/testing/machine.ts'
 import { spread, spreadText } from '../spread.ts'

@@ -5,7 +5,7 @@ import {
   type WrittenAttribute,
   type WrittenNode,
   type WrittenTensor,
-} from '../../../src/onnx/testing/write-model.ts'
+} from '../../../src/network/onnx/testing/write-model.ts'
 import { Random } from '../../../test/helpers/random.ts'
 
 export interface BertShape {

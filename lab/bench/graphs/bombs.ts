@@ -1,5 +1,5 @@
-// Graphs that ask for much, each in a process of its own. In: those of src/compile/testing/bombs.ts. Out: a
-// table of what comes of each, with the processor's time and the memory that it took.
+// Graphs that ask for much, each in a process of its own. In: those of src/network/compile/testing/bombs.ts.
+// Out: a table of what comes of each, with the processor's time and the memory that it took.
 //
 //   node lab/bench/graphs/bombs.ts [NAME...] [--seconds 60]
 //
@@ -7,12 +7,12 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { bufferSource } from '../../../src/base/bytes.ts'
-import { isHalfbyteError } from '../../../src/base/errors.ts'
-import { CompiledGraph } from '../../../src/compile/compiled-graph.ts'
-import { BOMBS, type BombName } from '../../../src/compile/testing/bombs.ts'
-import { countOf, tensorOf } from '../../../src/onnx/ir/tensor.ts'
-import { readModel } from '../../../src/onnx/read-model.ts'
+import { bufferSource } from '../../../src/core/base/bytes.ts'
+import { isHalfbyteError } from '../../../src/core/base/errors.ts'
+import { CompiledGraph } from '../../../src/network/compile/compiled-graph.ts'
+import { BOMBS, type BombName } from '../../../src/network/compile/testing/bombs.ts'
+import { countOf, tensorOf } from '../../../src/network/onnx/ir/tensor.ts'
+import { readModel } from '../../../src/network/onnx/read-model.ts'
 import { writtenBytes } from '../../../test/fuzz/networks/changed-graph.ts'
 
 const SIZES: readonly (readonly [BombName, number])[] = [

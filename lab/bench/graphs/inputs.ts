@@ -1,6 +1,6 @@
 // Inputs for any graph: ids, masks and numbers by the names and dtypes of what it takes.
-import type { Graph } from '../../../src/onnx/ir/graph.ts'
-import { type Tensor, tensorOf } from '../../../src/onnx/ir/tensor.ts'
+import type { Graph } from '../../../src/network/onnx/ir/graph.ts'
+import { type Tensor, tensorOf } from '../../../src/network/onnx/ir/tensor.ts'
 import { Random } from '../../../test/helpers/random.ts'
 
 interface Taken {

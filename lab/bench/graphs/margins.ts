@@ -4,11 +4,11 @@
 //   node lab/bench/graphs/margins.ts [FILE.onnx ...]
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { bufferSource } from '../../../src/base/bytes.ts'
-import { planGraph } from '../../../src/compile/compiled-graph.ts'
-import { NOTHING } from '../../../src/compile/stages.ts'
-import { NETWORK_LIMITS, PlanBudget } from '../../../src/onnx/graph-budget.ts'
-import { readModel } from '../../../src/onnx/read-model.ts'
+import { bufferSource } from '../../../src/core/base/bytes.ts'
+import { planGraph } from '../../../src/network/compile/compiled-graph.ts'
+import { NOTHING } from '../../../src/network/compile/stages.ts'
+import { NETWORK_LIMITS, PlanBudget } from '../../../src/network/onnx/graph-budget.ts'
+import { readModel } from '../../../src/network/onnx/read-model.ts'
 import { bertBytes, MINILM } from './bert.ts'
 
 const OPEN = [1, 64]

@@ -5,10 +5,10 @@
 //
 // The two take turns in each round. Times are of the clock, and the ratio is the median of the rounds' own.
 import { parseArgs } from 'node:util'
-import { Network, type NetworkOptions } from '../../../src/api/network/network.ts'
-import { bufferSource } from '../../../src/base/bytes.ts'
-import { nodeHost } from '../../../src/cli/node-host.ts'
-import { tensorOf } from '../../../src/onnx/ir/tensor.ts'
+import { bufferSource } from '../../../src/core/base/bytes.ts'
+import { Network, type NetworkOptions } from '../../../src/network/api/network.ts'
+import { tensorOf } from '../../../src/network/onnx/ir/tensor.ts'
+import { nodeHost } from '../../../src/tools/cli/node-host.ts'
 import { spread, spreadText } from '../spread.ts'
 import { bertBytes, MINILM } from './bert.ts'
 

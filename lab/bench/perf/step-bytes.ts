@@ -1,9 +1,9 @@
 // Counts the bytes of a GGUF file that one decode step of Halfbyte must read at a position.
 import { openAsBlob } from 'node:fs'
-import { blobSource } from '../../../src/base/bytes.ts'
+import { blobSource } from '../../../src/core/base/bytes.ts'
+import { openModel } from '../../../src/core/formats/open-model.ts'
+import { planCosts } from '../../../src/core/graph/plan/cost.ts'
 import { prepareModel } from '../../../src/engine/load/prepare.ts'
-import { openModel } from '../../../src/formats/open-model.ts'
-import { planCosts } from '../../../src/graph/plan/cost.ts'
 import { CONTEXT } from './engines.ts'
 
 /** Weights and state; activations stay in the caches. */

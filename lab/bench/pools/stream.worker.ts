@@ -1,5 +1,5 @@
 // Measures in how many milliseconds a worker reads bytes from memory of its own.
-import { SYNC_WORDS } from '../../../src/abi/constants.ts'
+import { SYNC_WORDS } from '../../../src/core/abi/constants.ts'
 import { LIMIT, LIMIT_CODE, LIMIT_WORDS } from '../roofline/kernels.ts'
 
 export type StreamRequest = { readonly module: string; readonly room: number } | { readonly bytes: number }

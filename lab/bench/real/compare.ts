@@ -5,10 +5,15 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { Command } from 'commander'
-import { forwardRows } from '../../../src/cli/models/model.ts'
+import {
+  ChatTemplate,
+  chatTemplateOf,
+  chatTokens,
+  encodeChat,
+} from '../../../src/core/text/chat/chat-template.ts'
 import type { BuiltModel } from '../../../src/engine/load/build-model.ts'
-import { negativeLogLikelihood } from '../../../src/evaluate/perplexity.ts'
-import { ChatTemplate, chatTemplateOf, chatTokens, encodeChat } from '../../../src/text/chat/chat-template.ts'
+import { negativeLogLikelihood } from '../../../src/engine/score/perplexity.ts'
+import { forwardRows } from '../../../src/tools/cli/models/model.ts'
 import { type BuildOptions, withBuilt } from '../../../test/conformance/testing/node-engine.ts'
 import { writeF16Copy } from './f16-copy.ts'
 import { modelPathOf } from './model-path.ts'

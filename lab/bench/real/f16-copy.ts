@@ -7,12 +7,12 @@ import { rename } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { blobSource } from '../../../src/base/bytes.ts'
-import { floatToHalf } from '../../../src/base/half.ts'
-import { dequantize } from '../../../src/formats/dequantize.ts'
-import { BLOCKS, rowBytes, storedRows } from '../../../src/formats/dtypes.ts'
-import { readGguf } from '../../../src/formats/gguf/gguf.ts'
-import type { MetaValue, TensorInfo } from '../../../src/formats/tensors.ts'
+import { blobSource } from '../../../src/core/base/bytes.ts'
+import { floatToHalf } from '../../../src/core/base/half.ts'
+import { dequantize } from '../../../src/core/formats/dequantize.ts'
+import { BLOCKS, rowBytes, storedRows } from '../../../src/core/formats/dtypes.ts'
+import { readGguf } from '../../../src/core/formats/gguf/gguf.ts'
+import type { MetaValue, TensorInfo } from '../../../src/core/formats/tensors.ts'
 import {
   type GgufTensor,
   type GgufValue,

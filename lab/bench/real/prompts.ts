@@ -1,5 +1,5 @@
 // What both engines are asked: twenty conversations and ten texts to go on with.
-import type { ChatMessage } from '../../../src/text/chat/chat-template.ts'
+import type { ChatMessage } from '../../../src/core/text/chat/chat-template.ts'
 
 const asked = (content: string): readonly ChatMessage[] => [{ role: 'user', content }]
 

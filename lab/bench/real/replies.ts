@@ -3,17 +3,17 @@
 import { existsSync } from 'node:fs'
 import { appendFile, readFile } from 'node:fs/promises'
 import { Command } from 'commander'
-import { makeReplyTask, type TaskSpec, taskSpec } from '../../../src/cli/eval/tasks.ts'
+import { ToolCallParser } from '../../../src/core/text/chat/tool-calls.ts'
 import { descriptionOf, withToolText } from '../../../src/engine/chat/chat-turns.ts'
+import { makeReplyTask, type TaskSpec, taskSpec } from '../../../src/tools/cli/eval/tasks.ts'
 import {
   type MarkedReply,
   marked,
   type Reply,
   type ReplyItem,
   type ReplyTask,
-} from '../../../src/evaluate/replies/reply-task.ts'
-import { shown } from '../../../src/evaluate/report.ts'
-import { ToolCallParser } from '../../../src/text/chat/tool-calls.ts'
+} from '../../../src/tools/evaluate/replies/reply-task.ts'
+import { shown } from '../../../src/tools/evaluate/report.ts'
 import { modelPathOf } from './model-path.ts'
 import { openReference, type Reference } from './reference.ts'
 

@@ -1,6 +1,6 @@
 // Tests that limits, shares, sums and tables are what they should be for made-up limits and times.
 import { expect, test } from 'vitest'
-import type { OpCost } from '../../../src/graph/plan/cost.ts'
+import type { OpCost } from '../../../src/core/graph/plan/cost.ts'
 import { analyse, analyseStep, limitMs, readBandwidth } from './analyse.ts'
 import type { Limits } from './limits.ts'
 import type { TimedOp, TimedStep } from './steps.ts'

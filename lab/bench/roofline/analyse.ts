@@ -1,6 +1,6 @@
 // Compares a timed step with a machine's limits: each op's limit, the share of it that was reached, totals by
 // kind.
-import type { OpCost } from '../../../src/graph/plan/cost.ts'
+import type { OpCost } from '../../../src/core/graph/plan/cost.ts'
 import { type Spread, spread } from '../spread.ts'
 import { DOTS_OF, type Peak } from './kernels.ts'
 import type { Limits } from './limits.ts'

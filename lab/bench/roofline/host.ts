@@ -1,6 +1,6 @@
 // A browser's or Node's host whose modules are those of wasm/limits instead of the engine's.
-import type { Build, MemoryKind } from '../../../src/runtime/features.ts'
-import type { Host } from '../../../src/runtime/host.ts'
+import type { Build, MemoryKind } from '../../../src/core/runtime/features.ts'
+import type { Host } from '../../../src/core/runtime/host.ts'
 
 /** Bundlers find files by these expressions, so each is written out. */
 const MODULES: Readonly<Record<`${Build}-${MemoryKind}`, () => URL>> = {

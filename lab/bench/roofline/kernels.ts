@@ -1,6 +1,6 @@
 // The limit kernels of wasm/limits/limits.c as data: codes, record layout, operations and results of each
 // kernel.
-import type { Build } from '../../../src/runtime/features.ts'
+import type { Build } from '../../../src/core/runtime/features.ts'
 
 /** `enum limit_code`, in lower case. */
 export const LIMIT_CODE = {

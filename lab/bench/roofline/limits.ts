@@ -1,11 +1,11 @@
 // Measures bandwidths, peaks and the cost of waiting, with spread.
-import { isHalfbyteError } from '../../../src/base/errors.ts'
-import type { Build } from '../../../src/runtime/features.ts'
-import type { Host } from '../../../src/runtime/host.ts'
-import { type Arena, offset, type Ptr } from '../../../src/runtime/memory/arena.ts'
-import { openRuntime, type Runtime } from '../../../src/runtime/open-runtime.ts'
-import { type Pool, SinglePool } from '../../../src/runtime/pool.ts'
-import { SharedPool } from '../../../src/runtime/shared.ts'
+import { isHalfbyteError } from '../../../src/core/base/errors.ts'
+import type { Build } from '../../../src/core/runtime/features.ts'
+import type { Host } from '../../../src/core/runtime/host.ts'
+import { type Arena, offset, type Ptr } from '../../../src/core/runtime/memory/arena.ts'
+import { openRuntime, type Runtime } from '../../../src/core/runtime/open-runtime.ts'
+import { type Pool, SinglePool } from '../../../src/core/runtime/pool.ts'
+import { SharedPool } from '../../../src/core/runtime/shared.ts'
 import { type Spread, spread } from '../spread.ts'
 import {
   expectedSum,

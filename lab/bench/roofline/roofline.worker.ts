@@ -1,10 +1,10 @@
 // The roofline's worker: does one job and tells its progress and result. This thread is thread 0 of what is
 // measured.
-import { storedBytes } from '../../../src/api/stored.ts'
-import { type ByteSource, blobSource } from '../../../src/base/bytes.ts'
+import { type ByteSource, blobSource } from '../../../src/core/base/bytes.ts'
+import { givenPlace } from '../../../src/core/formats/names/named-files.ts'
+import { openAddress } from '../../../src/core/store/open-address.ts'
+import { storedBytes } from '../../../src/engine/api/stored.ts'
 import { browserHost } from '../../../src/engine/browser-host.ts'
-import { givenPlace } from '../../../src/formats/names/named-files.ts'
-import { openAddress } from '../../../src/store/open-address.ts'
 import { limitsHost } from './host.ts'
 import type { Job, ModelPlace, Report } from './jobs.ts'
 import { measureLimits } from './limits.ts'

@@ -1,6 +1,6 @@
 // Measures everything of a model, one job after the other.
+import { detectFeatures } from '../../../src/core/runtime/features.ts'
 import { attendComputeWorkers } from '../../../src/engine/wire/compute-workers.ts'
-import { detectFeatures } from '../../../src/runtime/features.ts'
 import type { Measured } from './analyse.ts'
 import type { Effort, Job, ModelPlace, Report } from './jobs.ts'
 import type { LimitOptions, Limits } from './limits.ts'

@@ -1,7 +1,7 @@
 // Tests that every op of a small model's steps is costed and timed, on one thread and on two.
 import { expect, test } from 'vitest'
-import { bufferSource } from '../../../src/base/bytes.ts'
-import { nodeHost } from '../../../src/cli/node-host.ts'
+import { bufferSource } from '../../../src/core/base/bytes.ts'
+import { nodeHost } from '../../../src/tools/cli/node-host.ts'
 import { writeGguf } from '../../../test/conformance/testing/writers/gguf-writer.ts'
 import { randomModel } from '../random-model.ts'
 import { TINY } from '../shapes.ts'

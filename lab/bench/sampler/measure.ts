@@ -1,10 +1,10 @@
 // Measures microseconds per token of whole sampler chains and of their kernels, on a large vocabulary.
-import { KernelRows } from '../../../src/generate/sampler/logit-rows.ts'
-import { Random } from '../../../src/generate/sampler/random.ts'
-import { Sampler, type SamplerParts } from '../../../src/generate/sampler/sampler.ts'
-import type { SamplerOptions } from '../../../src/generate/sampler/sampler-options.ts'
-import { Arena } from '../../../src/runtime/memory/arena.ts'
-import { instantiateEngine } from '../../../src/runtime/module.ts'
+import { KernelRows } from '../../../src/core/generate/sampler/logit-rows.ts'
+import { Random } from '../../../src/core/generate/sampler/random.ts'
+import { Sampler, type SamplerParts } from '../../../src/core/generate/sampler/sampler.ts'
+import type { SamplerOptions } from '../../../src/core/generate/sampler/sampler-options.ts'
+import { Arena } from '../../../src/core/runtime/memory/arena.ts'
+import { instantiateEngine } from '../../../src/core/runtime/module.ts'
 import { selectTop } from './typed-array.ts'
 
 export interface Figure {

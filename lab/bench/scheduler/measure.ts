@@ -1,10 +1,10 @@
 // Measures times of sequences together and one by one, of drafts, and of background work.
+import { Sampler } from '../../../src/core/generate/sampler/sampler.ts'
+import type { SequenceRequest } from '../../../src/core/generate/schedule/generate-work.ts'
+import type { Sequence } from '../../../src/core/generate/schedule/sequence.ts'
+import type { Drafter } from '../../../src/core/generate/schedule/speculation.ts'
+import { LookupDrafter } from '../../../src/core/generate/speculate/draft-lookup.ts'
 import type { BuiltModel } from '../../../src/engine/load/build-model.ts'
-import { Sampler } from '../../../src/generate/sampler/sampler.ts'
-import type { SequenceRequest } from '../../../src/generate/schedule/generate-work.ts'
-import type { Sequence } from '../../../src/generate/schedule/sequence.ts'
-import type { Drafter } from '../../../src/generate/schedule/speculation.ts'
-import { LookupDrafter } from '../../../src/generate/speculate/draft-lookup.ts'
 import { type Spread, spread } from '../spread.ts'
 import { measureTexts } from './texts.ts'
 

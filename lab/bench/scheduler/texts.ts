@@ -1,8 +1,8 @@
 // Measures how much sooner texts are complete when drafts are looked up, for texts that repeat themselves and
 // for others.
+import { Sampler } from '../../../src/core/generate/sampler/sampler.ts'
+import { LookupDrafter } from '../../../src/core/generate/speculate/draft-lookup.ts'
 import type { BuiltModel } from '../../../src/engine/load/build-model.ts'
-import { Sampler } from '../../../src/generate/sampler/sampler.ts'
-import { LookupDrafter } from '../../../src/generate/speculate/draft-lookup.ts'
 import { spread } from '../spread.ts'
 import type { Bench, Figure, Job } from './measure.ts'
 

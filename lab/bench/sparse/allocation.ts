@@ -8,23 +8,27 @@
 // calibrates on every third line of the text from line s on.
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { openModelFiles } from '../../../src/cli/files.ts'
-import { forwardRows } from '../../../src/cli/models/model.ts'
-import { loadSolver, nodeHost } from '../../../src/cli/node-host.ts'
+import { openModel } from '../../../src/core/formats/open-model.ts'
+import type { TensorInfo } from '../../../src/core/formats/tensors.ts'
+import { builtInCosts } from '../../../src/core/weights/sparse/cost-table.ts'
 import { buildModel } from '../../../src/engine/load/build-model.ts'
 import { modelTokenizer } from '../../../src/engine/load/model-text.ts'
 import { prepareModel } from '../../../src/engine/load/prepare.ts'
-import { perplexity } from '../../../src/evaluate/perplexity.ts'
-import { openModel } from '../../../src/formats/open-model.ts'
-import type { TensorInfo } from '../../../src/formats/tensors.ts'
-import { allocateSparsity } from '../../../src/shrink/calibrate/allocate-sparsity.ts'
-import { calibrationWindows } from '../../../src/shrink/calibrate/calibration-windows.ts'
-import { pruneModel } from '../../../src/shrink/calibrate/prune-model.ts'
-import { type Lost, SPARSITIES, surveySparsities } from '../../../src/shrink/calibrate/survey-sparsity.ts'
-import { memoryWork } from '../../../src/shrink/calibrate/work-files.ts'
-import { DEFAULT_DAMP } from '../../../src/shrink/matrix/factor.ts'
-import { parsePattern } from '../../../src/shrink/prune/mask.ts'
-import { builtInCosts } from '../../../src/weights/sparse/cost-table.ts'
+import { perplexity } from '../../../src/engine/score/perplexity.ts'
+import { openModelFiles } from '../../../src/tools/cli/files.ts'
+import { forwardRows } from '../../../src/tools/cli/models/model.ts'
+import { loadSolver, nodeHost } from '../../../src/tools/cli/node-host.ts'
+import { allocateSparsity } from '../../../src/tools/shrink/calibrate/allocate-sparsity.ts'
+import { calibrationWindows } from '../../../src/tools/shrink/calibrate/calibration-windows.ts'
+import { pruneModel } from '../../../src/tools/shrink/calibrate/prune-model.ts'
+import {
+  type Lost,
+  SPARSITIES,
+  surveySparsities,
+} from '../../../src/tools/shrink/calibrate/survey-sparsity.ts'
+import { memoryWork } from '../../../src/tools/shrink/calibrate/work-files.ts'
+import { DEFAULT_DAMP } from '../../../src/tools/shrink/matrix/factor.ts'
+import { parsePattern } from '../../../src/tools/shrink/prune/mask.ts'
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,

@@ -1,6 +1,6 @@
 // Jobs. What crosses between the page of sparse packs and its worker, as types.
-import type { MeasureOptions } from '../../../src/shrink/costs/measure-costs.ts'
-import type { CostTable } from '../../../src/weights/sparse/cost-table.ts'
+import type { CostTable } from '../../../src/core/weights/sparse/cost-table.ts'
+import type { MeasureOptions } from '../../../src/tools/shrink/costs/measure-costs.ts'
 
 export type CostsAsked = Pick<
   MeasureOptions,

@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises'
 import { pathToFileURL } from 'node:url'
 import { Command } from 'commander'
-import { median } from '../../../src/evaluate/report.ts'
+import { median } from '../../../src/tools/evaluate/report.ts'
 import { held, renderers } from '../loading/processes.ts'
 import { openPage } from './open-page.ts'
 

@@ -3,15 +3,15 @@
 // or dense.
 import { cpus, loadavg } from 'node:os'
 import { Command } from 'commander'
-import { isSparse, sparseParts } from '../../../src/abi/encodings.ts'
-import { weightOf } from '../../../src/arch/tensors/names.ts'
-import { withPrepared } from '../../../src/cli/models/model.ts'
-import { nodeHost } from '../../../src/cli/node-host.ts'
+import { isSparse, sparseParts } from '../../../src/core/abi/encodings.ts'
+import { weightOf } from '../../../src/core/arch/tensors/names.ts'
+import { COST_FORMATS, type Costs, measuredCosts } from '../../../src/core/weights/sparse/cost-table.ts'
 import type { PreparedModel } from '../../../src/engine/load/prepare.ts'
-import { readMatrix } from '../../../src/shrink/calibrate/gram.ts'
-import { isProduct, measureCosts } from '../../../src/shrink/costs/measure-costs.ts'
-import { openTimedPlan } from '../../../src/shrink/costs/timed-plan.ts'
-import { COST_FORMATS, type Costs, measuredCosts } from '../../../src/weights/sparse/cost-table.ts'
+import { withPrepared } from '../../../src/tools/cli/models/model.ts'
+import { nodeHost } from '../../../src/tools/cli/node-host.ts'
+import { readMatrix } from '../../../src/tools/shrink/calibrate/gram.ts'
+import { isProduct, measureCosts } from '../../../src/tools/shrink/costs/measure-costs.ts'
+import { openTimedPlan } from '../../../src/tools/shrink/costs/timed-plan.ts'
 
 const command = new Command('predicted')
   .argument('<packs...>', 'files; the first is the dense one')

@@ -2,12 +2,12 @@
 // of op in a decoded token, by turns, and of the whole step.
 import { cpus, loadavg } from 'node:os'
 import { Command } from 'commander'
-import { withPrepared } from '../../../src/cli/models/model.ts'
-import { nodeHost } from '../../../src/cli/node-host.ts'
-import { median } from '../../../src/evaluate/report.ts'
-import { slotsOf } from '../../../src/graph/plan/cost.ts'
-import type { Plan } from '../../../src/graph/plan/plan.ts'
-import { openTimedPlan, type RepeatedStep } from '../../../src/shrink/costs/timed-plan.ts'
+import { slotsOf } from '../../../src/core/graph/plan/cost.ts'
+import type { Plan } from '../../../src/core/graph/plan/plan.ts'
+import { withPrepared } from '../../../src/tools/cli/models/model.ts'
+import { nodeHost } from '../../../src/tools/cli/node-host.ts'
+import { median } from '../../../src/tools/evaluate/report.ts'
+import { openTimedPlan, type RepeatedStep } from '../../../src/tools/shrink/costs/timed-plan.ts'
 
 const command = new Command('profile')
   .argument('<packs...>', 'files; the first is what the others are compared with')

@@ -1,6 +1,6 @@
 // A run of a pruning bench, as its options name it: a sparsity (`0.5`), a pattern (`2:4`), or both
 // (`sb84@0.5`).
-import { type Pattern, parsePattern, sparsityOf } from '../../../src/shrink/prune/mask.ts'
+import { type Pattern, parsePattern, sparsityOf } from '../../../src/tools/shrink/prune/mask.ts'
 
 export interface PruningRun {
   readonly name: string

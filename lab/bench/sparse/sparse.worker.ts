@@ -1,14 +1,14 @@
 // The worker of sparse packs: measures costs, scores and tokens a second. This thread is thread 0 of what is
 // measured.
 
+import { givenPlace } from '../../../src/core/formats/names/named-files.ts'
+import { openModel } from '../../../src/core/formats/open-model.ts'
+import { openAddress } from '../../../src/core/store/open-address.ts'
 import { browserHost } from '../../../src/engine/browser-host.ts'
 import { type BuiltModel, buildModel } from '../../../src/engine/load/build-model.ts'
 import { prepareModel } from '../../../src/engine/load/prepare.ts'
-import { perplexity } from '../../../src/evaluate/perplexity.ts'
-import { givenPlace } from '../../../src/formats/names/named-files.ts'
-import { openModel } from '../../../src/formats/open-model.ts'
-import { measureCosts, type Paced, pace } from '../../../src/shrink/costs/measure-costs.ts'
-import { openAddress } from '../../../src/store/open-address.ts'
+import { perplexity } from '../../../src/engine/score/perplexity.ts'
+import { measureCosts, type Paced, pace } from '../../../src/tools/shrink/costs/measure-costs.ts'
 import type { Answer, Job, Results } from './jobs.ts'
 
 /** Tokens of a window that is scored. */

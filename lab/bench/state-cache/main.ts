@@ -2,7 +2,7 @@
 // spares of a turn, as tables.
 import { cpus } from 'node:os'
 import { Command } from 'commander'
-import type { KvFormat } from '../../../src/graph/ir.ts'
+import type { KvFormat } from '../../../src/core/graph/ir.ts'
 import { modelFile } from '../model-file.ts'
 import { needs } from '../needs.ts'
 import { QWEN_05B, SHAPES } from '../shapes.ts'

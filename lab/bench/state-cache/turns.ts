@@ -1,15 +1,15 @@
 // Measures the time to the first token of a turn whose past is kept, beside that of reading its new tokens
 // alone.
 
-import { Engine } from '../../../src/api/engine.ts'
-import type { GenerationResult, Session } from '../../../src/api/types.ts'
-import { openModelFiles } from '../../../src/cli/files.ts'
-import { nodeHost } from '../../../src/cli/node-host.ts'
+import type { Sequence } from '../../../src/core/generate/schedule/sequence.ts'
+import type { KvFormat } from '../../../src/core/graph/ir.ts'
+import { Engine } from '../../../src/engine/api/engine.ts'
+import type { GenerationResult, Session } from '../../../src/engine/api/types.ts'
 import { type BuiltModel, loadModel } from '../../../src/engine/load/build-model.ts'
 import { createService } from '../../../src/engine/service.ts'
 import { localConnection } from '../../../src/engine/wire/connection.ts'
-import type { Sequence } from '../../../src/generate/schedule/sequence.ts'
-import type { KvFormat } from '../../../src/graph/ir.ts'
+import { openModelFiles } from '../../../src/tools/cli/files.ts'
+import { nodeHost } from '../../../src/tools/cli/node-host.ts'
 import { Random } from '../../../test/helpers/random.ts'
 import { spread, spreadText } from '../spread.ts'
 import type { Options } from './main.ts'

@@ -7,8 +7,8 @@ import { speakAnswer } from '../../../demo/src/conversation/answer.ts'
 import { Speaker } from '../../../demo/src/conversation/speech/speaker.ts'
 import { newConversation, type StoredMessage } from '../../../demo/src/conversation/store/conversations.ts'
 import { DEFAULT_SETTINGS } from '../../../demo/src/shell/settings.ts'
-import { openEngine } from '../../../src/cli/command-engine.ts'
-import { EXACT_KV } from '../../../src/graph/ir.ts'
+import { EXACT_KV } from '../../../src/core/graph/ir.ts'
+import { openEngine } from '../../../src/tools/cli/command-engine.ts'
 import { SUMS, verdictOf } from './sums.ts'
 
 const { values } = parseArgs({

@@ -1,19 +1,19 @@
 // Times a vision tower of SmolVLM's shape with random weights, as a whole and op by op.
 //
 //   node lab/bench/vision/main.ts [threads]     processor time in ms, the least of five runs
-import { blobSource } from '../../../src/base/bytes.ts'
-import { nodeHost } from '../../../src/cli/node-host.ts'
+import { blobSource } from '../../../src/core/base/bytes.ts'
+import { openFiles } from '../../../src/core/formats/open-files.ts'
+import type { ModelFile } from '../../../src/core/formats/readers.ts'
+import { InputRows } from '../../../src/core/generate/schedule/input-rows.ts'
+import { openPool, openRuntime } from '../../../src/core/runtime/open-runtime.ts'
+import { SequenceState } from '../../../src/core/state/sequence-state.ts'
+import { cutPicture } from '../../../src/core/vision/cut-picture.ts'
+import { ggufTower } from '../../../src/core/vision/gguf-tower.ts'
 import { memoryNeed } from '../../../src/engine/load/memory-need.ts'
 import { ENGINE_TOOLS } from '../../../src/engine/load/open/open-vision.ts'
 import { placeModel } from '../../../src/engine/load/place-model.ts'
 import { Vision } from '../../../src/engine/load/vision/vision.ts'
-import { openFiles } from '../../../src/formats/open-files.ts'
-import type { ModelFile } from '../../../src/formats/readers.ts'
-import { InputRows } from '../../../src/generate/schedule/input-rows.ts'
-import { openPool, openRuntime } from '../../../src/runtime/open-runtime.ts'
-import { SequenceState } from '../../../src/state/sequence-state.ts'
-import { cutPicture } from '../../../src/vision/cut-picture.ts'
-import { ggufTower } from '../../../src/vision/gguf-tower.ts'
+import { nodeHost } from '../../../src/tools/cli/node-host.ts'
 import { randomTower, type TowerShape, towerFile } from '../../../test/conformance/vision/random-tower.ts'
 
 /** SmolVLM-256M: SigLIP base, squares of 512 pixels, 16 rows of the tower for one of the model. */

@@ -17,9 +17,9 @@ import {
   ownChoices,
   piqa,
   winogrande,
-} from '../../../src/evaluate/tasks/choices.ts'
-import { drawn } from '../../../src/evaluate/tasks/order.ts'
-import type { DataFile } from '../../../src/evaluate/tasks/read.ts'
+} from '../../../src/tools/evaluate/tasks/choices.ts'
+import { drawn } from '../../../src/tools/evaluate/tasks/order.ts'
+import type { DataFile } from '../../../src/tools/evaluate/tasks/read.ts'
 
 const FORMS: ReadonlyMap<string, (file: DataFile, labels?: DataFile) => ChoiceTask> = new Map(
   Object.entries({

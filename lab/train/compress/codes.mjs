@@ -5,15 +5,15 @@
 // npx node lab/train/compress/codes.mjs write PACK CODES.safetensors OUTPUT.hbm
 import { createWriteStream, openAsBlob } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
-import { blobSource } from '../../../src/base/bytes.ts'
-import { halfTable } from '../../../src/base/half.ts'
-import { layMatrix, unlayMatrix } from '../../../src/shrink/codes/lay.ts'
+import { blobSource } from '../../../src/core/base/bytes.ts'
+import { halfTable } from '../../../src/core/base/half.ts'
+import { layMatrix, unlayMatrix } from '../../../src/tools/shrink/codes/lay.ts'
 import { packContents } from '../../../src/engine/load/pack-model.ts'
 import { prepareModel } from '../../../src/engine/load/prepare.ts'
-import { writePack } from '../../../src/formats/hbm/hbm-writer.ts'
-import { openModel } from '../../../src/formats/open-model.ts'
-import { readSafetensors, writeSafetensors } from '../../../src/formats/safetensors/safetensors.ts'
-import { SCALE_FACTOR, shiftedFloat } from '../../../src/weights/quantize-weights.ts'
+import { writePack } from '../../../src/core/formats/hbm/hbm-writer.ts'
+import { openModel } from '../../../src/core/formats/open-model.ts'
+import { readSafetensors, writeSafetensors } from '../../../src/core/formats/safetensors/safetensors.ts'
+import { SCALE_FACTOR, shiftedFloat } from '../../../src/core/weights/quantize-weights.ts'
 
 const { signal } = new AbortController()
 const [how, pack, codes, output] = process.argv.slice(2)

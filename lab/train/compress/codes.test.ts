@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { halfbyte, model, path, testModels } from '../../../src/cli/testing/program.ts'
+import { halfbyte, model, path, testModels } from '../../../src/tools/cli/testing/program.ts'
 
 testModels()
 

@@ -4,7 +4,7 @@
 // npx node lab/train/distil/logits.mjs --model FOLDER --ids ids.json [--weights f32]
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { forwardRows, withModel } from '../../../src/cli/models/model.ts'
+import { forwardRows, withModel } from '../../../src/tools/cli/models/model.ts'
 
 const { values: args } = parseArgs({
   options: { model: { type: 'string' }, ids: { type: 'string' }, weights: { type: 'string', default: 'f32' } },

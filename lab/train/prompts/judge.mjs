@@ -13,8 +13,8 @@ import { DEFAULT_SETTINGS, replyOptions } from '../../../demo/src/shell/settings
 import { calculate, plainNumber } from '../../../demo/src/tools/calculate.ts'
 import { TOOLS } from '../../../demo/src/tools/tools.ts'
 import { calculateAsked, useTool } from '../../../demo/src/tools/use-tool.ts'
-import { openEngine } from '../../../src/cli/command-engine.ts'
-import { EXACT_KV } from '../../../src/graph/ir.ts'
+import { openEngine } from '../../../src/tools/cli/command-engine.ts'
+import { EXACT_KV } from '../../../src/core/graph/ir.ts'
 
 const { values: args } = parseArgs({
   options: {

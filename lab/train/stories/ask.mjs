@@ -5,7 +5,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { parseArgs } from 'node:util'
-import { openEngine } from '../../../src/cli/command-engine.ts'
+import { openEngine } from '../../../src/tools/cli/command-engine.ts'
 
 const { values: args } = parseArgs({
   options: {

@@ -5,8 +5,8 @@
 // FILE]
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { forwardRows, withModel } from '../../../src/cli/models/model.ts'
-import { negativeLogLikelihood } from '../../../src/evaluate/perplexity.ts'
+import { forwardRows, withModel } from '../../../src/tools/cli/models/model.ts'
+import { negativeLogLikelihood } from '../../../src/engine/score/perplexity.ts'
 
 const { values: args } = parseArgs({
   options: {

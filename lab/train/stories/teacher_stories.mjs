@@ -7,7 +7,7 @@
 //   --seed 1000
 import { createWriteStream, renameSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { openEngine } from '../../../src/cli/command-engine.ts'
+import { openEngine } from '../../../src/tools/cli/command-engine.ts'
 
 const { values: args } = parseArgs({
   options: {

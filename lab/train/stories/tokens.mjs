@@ -2,8 +2,8 @@
 // "tools", "prompt"} as Python writes them. Out: how many agree; exit code 1 and the first difference if one
 // does not.
 import { readFileSync } from 'node:fs'
-import { withModel } from '../../../src/cli/models/model.ts'
-import { ChatTemplate } from '../../../src/text/chat/chat-template.ts'
+import { withModel } from '../../../src/tools/cli/models/model.ts'
+import { ChatTemplate } from '../../../src/core/text/chat/chat-template.ts'
 
 const [, , model, path] = process.argv
 const examples = readFileSync(path, 'utf8').trim().split('\n').map((line) => JSON.parse(line))

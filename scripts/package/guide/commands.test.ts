@@ -4,7 +4,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { expect, test } from 'vitest'
-import { newProgram } from '../../../src/cli/program.ts'
+import { newProgram } from '../../../src/tools/cli/program.ts'
 import { BLOCKS, PAGES, ROOT } from './blocks.ts'
 
 const scriptsIn = (path: string) => Object.keys(JSON.parse(readFileSync(join(ROOT, path), 'utf8')).scripts)

@@ -1,8 +1,8 @@
 // Renders the messages and tools of the API through the model's template. Text in a message cannot end a
 // turn.
-import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
-import { countValues } from '../../base/json.ts'
-import type { JsonObject } from '../../base/values.ts'
+import { HalfbyteError, isHalfbyteError } from '../../core/base/errors.ts'
+import { countValues } from '../../core/base/json.ts'
+import type { JsonObject } from '../../core/base/values.ts'
 import {
   type ChatMessage,
   type ChatOptions,
@@ -12,10 +12,10 @@ import {
   probeTurns,
   readsThoughtBlocks,
   thoughtBlocks,
-} from '../../text/chat/chat-template.ts'
-import type { TokenSource } from '../../text/detokenizer.ts'
-import { GivenArguments } from '../../text/jinja/values.ts'
-import type { Tokenizer } from '../../text/tokenize/tokenizer.ts'
+} from '../../core/text/chat/chat-template.ts'
+import type { TokenSource } from '../../core/text/detokenizer.ts'
+import { GivenArguments } from '../../core/text/jinja/values.ts'
+import type { Tokenizer } from '../../core/text/tokenize/tokenizer.ts'
 import type { Message, Tool } from '../wire/protocol.ts'
 import { pictureMark, splitAtPictures } from './picture-marks.ts'
 

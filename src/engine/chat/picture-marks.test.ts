@@ -1,8 +1,8 @@
 // Marks of pictures. In: messages with pictures, templates of both kinds. Out: prompts with each mark in its
 // place; marks that no text can forge.
 import { describe, expect, test } from 'vitest'
-import { byteLevelSpec } from '../../text/testing/tiny.ts'
-import { createTokenizer } from '../../text/tokenize/read/create.ts'
+import { byteLevelSpec } from '../../core/text/testing/tiny.ts'
+import { createTokenizer } from '../../core/text/tokenize/read/create.ts'
 import { modelText } from '../load/model-text.ts'
 import type { Message } from '../wire/protocol.ts'
 import { pictureKeys, pictureMark, splitAtPictures } from './picture-marks.ts'

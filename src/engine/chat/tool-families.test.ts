@@ -1,9 +1,9 @@
 // Tool families. In: templates that write tools, calls and answers as Qwen, Llama 3 and Mistral do. Out:
 // their prompts to the letter, and calls that come back as they went.
 import { describe, expect, test } from 'vitest'
-import { ChatTemplate } from '../../text/chat/chat-template.ts'
-import { byteLevelSpec } from '../../text/testing/tiny.ts'
-import { createTokenizer } from '../../text/tokenize/read/create.ts'
+import { ChatTemplate } from '../../core/text/chat/chat-template.ts'
+import { byteLevelSpec } from '../../core/text/testing/tiny.ts'
+import { createTokenizer } from '../../core/text/tokenize/read/create.ts'
 import { toolCallsOf } from '../reply/reply-tool-calls.ts'
 import type { Message, Tool, ToolCall } from '../wire/protocol.ts'
 import { renderTurns } from './chat-turns.ts'

@@ -1,8 +1,8 @@
 // Decides which tokens of a prompt are kept in the context, and how many the reply may have.
 
-import { wrongOption } from '../../base/check-options.ts'
-import { HalfbyteError } from '../../base/errors.ts'
-import { isCount } from '../../base/values.ts'
+import { wrongOption } from '../../core/base/check-options.ts'
+import { HalfbyteError } from '../../core/base/errors.ts'
+import { isCount } from '../../core/base/values.ts'
 import type { GenerateRequest } from '../wire/protocol.ts'
 import type { LoadedModel } from './loaded-model.ts'
 

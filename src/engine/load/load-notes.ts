@@ -1,9 +1,9 @@
 // Notes of a load. In: what was asked for, what the files hold. Out: what the load does otherwise.
-import type { PackedEncoding } from '../../abi/encodings.ts'
-import type { ModelConfig } from '../../arch/config/config.ts'
-import type { Weights } from '../../arch/tensors/names.ts'
-import type { EngineNote } from '../../base/engine-notes.ts'
-import { isFloat } from '../../weights/choose-encoding.ts'
+import type { PackedEncoding } from '../../core/abi/encodings.ts'
+import type { ModelConfig } from '../../core/arch/config/config.ts'
+import type { Weights } from '../../core/arch/tensors/names.ts'
+import type { EngineNote } from '../../core/base/engine-notes.ts'
+import { isFloat } from '../../core/weights/choose-encoding.ts'
 
 export function shorterContext(asked: number | undefined, tokens: number): EngineNote[] {
   if (asked === undefined || asked <= tokens) return []

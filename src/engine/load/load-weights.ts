@@ -1,17 +1,17 @@
 // Fills every weight slot slab by slab, on all shards, and makes the fingerprint that ties saved state to
 // these weights.
 
-import { type Encoding, isSparse, roundUp, sparseTableBytes } from '../../abi/encodings.ts'
-import type { ModelConfig } from '../../arch/config/config.ts'
-import { storedConfig } from '../../arch/config/config-hbm.ts'
-import { weightOf } from '../../arch/tensors/names.ts'
-import { sha256 } from '../../base/sha256.ts'
-import { FP8_CODES } from '../../graph/plan/layouts.ts'
-import type { Plan, WeightSlot } from '../../graph/plan/plan.ts'
-import { ALIGNMENT, type Arena, offset, type Ptr } from '../../runtime/memory/arena.ts'
-import type { ShardGroup } from '../../runtime/shards/shard-group.ts'
-import { type Deal, type DealOptions, dealMatrix, dealVector } from '../../weights/deal.ts'
-import { streamMatrix, streamVector } from '../../weights/stream-weights.ts'
+import { type Encoding, isSparse, roundUp, sparseTableBytes } from '../../core/abi/encodings.ts'
+import type { ModelConfig } from '../../core/arch/config/config.ts'
+import { storedConfig } from '../../core/arch/config/config-hbm.ts'
+import { weightOf } from '../../core/arch/tensors/names.ts'
+import { sha256 } from '../../core/base/sha256.ts'
+import { FP8_CODES } from '../../core/graph/plan/layouts.ts'
+import type { Plan, WeightSlot } from '../../core/graph/plan/plan.ts'
+import { ALIGNMENT, type Arena, offset, type Ptr } from '../../core/runtime/memory/arena.ts'
+import type { ShardGroup } from '../../core/runtime/shards/shard-group.ts'
+import { type Deal, type DealOptions, dealMatrix, dealVector } from '../../core/weights/deal.ts'
+import { streamMatrix, streamVector } from '../../core/weights/stream-weights.ts'
 import type { PreparedModel } from './prepare.ts'
 
 /** Bytes sampled from each weight. Training changes all of a weight, so any piece tells two models apart. */

@@ -1,7 +1,7 @@
 // The bytes that models in one memory need to run, and to run well, and the bytes of their state.
-import { BLOCK_POSITIONS } from '../../abi/constants.ts'
-import { HalfbyteError } from '../../base/errors.ts'
-import { planTotals } from '../../graph/plan/cost.ts'
+import { BLOCK_POSITIONS } from '../../core/abi/constants.ts'
+import { HalfbyteError } from '../../core/base/errors.ts'
+import { planTotals } from '../../core/graph/plan/cost.ts'
 import type { PreparedModel } from './prepare.ts'
 
 /** A model, and the one that drafts for it. */

@@ -1,9 +1,9 @@
 // The text side of a model: its tokenizer and chat template, for the engine service.
 
-import { wrongOption } from '../../base/check-options.ts'
-import type { EngineNote } from '../../base/engine-notes.ts'
-import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
-import type { ModelFile } from '../../formats/readers.ts'
+import { wrongOption } from '../../core/base/check-options.ts'
+import type { EngineNote } from '../../core/base/engine-notes.ts'
+import { HalfbyteError, isHalfbyteError } from '../../core/base/errors.ts'
+import type { ModelFile } from '../../core/formats/readers.ts'
 import {
   ChatTemplate,
   chatTemplateOf,
@@ -12,12 +12,12 @@ import {
   PLAIN,
   partsFormOf,
   turnEndIds,
-} from '../../text/chat/chat-template.ts'
-import { answerHead, reasoningFormOf } from '../../text/chat/reasoning.ts'
-import { TOOL_CALL_TEXTS } from '../../text/chat/tool-call-forms.ts'
-import { Detokenizer } from '../../text/detokenizer.ts'
-import { createTokenizer } from '../../text/tokenize/read/create.ts'
-import type { Tokenizer } from '../../text/tokenize/tokenizer.ts'
+} from '../../core/text/chat/chat-template.ts'
+import { answerHead, reasoningFormOf } from '../../core/text/chat/reasoning.ts'
+import { TOOL_CALL_TEXTS } from '../../core/text/chat/tool-call-forms.ts'
+import { Detokenizer } from '../../core/text/detokenizer.ts'
+import { createTokenizer } from '../../core/text/tokenize/read/create.ts'
+import type { Tokenizer } from '../../core/text/tokenize/tokenizer.ts'
 import { renderTurns, turnQuotes, withMarks } from '../chat/chat-turns.ts'
 import type { LoadedModel } from './loaded-model.ts'
 

@@ -1,14 +1,14 @@
 // Packs a prepared model as the contents of a .hbm file.
 
-import type { SparseBase } from '../../abi/encodings.ts'
-import { type Encoding, isSparse, sparseParts } from '../../abi/encodings.ts'
-import { storedConfig } from '../../arch/config/config-hbm.ts'
-import { roleOf, weightOf } from '../../arch/tensors/names.ts'
-import type { PackContents, PackTensor } from '../../formats/hbm/hbm-writer.ts'
-import type { MetaObject } from '../../formats/json-files.ts'
-import type { WeightSlot } from '../../graph/plan/plan.ts'
-import type { SparsePolicy } from '../../weights/sparse/choose-sparse.ts'
-import { packMatrix, packSparse, packVector, surveySparse } from '../../weights/sparse/pack.ts'
+import type { SparseBase } from '../../core/abi/encodings.ts'
+import { type Encoding, isSparse, sparseParts } from '../../core/abi/encodings.ts'
+import { storedConfig } from '../../core/arch/config/config-hbm.ts'
+import { roleOf, weightOf } from '../../core/arch/tensors/names.ts'
+import type { PackContents, PackTensor } from '../../core/formats/hbm/hbm-writer.ts'
+import type { MetaObject } from '../../core/formats/json-files.ts'
+import type { WeightSlot } from '../../core/graph/plan/plan.ts'
+import type { SparsePolicy } from '../../core/weights/sparse/choose-sparse.ts'
+import { packMatrix, packSparse, packVector, surveySparse } from '../../core/weights/sparse/pack.ts'
 import type { PreparedModel } from './prepare.ts'
 
 export interface PackCard {

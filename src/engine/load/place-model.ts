@@ -1,17 +1,17 @@
 // Places a prepared model in memory: its weights, plan, step and state.
 
-import { BLOCK_POSITIONS } from '../../abi/constants.ts'
-import { type RopeTable, ropeTables } from '../../arch/rope.ts'
-import { type RowSource, StepBuffer } from '../../generate/schedule/step-buffer.ts'
-import { planTotals } from '../../graph/plan/cost.ts'
-import type { Plan, WeightSlot } from '../../graph/plan/plan.ts'
-import type { Arena } from '../../runtime/memory/arena.ts'
-import { KvShift } from '../../runtime/memory/kv-shift.ts'
-import { PartCheck } from '../../runtime/part-check.ts'
-import type { Pool } from '../../runtime/pool.ts'
-import { type WrittenPlan, writePlan } from '../../runtime/write-plan.ts'
-import type { BlockMirror, TablePosition } from '../../state/block-pool.ts'
-import { StateCache } from '../../state/state-cache.ts'
+import { BLOCK_POSITIONS } from '../../core/abi/constants.ts'
+import { type RopeTable, ropeTables } from '../../core/arch/rope.ts'
+import { type RowSource, StepBuffer } from '../../core/generate/schedule/step-buffer.ts'
+import { planTotals } from '../../core/graph/plan/cost.ts'
+import type { Plan, WeightSlot } from '../../core/graph/plan/plan.ts'
+import type { Arena } from '../../core/runtime/memory/arena.ts'
+import { KvShift } from '../../core/runtime/memory/kv-shift.ts'
+import { PartCheck } from '../../core/runtime/part-check.ts'
+import type { Pool } from '../../core/runtime/pool.ts'
+import { type WrittenPlan, writePlan } from '../../core/runtime/write-plan.ts'
+import type { BlockMirror, TablePosition } from '../../core/state/block-pool.ts'
+import { StateCache } from '../../core/state/state-cache.ts'
 import {
   dealWeights,
   loadWeights,

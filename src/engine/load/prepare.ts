@@ -7,30 +7,30 @@ import {
   type PackedEncoding,
   sparseParts,
   sparseTableBytes,
-} from '../../abi/encodings.ts'
-import type { ModelConfig } from '../../arch/config/config.ts'
-import { buildGraph, familyFile } from '../../arch/families.ts'
-import { readConfig } from '../../arch/read-config.ts'
-import { ropeTables } from '../../arch/rope.ts'
-import { resolveWeights, roleOf, type Weights, weightOf } from '../../arch/tensors/names.ts'
-import { shown } from '../../base/check-options.ts'
-import type { EngineNote } from '../../base/engine-notes.ts'
-import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
-import { readVector } from '../../formats/dequantize.ts'
-import type { MetaObject } from '../../formats/json-files.ts'
-import type { ModelFile } from '../../formats/readers.ts'
+} from '../../core/abi/encodings.ts'
+import type { ModelConfig } from '../../core/arch/config/config.ts'
+import { buildGraph, familyFile } from '../../core/arch/families.ts'
+import { readConfig } from '../../core/arch/read-config.ts'
+import { ropeTables } from '../../core/arch/rope.ts'
+import { resolveWeights, roleOf, type Weights, weightOf } from '../../core/arch/tensors/names.ts'
+import { shown } from '../../core/base/check-options.ts'
+import type { EngineNote } from '../../core/base/engine-notes.ts'
+import { HalfbyteError, isHalfbyteError } from '../../core/base/errors.ts'
+import { readVector } from '../../core/formats/dequantize.ts'
+import type { MetaObject } from '../../core/formats/json-files.ts'
+import type { ModelFile } from '../../core/formats/readers.ts'
 import {
   fitsRange,
   type NumberKey,
   SAMPLER_RANGES,
   type SamplerOptions,
-} from '../../generate/sampler/sampler-options.ts'
-import { compile } from '../../graph/compile-graph.ts'
-import type { KvFormat } from '../../graph/ir.ts'
-import type { Plan } from '../../graph/plan/plan.ts'
-import { shardGraph } from '../../graph/shard/shard.ts'
-import { adaptWeights, type ScaledAdapter } from '../../weights/adapt.ts'
-import { chooseEncoding, type WeightPolicy } from '../../weights/choose-encoding.ts'
+} from '../../core/generate/sampler/sampler-options.ts'
+import { compile } from '../../core/graph/compile-graph.ts'
+import type { KvFormat } from '../../core/graph/ir.ts'
+import type { Plan } from '../../core/graph/plan/plan.ts'
+import { shardGraph } from '../../core/graph/shard/shard.ts'
+import { adaptWeights, type ScaledAdapter } from '../../core/weights/adapt.ts'
+import { chooseEncoding, type WeightPolicy } from '../../core/weights/choose-encoding.ts'
 import { coarserScales, longRotation, provenContext, refusedSampling, shorterContext } from './load-notes.ts'
 
 /** The dtypes of each weight. The experts of a layer are one weight, however each of them is stored. */

@@ -1,9 +1,9 @@
 // Costs for estimates. In: shapes of models. Out: near what every op of their plans costs.
 import { expect, test } from 'vitest'
-import type { ModelConfig, RopeConfig } from '../../arch/config/config.ts'
-import { buildGraph } from '../../arch/families.ts'
-import { compile } from '../../graph/compile-graph.ts'
-import { planCosts } from '../../graph/plan/cost.ts'
+import type { ModelConfig, RopeConfig } from '../../core/arch/config/config.ts'
+import { buildGraph } from '../../core/arch/families.ts'
+import { compile } from '../../core/graph/compile-graph.ts'
+import { planCosts } from '../../core/graph/plan/cost.ts'
 import { decodeBytes, prefillOps } from './gauge.ts'
 
 const NONE = { heads: 0, kvHeads: 0, headDim: 0, intermediateSize: 0 }

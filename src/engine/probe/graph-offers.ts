@@ -1,5 +1,5 @@
 // Says what each graph of a repository would cost, from the sizes of its files and what one of them needs.
-import { dtypeOf, type GraphDtype, type GraphFiles } from '../../formats/names/graph-files.ts'
+import { dtypeOf, type GraphDtype, type GraphFiles } from '../../core/formats/names/graph-files.ts'
 import type { GraphOffer } from '../wire/protocol.ts'
 
 /** The graph that was read. */

@@ -7,10 +7,10 @@ import {
   hollowModel,
   hollowSource,
 } from '../../../test/conformance/testing/writers/hollow-model.ts'
-import { nodeHost } from '../../cli/node-host.ts'
-import { givenPlace } from '../../formats/names/named-files.ts'
-import { EXACT_KV } from '../../graph/ir.ts'
-import type { Host } from '../../runtime/host.ts'
+import { givenPlace } from '../../core/formats/names/named-files.ts'
+import { EXACT_KV } from '../../core/graph/ir.ts'
+import type { Host } from '../../core/runtime/host.ts'
+import { nodeHost } from '../../tools/cli/node-host.ts'
 import type { FilePeeker } from '../load/open/requested-files.ts'
 import type { ProbeRequest } from '../wire/protocol.ts'
 import { probeModel } from './probe.ts'

@@ -1,7 +1,7 @@
 // Options of a reply: refuses those that no reply can have. The sampler checks its own.
-import { checkChoice, checkKeys, checkTexts, wrongOption } from '../../base/check-options.ts'
-import { isCount } from '../../base/values.ts'
-import { SAMPLER_DEFAULTS } from '../../generate/sampler/sampler-options.ts'
+import { checkChoice, checkKeys, checkTexts, wrongOption } from '../../core/base/check-options.ts'
+import { isCount } from '../../core/base/values.ts'
+import { SAMPLER_DEFAULTS } from '../../core/generate/sampler/sampler-options.ts'
 import type { DecodeOptions } from '../wire/protocol.ts'
 import { CONSTRAINT_KEYS } from './constraints.ts'
 

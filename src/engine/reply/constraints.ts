@@ -1,8 +1,8 @@
 // Reads a page's options as the constraint on a reply, in the form from which grammars are written.
 
-import { wrongOption } from '../../base/check-options.ts'
-import { HalfbyteError, reasonOf } from '../../base/errors.ts'
-import type { ConstraintSpec } from '../../constrain/written-grammar.ts'
+import { wrongOption } from '../../core/base/check-options.ts'
+import { HalfbyteError, reasonOf } from '../../core/base/errors.ts'
+import type { ConstraintSpec } from '../../core/constrain/written-grammar.ts'
 import type { DecodeOptions } from '../wire/protocol.ts'
 
 /** The options that constrain a whole reply. */

@@ -1,9 +1,9 @@
 // Holds a reply to the grammar of tool calls from a marker of a call on, until that call is complete.
 
-import { memo } from '../../base/values.ts'
-import type { ReplyConstraint, TokenConstraint } from '../../constrain/written-grammar.ts'
-import { firstMark } from '../../text/chat/marks.ts'
-import { HELD_FORMS, type HeldForm } from '../../text/chat/tool-call-forms.ts'
+import { memo } from '../../core/base/values.ts'
+import type { ReplyConstraint, TokenConstraint } from '../../core/constrain/written-grammar.ts'
+import { firstMark } from '../../core/text/chat/marks.ts'
+import { HELD_FORMS, type HeldForm } from '../../core/text/chat/tool-call-forms.ts'
 import type { LoadedModel, ModelText } from '../load/loaded-model.ts'
 
 const LONGEST_MARK = Math.max(...HELD_FORMS.map(({ marker }) => marker.length))

@@ -1,6 +1,6 @@
 // Imports logit processors by address, and makes them anew for each reply.
-import { reasonOf } from '../../base/errors.ts'
-import { disown, faultOf, type LogitProcessor } from '../../generate/sampler/processors.ts'
+import { reasonOf } from '../../core/base/errors.ts'
+import { disown, faultOf, type LogitProcessor } from '../../core/generate/sampler/processors.ts'
 import type { LoadedModel } from '../load/loaded-model.ts'
 
 /** What a processor may know about the model. */

@@ -1,11 +1,11 @@
 // Splits a reply into thought and answer, and applies its constraint to the answer only.
-import type { ReplyConstraint, TokenConstraint } from '../../constrain/written-grammar.ts'
+import type { ReplyConstraint, TokenConstraint } from '../../core/constrain/written-grammar.ts'
 import {
   beginningAfter,
   type ReasoningForm,
   type ReasoningSplitter,
   reasoningSplitter,
-} from '../../text/chat/reasoning.ts'
+} from '../../core/text/chat/reasoning.ts'
 import type { LoadedModel } from '../load/loaded-model.ts'
 import type { DecodeOptions, Prompt } from '../wire/protocol.ts'
 

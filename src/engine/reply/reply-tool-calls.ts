@@ -1,9 +1,9 @@
 // Finds the tool calls in a reply that arrives in pieces, and gives them ids.
 
-import { checkList, wrongOption } from '../../base/check-options.ts'
-import { HalfbyteError } from '../../base/errors.ts'
-import { isObject } from '../../base/values.ts'
-import { ToolCallParser } from '../../text/chat/tool-calls.ts'
+import { checkList, wrongOption } from '../../core/base/check-options.ts'
+import { HalfbyteError } from '../../core/base/errors.ts'
+import { isObject } from '../../core/base/values.ts'
+import { ToolCallParser } from '../../core/text/chat/tool-calls.ts'
 import type { Prompt, Tool, ToolCall } from '../wire/protocol.ts'
 
 /** Finds the calls of one reply. */

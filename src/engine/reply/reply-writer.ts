@@ -1,10 +1,10 @@
 // Writes one reply: decodes ids, splits off the thought and calls of tools, and sends the text in chunks.
 
-import type { ReplyConstraint } from '../../constrain/written-grammar.ts'
-import type { LogProbabilities } from '../../generate/sampler/candidates.ts'
-import type { TokenAnswer } from '../../generate/schedule/generate-work.ts'
-import { markTexts, type SplitText } from '../../text/chat/reasoning.ts'
-import { stopMatcher } from '../../text/detokenizer.ts'
+import type { ReplyConstraint } from '../../core/constrain/written-grammar.ts'
+import type { LogProbabilities } from '../../core/generate/sampler/candidates.ts'
+import type { TokenAnswer } from '../../core/generate/schedule/generate-work.ts'
+import { markTexts, type SplitText } from '../../core/text/chat/reasoning.ts'
+import { stopMatcher } from '../../core/text/detokenizer.ts'
 import type { LoadedModel, ModelText } from '../load/loaded-model.ts'
 import type { TextChunk, TokenLogprob, TokenLogprobs, ToolCall } from '../wire/protocol.ts'
 import type { Outlet } from '../wire/reply-stream.ts'

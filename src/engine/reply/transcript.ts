@@ -1,8 +1,8 @@
 // Keeps the ids of a conversation, so that every reply keeps its original ids in the next prompt.
 
-import { areCounts, isCount, isObject } from '../../base/values.ts'
-import type { InputRange } from '../../generate/schedule/input-rows.ts'
-import { notSnapshot } from '../../state/snapshot.ts'
+import { areCounts, isCount, isObject } from '../../core/base/values.ts'
+import type { InputRange } from '../../core/generate/schedule/input-rows.ts'
+import { notSnapshot } from '../../core/state/snapshot.ts'
 import { MOST_PICTURES } from '../chat/picture-marks.ts'
 import type { Message, SavedSession, ToolCall } from '../wire/protocol.ts'
 

@@ -1,19 +1,19 @@
 // A toy model for tests. In: bytes. Out: replies that quote the last user message, from a real scheduler and
 // state cache.
 
-import { ABI, SEQUENCE, SEQUENCE_WORDS, STEP } from '../../abi/constants.ts'
-import { HalfbyteError } from '../../base/errors.ts'
-import { ConstraintCompiler } from '../../constrain/compile.ts'
-import type { SamplerOptions } from '../../generate/sampler/sampler-options.ts'
-import { PlainRows } from '../../generate/sampler/testing/plain-rows.ts'
-import { Scheduler } from '../../generate/schedule/scheduler.ts'
-import { Sequence } from '../../generate/schedule/sequence.ts'
-import { StepBuffer } from '../../generate/schedule/step-buffer.ts'
-import type { Plan } from '../../graph/plan/plan.ts'
-import { Arena, type Ptr } from '../../runtime/memory/arena.ts'
-import type { Pool } from '../../runtime/pool.ts'
-import { StateCache } from '../../state/state-cache.ts'
-import type { ReasoningForm } from '../../text/chat/reasoning.ts'
+import { ABI, SEQUENCE, SEQUENCE_WORDS, STEP } from '../../core/abi/constants.ts'
+import { HalfbyteError } from '../../core/base/errors.ts'
+import { ConstraintCompiler } from '../../core/constrain/compile.ts'
+import type { SamplerOptions } from '../../core/generate/sampler/sampler-options.ts'
+import { PlainRows } from '../../core/generate/sampler/testing/plain-rows.ts'
+import { Scheduler } from '../../core/generate/schedule/scheduler.ts'
+import { Sequence } from '../../core/generate/schedule/sequence.ts'
+import { StepBuffer } from '../../core/generate/schedule/step-buffer.ts'
+import type { Plan } from '../../core/graph/plan/plan.ts'
+import { Arena, type Ptr } from '../../core/runtime/memory/arena.ts'
+import type { Pool } from '../../core/runtime/pool.ts'
+import { StateCache } from '../../core/state/state-cache.ts'
+import type { ReasoningForm } from '../../core/text/chat/reasoning.ts'
 import type { LoadedModel, ModelText } from '../load/loaded-model.ts'
 
 /** Ends a turn; written `<end>` in text. */

@@ -1,8 +1,8 @@
 // The page's side of an engine: calls that keep error classes, honour signals, and never hang on a dead
 // worker.
 import { type Endpoint, type Remote, transfer, wrap } from 'comlink'
-import { plainOf } from '../../base/check-options.ts'
-import { HalfbyteError } from '../../base/errors.ts'
+import { plainOf } from '../../core/base/check-options.ts'
+import { HalfbyteError } from '../../core/base/errors.ts'
 import type { Connection } from './connection.ts'
 import type {
   EngineInfo,

@@ -1,7 +1,7 @@
 // A connection to an engine service, in a worker or in this thread, which notices the other side's death.
 import { type Endpoint, expose } from 'comlink'
-import { HalfbyteError } from '../../base/errors.ts'
-import { randomId } from '../../base/values.ts'
+import { HalfbyteError } from '../../core/base/errors.ts'
+import { randomId } from '../../core/base/values.ts'
 import { attendComputeWorkers } from './compute-workers.ts'
 import { addressOf, type LifeMessage, refusalOf, takeEngineWorker } from './script.ts'
 import { keepErrorClasses } from './wire-failure.ts'

@@ -1,6 +1,6 @@
 // Streams. In: both ends of one channel. Out: credit that holds the worker back, and ends that arrive once.
 import { expect, test } from 'vitest'
-import { HalfbyteError } from '../../base/errors.ts'
+import { HalfbyteError } from '../../core/base/errors.ts'
 import type { Outcome, TextChunk } from './protocol.ts'
 import { openFeed, openOutlet, STREAM_CREDITS } from './reply-stream.ts'
 

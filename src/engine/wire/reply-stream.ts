@@ -1,5 +1,5 @@
 // The two ends of a reply's port: an outlet that waits for credit, and a feed that passes chunks on.
-import { HalfbyteError } from '../../base/errors.ts'
+import { HalfbyteError } from '../../core/base/errors.ts'
 import type { Outcome, StreamCommand, StreamReport, TextChunk } from './protocol.ts'
 import { fromFailure, toFailure } from './wire-failure.ts'
 

@@ -1,5 +1,5 @@
 // Starts a worker by its script's address, whatever its origin, and keeps the spare engine worker of a page.
-import { reasonOf } from '../../base/errors.ts'
+import { reasonOf } from '../../core/base/errors.ts'
 import type { HostAssets } from '../browser-host.ts'
 
 let spare: { readonly worker: Worker; readonly script: string | undefined } | undefined

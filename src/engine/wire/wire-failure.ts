@@ -1,6 +1,6 @@
 // Carries errors between threads: the same class, code and sentence arrive on the other side.
 import { type TransferHandler, transferHandlers } from 'comlink'
-import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
+import { HalfbyteError, isHalfbyteError } from '../../core/base/errors.ts'
 import type { WireFailure } from './protocol.ts'
 
 /** Describes a thrown value with values that can be cloned. */

@@ -1,12 +1,12 @@
 // Folders as GGUF. In: random models of each family that is written, as safetensors. Out: GGUF with the
 // logits of the folder, here and in llama.cpp.
 import { describe, expect, test } from 'vitest'
-import { blobSource } from '../../../src/base/bytes.ts'
+import { blobSource } from '../../../src/core/base/bytes.ts'
+import { openModel } from '../../../src/core/formats/open-model.ts'
 import { prepareModel } from '../../../src/engine/load/prepare.ts'
-import { openModel } from '../../../src/formats/open-model.ts'
-import { GGUF_FAMILIES } from '../../../src/shrink/gguf/gguf-settings.ts'
-import type { GgufDType } from '../../../src/shrink/gguf/gguf-tensors.ts'
-import { modelGguf } from '../../../src/shrink/gguf/model-gguf.ts'
+import { GGUF_FAMILIES } from '../../../src/tools/shrink/gguf/gguf-settings.ts'
+import type { GgufDType } from '../../../src/tools/shrink/gguf/gguf-tensors.ts'
+import { modelGguf } from '../../../src/tools/shrink/gguf/model-gguf.ts'
 import { FAMILY_CASES } from '../testing/families/family-cases.ts'
 import { drawFamily, familySafetensors } from '../testing/families/family-files.ts'
 import { TOKENS } from '../testing/families/family-golden.ts'

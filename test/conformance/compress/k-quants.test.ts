@@ -4,11 +4,16 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { blobSource } from '../../../src/base/bytes.ts'
-import { checkLlamaCpp, DEFAULT_PYTHON, type KQuant, writeKQuants } from '../../../src/cli/write/k-quants.ts'
+import { blobSource } from '../../../src/core/base/bytes.ts'
+import { openModel } from '../../../src/core/formats/open-model.ts'
 import { prepareModel } from '../../../src/engine/load/prepare.ts'
-import { openModel } from '../../../src/formats/open-model.ts'
-import { modelGguf } from '../../../src/shrink/gguf/model-gguf.ts'
+import {
+  checkLlamaCpp,
+  DEFAULT_PYTHON,
+  type KQuant,
+  writeKQuants,
+} from '../../../src/tools/cli/write/k-quants.ts'
+import { modelGguf } from '../../../src/tools/shrink/gguf/model-gguf.ts'
 import { llamaCppAddon, llamaCppLogProbabilities } from '../testing/llama-cpp.ts'
 import { newFile, safetensorsFiles } from '../testing/model-files.ts'
 import { logitsOf, relativeError, withBuilt } from '../testing/node-engine.ts'

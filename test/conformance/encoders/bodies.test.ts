@@ -1,8 +1,8 @@
 // Sentence encoders with the layers of decoders. In: random ones of odd shapes. Out: the vectors of a
 // definition in f64, from safetensors and GGUF.
 import { describe, expect, test } from 'vitest'
-import { jsonSpec } from '../../../src/text/testing/tiny.ts'
-import { encoderTokenizer } from '../../../src/text/tokenize/read/encoder-tokenizer.ts'
+import { jsonSpec } from '../../../src/core/text/testing/tiny.ts'
+import { encoderTokenizer } from '../../../src/core/text/tokenize/read/encoder-tokenizer.ts'
 import { pooled, scaled } from '../testing/random-bert.ts'
 import { distance, withEmbedder } from './open-embedder.ts'
 import { around, bodyFolder, bodyGguf, bodyStates, type RandomBody, randomBody } from './random-bodies.ts'

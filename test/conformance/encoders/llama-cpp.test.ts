@@ -1,7 +1,7 @@
 // Encoders in GGUF beside llama.cpp. In: random files. Out: its vectors, and its scores of pairs.
 import { expect, test } from 'vitest'
-import { jsonSpec } from '../../../src/text/testing/tiny.ts'
-import { encoderTokenizer } from '../../../src/text/tokenize/read/encoder-tokenizer.ts'
+import { jsonSpec } from '../../../src/core/text/testing/tiny.ts'
+import { encoderTokenizer } from '../../../src/core/text/tokenize/read/encoder-tokenizer.ts'
 import { llamaCppAddon, llamaCppPooled } from '../testing/llama-cpp.ts'
 import { bertGguf, randomBert, scaled, wordPieces } from '../testing/random-bert.ts'
 import { distance, withEmbedder } from './open-embedder.ts'

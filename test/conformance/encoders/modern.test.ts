@@ -1,8 +1,8 @@
 // ModernBERT. In: random encoders and rerankers of odd shapes. Out: the vectors and scores of a definition in
 // f64, from safetensors and GGUF.
 import { describe, expect, test } from 'vitest'
-import { jsonSpec } from '../../../src/text/testing/tiny.ts'
-import { encoderTokenizer } from '../../../src/text/tokenize/read/encoder-tokenizer.ts'
+import { jsonSpec } from '../../../src/core/text/testing/tiny.ts'
+import { encoderTokenizer } from '../../../src/core/text/tokenize/read/encoder-tokenizer.ts'
 import { pooled, scaled } from '../testing/random-bert.ts'
 import { distance, withEmbedder } from './open-embedder.ts'
 import { around, bodyFolder } from './random-bodies.ts'

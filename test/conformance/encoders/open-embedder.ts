@@ -1,9 +1,9 @@
 // Opens an embedder in this process, and compares its vectors with those of a definition.
-import { Embedder, type EmbedderOptions } from '../../../src/api/embedder/embedder.ts'
-import { nodeHost } from '../../../src/cli/node-host.ts'
-import { loadEncoder } from '../../../src/engine/embed/build-encoder.ts'
-import { createEmbedderService } from '../../../src/engine/embed/embed-service.ts'
+import { Embedder, type EmbedderOptions } from '../../../src/encoders/embedder/embedder.ts'
+import { loadEncoder } from '../../../src/encoders/service/build-encoder.ts'
+import { createEmbedderService } from '../../../src/encoders/service/embed-service.ts'
 import { localConnection } from '../../../src/engine/wire/connection.ts'
+import { nodeHost } from '../../../src/tools/cli/node-host.ts'
 
 export async function withEmbedder<T>(
   files: readonly File[],

@@ -1,7 +1,7 @@
 // Makes random encoders with the layers of Qwen3 and Gemma 3, and computes their hidden states by definition
 // in f64, as transformers' Qwen3Model and Gemma3TextModel have them.
 
-import { jsonSpec } from '../../../src/text/testing/tiny.ts'
+import { jsonSpec } from '../../../src/core/text/testing/tiny.ts'
 import { Random } from '../../helpers/random.ts'
 import { jsonFile, newFile, tokenizerMetadata } from '../testing/model-files.ts'
 import { products } from '../testing/products.ts'

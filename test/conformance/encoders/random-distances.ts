@@ -1,6 +1,6 @@
 // Makes random MPNets and jina-bert-v2s, whose scores have biases by distance, and computes their hidden
 // states by definition in f64: as transformers' MPNetModel and the maker's JinaBertModel have them.
-import { erf } from '../../../src/base/erf.ts'
+import { erf } from '../../../src/core/base/erf.ts'
 import { Random } from '../../helpers/random.ts'
 import { products } from '../testing/products.ts'
 import { type RandomBert, VOCABULARY } from '../testing/random-bert.ts'

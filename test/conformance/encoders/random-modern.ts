@@ -2,7 +2,7 @@
 // definition in f64, as transformers' ModernBertModel and ModernBertForSequenceClassification have
 // them.
 
-import { erf } from '../../../src/base/erf.ts'
+import { erf } from '../../../src/core/base/erf.ts'
 import { Random } from '../../helpers/random.ts'
 import { newFile, tokenizerMetadata } from '../testing/model-files.ts'
 import { products } from '../testing/products.ts'

@@ -1,7 +1,7 @@
 // GGUF files of XLM-RoBERTa, with its unigram vocabulary. In: random encoders and rerankers. Out: the
 // vectors and scores of a definition in f64.
 import { expect, test } from 'vitest'
-import { encoderTokenizer } from '../../../src/text/tokenize/read/encoder-tokenizer.ts'
+import { encoderTokenizer } from '../../../src/core/text/tokenize/read/encoder-tokenizer.ts'
 import { newFile } from '../testing/model-files.ts'
 import {
   bertScoreOf,

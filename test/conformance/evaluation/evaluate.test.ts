@@ -1,9 +1,9 @@
 // Scores and embeddings on the real engine. In: random models. Out: the same values as computed by hand from
 // the logits and the output matrix.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { Engine } from '../../../src/api/engine.ts'
+import { Engine } from '../../../src/engine/api/engine.ts'
+import { negativeLogLikelihood } from '../../../src/engine/score/perplexity.ts'
 import { localConnection } from '../../../src/engine/wire/connection.ts'
-import { negativeLogLikelihood } from '../../../src/evaluate/perplexity.ts'
 import { ggufFile } from '../testing/model-files.ts'
 import { logitsOf, nodeService, openEngine, withBuilt } from '../testing/node-engine.ts'
 import { randomLlama } from '../testing/random-llama.ts'

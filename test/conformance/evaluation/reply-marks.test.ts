@@ -4,8 +4,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { gsm8k } from '../../../src/evaluate/replies/gsm8k.ts'
-import { instructionCheck } from '../../../src/evaluate/replies/instructions.ts'
+import { gsm8k } from '../../../src/tools/evaluate/replies/gsm8k.ts'
+import { instructionCheck } from '../../../src/tools/evaluate/replies/instructions.ts'
 import { fixtureText } from '../../helpers/fixture.ts'
 
 const golden = JSON.parse(

@@ -4,11 +4,18 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { forwardRows } from '../../../src/cli/models/model.ts'
-import type { EvaluatedModel } from '../../../src/evaluate/score.ts'
-import { type ItemResult, runTask, type Task } from '../../../src/evaluate/task.ts'
-import { arc, boolq, hellaswag, ownChoices, piqa, winogrande } from '../../../src/evaluate/tasks/choices.ts'
-import { joinedRows, lambada, wikitext, windowTask } from '../../../src/evaluate/tasks/texts.ts'
+import type { EvaluatedModel } from '../../../src/engine/score/score.ts'
+import { forwardRows } from '../../../src/tools/cli/models/model.ts'
+import { type ItemResult, runTask, type Task } from '../../../src/tools/evaluate/task.ts'
+import {
+  arc,
+  boolq,
+  hellaswag,
+  ownChoices,
+  piqa,
+  winogrande,
+} from '../../../src/tools/evaluate/tasks/choices.ts'
+import { joinedRows, lambada, wikitext, windowTask } from '../../../src/tools/evaluate/tasks/texts.ts'
 import { fixtureFile } from '../../helpers/fixture.ts'
 import { withBuilt } from '../testing/node-engine.ts'
 

@@ -4,8 +4,8 @@ import { readFile } from 'node:fs/promises'
 import { InferenceSession, Tensor } from 'onnxruntime-web'
 import { expect, test } from 'vitest'
 import { requireModel } from '../../../scripts/models/real-models.mjs'
-import { Network } from '../../../src/api/network/network.ts'
-import { tensorOf } from '../../../src/onnx/ir/tensor.ts'
+import { Network } from '../../../src/network/api/network.ts'
+import { tensorOf } from '../../../src/network/onnx/ir/tensor.ts'
 import { Random } from '../../helpers/random.ts'
 
 const path = requireModel('minilm')

@@ -11,9 +11,14 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
 import { requireModel } from '../../../scripts/models/real-models.mjs'
-import { blobSource } from '../../../src/base/bytes.ts'
-import { openModel } from '../../../src/formats/open-model.ts'
-import { ChatTemplate, chatTemplateOf, chatTokens, encodeChat } from '../../../src/text/chat/chat-template.ts'
+import { blobSource } from '../../../src/core/base/bytes.ts'
+import { openModel } from '../../../src/core/formats/open-model.ts'
+import {
+  ChatTemplate,
+  chatTemplateOf,
+  chatTokens,
+  encodeChat,
+} from '../../../src/core/text/chat/chat-template.ts'
 import { openGraph } from '../onnx/open-graph.ts'
 import { logitsOf, relativeError, withModel } from '../testing/node-engine.ts'
 

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { requireTestData } from '../../../scripts/models/test-data.mjs'
-import { bufferSource } from '../../../src/base/bytes.ts'
+import { bufferSource } from '../../../src/core/base/bytes.ts'
 import { expectSameInParts, expectVectors, tokenizerOf, vectorTexts } from '../testing/vocabularies.ts'
 
 const FOLDER = requireTestData('llama-vocabularies')

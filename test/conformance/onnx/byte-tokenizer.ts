@@ -1,6 +1,6 @@
 // A tokenizer. In: a number of tokens. Out: a tokenizer.json of bytes and, after 256, of fillers, for models
 // that are made here.
-import { type ByteSource, bufferSource } from '../../../src/base/bytes.ts'
+import { type ByteSource, bufferSource } from '../../../src/core/base/bytes.ts'
 
 const printable = (byte: number) => (byte > 32 && byte < 127) || (byte > 160 && byte !== 173)
 

@@ -1,7 +1,7 @@
 // Judges compiled graphs. In: node tests of the ONNX standard and cases of ONNX Runtime. Out: those whose
 // outputs differ, and the operators that the compiler takes.
-import { isHalfbyteError } from '../../../src/base/errors.ts'
-import { CompiledGraph } from '../../../src/compile/compiled-graph.ts'
+import { isHalfbyteError } from '../../../src/core/base/errors.ts'
+import { CompiledGraph } from '../../../src/network/compile/compiled-graph.ts'
 import { type Case, type Compute, judgeCase, type Tolerance } from './node-case.ts'
 
 /** The functions of f32 have errors of 1e-7 that are absolute. */

@@ -3,8 +3,8 @@
 import { InferenceSession, Tensor } from 'onnxruntime-web'
 import { expect, test } from 'vitest'
 import { bertBytes } from '../../../lab/bench/graphs/bert.ts'
-import { Network } from '../../../src/api/network/network.ts'
-import { tensorOf } from '../../../src/onnx/ir/tensor.ts'
+import { Network } from '../../../src/network/api/network.ts'
+import { tensorOf } from '../../../src/network/onnx/ir/tensor.ts'
 import { Random } from '../../helpers/random.ts'
 
 const SHAPES = [

@@ -2,11 +2,11 @@
 // passes.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { bufferSource } from '../../../src/base/bytes.ts'
-import type { Graph } from '../../../src/onnx/ir/graph.ts'
-import { runPasses } from '../../../src/onnx/passes/pass.ts'
-import { PASSES } from '../../../src/onnx/passes.ts'
-import { readModel } from '../../../src/onnx/read-model.ts'
+import { bufferSource } from '../../../src/core/base/bytes.ts'
+import type { Graph } from '../../../src/network/onnx/ir/graph.ts'
+import { runPasses } from '../../../src/network/onnx/passes/pass.ts'
+import { PASSES } from '../../../src/network/onnx/passes.ts'
+import { readModel } from '../../../src/network/onnx/read-model.ts'
 
 /** Constants of more than `inlineBytes` stay in the file. Default: as models are read. */
 export async function exportedGraph(name: string, inlineBytes?: number): Promise<Graph> {

@@ -4,7 +4,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { bufferSource } from '../../../src/base/bytes.ts'
+import { bufferSource } from '../../../src/core/base/bytes.ts'
 import { fixturePath } from '../../helpers/fixture.ts'
 import { largestDifference, logitsOf, withModel } from '../testing/node-engine.ts'
 import { byteTokenizer } from './byte-tokenizer.ts'

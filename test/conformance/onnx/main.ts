@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { OPERATORS } from '../../../src/onnx/operators.ts'
+import { OPERATORS } from '../../../src/network/onnx/operators.ts'
 import { type Case, GOLDEN, judgeCase, readCase, readPacked } from './node-case.ts'
 
 const given = process.argv.slice(2)

@@ -1,7 +1,7 @@
 // Opening ONNX models. In: the files of an export. Out: what the reader makes of them in an engine.
-import type { ByteSource } from '../../../src/base/bytes.ts'
-import { graphBuilder } from '../../../src/graph/builder.ts'
-import { type OnnxOptions, openOnnx } from '../../../src/onnx/open-model.ts'
+import type { ByteSource } from '../../../src/core/base/bytes.ts'
+import { graphBuilder } from '../../../src/core/graph/builder.ts'
+import { type OnnxOptions, openOnnx } from '../../../src/network/onnx/open-model.ts'
 
 export const openGraph = (sources: readonly ByteSource[], options: Omit<OnnxOptions, 'newGraph'> = {}) =>
   openOnnx(sources, { ...options, newGraph: graphBuilder })

@@ -1,7 +1,7 @@
 // Operators of ONNX. In: node tests of the ONNX standard and cases of ONNX Runtime, in golden/. Out: whether
 // the evaluator and the shape rule of every claimed operator agree with them.
 import { expect, test } from 'vitest'
-import { OPERATORS } from '../../../src/onnx/operators.ts'
+import { OPERATORS } from '../../../src/network/onnx/operators.ts'
 import { GOLDEN, judgeCase, readPacked } from './node-case.ts'
 
 const cases = (await Promise.all(GOLDEN.map(readPacked))).flat()

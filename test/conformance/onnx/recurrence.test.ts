@@ -1,11 +1,11 @@
 // Recurrent steps that are not those of a Mamba. In: a step as torch exports it, with one thing changed. Out:
 // whether translating it is refused by name; nothing is guessed.
 import { expect, test } from 'vitest'
-import { roleOf } from '../../../src/arch/tensors/names.ts'
-import { graphBuilder } from '../../../src/graph/builder.ts'
-import type { Graph, Node } from '../../../src/onnx/ir/graph.ts'
-import { HANDLERS } from '../../../src/onnx/raise/handlers.ts'
-import { Translator } from '../../../src/onnx/raise/translator.ts'
+import { roleOf } from '../../../src/core/arch/tensors/names.ts'
+import { graphBuilder } from '../../../src/core/graph/builder.ts'
+import type { Graph, Node } from '../../../src/network/onnx/ir/graph.ts'
+import { HANDLERS } from '../../../src/network/onnx/raise/handlers.ts'
+import { Translator } from '../../../src/network/onnx/raise/translator.ts'
 import { exportedGraph } from './exported-graph.ts'
 
 /** Constants of more than 1 KB, decays among them, stay in the file: passes do not fold them. */

@@ -2,9 +2,13 @@
 // give what onnxruntime-web gives, on several sizes.
 import { InferenceSession, Tensor } from 'onnxruntime-web'
 import { expect, test } from 'vitest'
-import { Network } from '../../../src/api/network/network.ts'
-import { tensorOf } from '../../../src/onnx/ir/tensor.ts'
-import { modelBytes, type WrittenNode, type WrittenTensor } from '../../../src/onnx/testing/write-model.ts'
+import { Network } from '../../../src/network/api/network.ts'
+import { tensorOf } from '../../../src/network/onnx/ir/tensor.ts'
+import {
+  modelBytes,
+  type WrittenNode,
+  type WrittenTensor,
+} from '../../../src/network/onnx/testing/write-model.ts'
 import { Random } from '../../helpers/random.ts'
 
 const random = new Random(11)

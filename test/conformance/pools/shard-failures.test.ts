@@ -2,13 +2,13 @@
 // state.
 import type { Worker } from 'node:worker_threads'
 import { afterEach, describe, expect, test } from 'vitest'
-import { blobSource } from '../../../src/base/bytes.ts'
-import { nodeHost } from '../../../src/cli/node-host.ts'
+import { blobSource } from '../../../src/core/base/bytes.ts'
+import { openModel } from '../../../src/core/formats/open-model.ts'
+import type { ComputePort } from '../../../src/core/runtime/host.ts'
+import { ShardGroup } from '../../../src/core/runtime/shards/shard-group.ts'
 import { buildModel } from '../../../src/engine/load/build-model.ts'
 import { prepareModel } from '../../../src/engine/load/prepare.ts'
-import { openModel } from '../../../src/formats/open-model.ts'
-import type { ComputePort } from '../../../src/runtime/host.ts'
-import { ShardGroup } from '../../../src/runtime/shards/shard-group.ts'
+import { nodeHost } from '../../../src/tools/cli/node-host.ts'
 import { GOLDEN_CASES, GOLDEN_OPTIONS, GOLDEN_PROMPT, goldenFile } from '../testing/golden.ts'
 import { openEngine } from '../testing/node-engine.ts'
 

@@ -1,11 +1,11 @@
 // Encodings on shards. In: a Qwen2 with biases in every stored type, dense and sparse. Out: one thread's
 // logits from 2, 3 and 4 shards.
 import { describe, expect, test } from 'vitest'
-import { type SparseFormat, sparseEncodings, sparseParts } from '../../../src/abi/encodings.ts'
+import { type SparseFormat, sparseEncodings, sparseParts } from '../../../src/core/abi/encodings.ts'
+import type { DType } from '../../../src/core/formats/tensors.ts'
+import { CODED_DTYPES } from '../../../src/core/formats/testing/random-blocks.ts'
+import { UNITS } from '../../../src/core/weights/sparse/testing/matrices.ts'
 import type { WeightPolicy } from '../../../src/engine/wire/protocol.ts'
-import type { DType } from '../../../src/formats/tensors.ts'
-import { CODED_DTYPES } from '../../../src/formats/testing/random-blocks.ts'
-import { UNITS } from '../../../src/weights/sparse/testing/matrices.ts'
 import { Random } from '../../helpers/random.ts'
 import { BOUNDS } from '../testing/families/matrix.ts'
 import { packOf } from '../testing/families/matrix-families.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Engine } from '../../../src/api/engine.ts'
+import type { Engine } from '../../../src/engine/api/engine.ts'
 import type { Session } from '../../../src/index.ts'
 import { fixtureFile, fixtureFloats, fixtureText } from '../../helpers/fixture.ts'
 import families from '../golden/families.json' with { type: 'json' }

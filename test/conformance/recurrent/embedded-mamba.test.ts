@@ -1,7 +1,7 @@
 // The embedded Mamba. In: its pack, a conversation. Out: state that is kept, cut, saved and forked without
 // reading a prompt again, and that never grows.
 import { describe, expect, test } from 'vitest'
-import type { Engine } from '../../../src/api/engine.ts'
+import type { Engine } from '../../../src/engine/api/engine.ts'
 import { BUILDS } from '../testing/builds.ts'
 import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, repliesOf, TALKING_MODELS } from '../testing/golden.ts'
 import { openEngine, repositoryFile, withBuilt } from '../testing/node-engine.ts'

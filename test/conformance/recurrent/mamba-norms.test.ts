@@ -1,6 +1,6 @@
 // Conformance of norms and gates. In: outputs of the official Mamba kernels. Out: ours, in both builds.
 import { describe, test } from 'vitest'
-import { ACTIVATION } from '../../../src/abi/constants.ts'
+import { ACTIVATION } from '../../../src/core/abi/constants.ts'
 import { plainMachine, type Rows } from '../../../wasm/testing/machine.ts'
 import { BOTH_BUILDS, expectClose, reference, silu, type Tensor } from '../testing/mamba-ops.ts'
 

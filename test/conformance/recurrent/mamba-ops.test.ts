@@ -2,7 +2,7 @@
 // Out: ours, for whole chunks and single steps.
 
 import { describe, expect, test } from 'vitest'
-import { ACTIVATION } from '../../../src/abi/constants.ts'
+import { ACTIVATION } from '../../../src/core/abi/constants.ts'
 import { plainMachine, type Rows } from '../../../wasm/testing/machine.ts'
 import { panels, setStep, slab } from '../../../wasm/testing/recurrent.ts'
 import { fixture } from '../../helpers/fixture.ts'

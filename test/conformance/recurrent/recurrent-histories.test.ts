@@ -2,9 +2,9 @@
 // any order. Out: the logits of a run from the start, with no token run twice.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { bufferSource } from '../../../src/base/bytes.ts'
+import { bufferSource } from '../../../src/core/base/bytes.ts'
+import type { Sequence } from '../../../src/core/generate/schedule/sequence.ts'
 import type { BuiltModel } from '../../../src/engine/load/build-model.ts'
-import type { Sequence } from '../../../src/generate/schedule/sequence.ts'
 import { withBuilt } from '../testing/node-engine.ts'
 import { type RecurrentFamily, randomRecurrent, recurrentGguf } from '../testing/random-recurrent.ts'
 

@@ -1,7 +1,7 @@
 // Sessions on recurrent state. In: random Mamba, Mamba-2 and hybrid models. Out: state that is kept, can be
 // cut anywhere, and is never computed twice.
 import { describe, expect, test } from 'vitest'
-import type { Engine } from '../../../src/api/engine.ts'
+import type { Engine } from '../../../src/engine/api/engine.ts'
 import type { BuiltModel } from '../../../src/engine/load/build-model.ts'
 import type { Message } from '../../../src/engine/wire/protocol.ts'
 import { BUILDS } from '../testing/builds.ts'

@@ -1,10 +1,10 @@
 // Constrained replies. In: the small Llama and 200 schemas. Out: every finished reply is valid, and no
 // unfinished reply is reported as finished.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Engine } from '../../../src/api/engine.ts'
-import type { GenerateOptions, GenerationResult } from '../../../src/api/types.ts'
-import { gbnf, jsonSchema } from '../../../src/constrain/testing/language.ts'
-import { validator } from '../../../src/constrain/testing/validate.ts'
+import { gbnf, jsonSchema } from '../../../src/core/constrain/testing/language.ts'
+import { validator } from '../../../src/core/constrain/testing/validate.ts'
+import type { Engine } from '../../../src/engine/api/engine.ts'
+import type { GenerateOptions, GenerationResult } from '../../../src/engine/api/types.ts'
 import { TINY_PATH } from '../testing/golden.ts'
 import { openEngine, repositoryFile } from '../testing/node-engine.ts'
 import { SCHEMAS } from '../testing/schemas.ts'

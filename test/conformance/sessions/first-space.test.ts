@@ -1,7 +1,7 @@
 // The embedded model, whose tokenizer adds a space after special tokens. In: replies. Out: text without that
 // space, which encodes to the same ids wherever it stands.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Engine } from '../../../src/api/engine.ts'
+import type { Engine } from '../../../src/engine/api/engine.ts'
 import type { Message } from '../../../src/engine/wire/protocol.ts'
 import { openEngine, repositoryFile } from '../testing/node-engine.ts'
 

@@ -2,10 +2,10 @@
 // writes and reads alike. Any other file is refused.
 import { createHash } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { Engine } from '../../../src/api/engine.ts'
-import { isHalfbyteError } from '../../../src/base/errors.ts'
-import { checksum } from '../../../src/base/sha256.ts'
-import type { KvFormat } from '../../../src/graph/ir.ts'
+import { isHalfbyteError } from '../../../src/core/base/errors.ts'
+import { checksum } from '../../../src/core/base/sha256.ts'
+import type { KvFormat } from '../../../src/core/graph/ir.ts'
+import type { Engine } from '../../../src/engine/api/engine.ts'
 import type { Session } from '../../../src/index.ts'
 import { BUILDS } from '../testing/builds.ts'
 import {

@@ -1,15 +1,15 @@
 // The scheduler on the small Llama. In: many sessions, guidance, drafts, aborts. Out: each text is the
 // same as if run alone.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Engine } from '../../../src/api/engine.ts'
-import type { GenerateOptions, Generation } from '../../../src/api/types.ts'
-import { blobSource } from '../../../src/base/bytes.ts'
-import { nodeHost } from '../../../src/cli/node-host.ts'
+import { blobSource } from '../../../src/core/base/bytes.ts'
+import { openModel } from '../../../src/core/formats/open-model.ts'
+import { Sampler } from '../../../src/core/generate/sampler/sampler.ts'
+import type { Drafter } from '../../../src/core/generate/schedule/speculation.ts'
+import type { Engine } from '../../../src/engine/api/engine.ts'
+import type { GenerateOptions, Generation } from '../../../src/engine/api/types.ts'
 import { type BuiltModel, buildModel } from '../../../src/engine/load/build-model.ts'
 import { prepareModel } from '../../../src/engine/load/prepare.ts'
-import { openModel } from '../../../src/formats/open-model.ts'
-import { Sampler } from '../../../src/generate/sampler/sampler.ts'
-import type { Drafter } from '../../../src/generate/schedule/speculation.ts'
+import { nodeHost } from '../../../src/tools/cli/node-host.ts'
 import { TINY_PATH } from '../testing/golden.ts'
 import { logitsOf, openEngine, repositoryFile } from '../testing/node-engine.ts'
 

@@ -1,8 +1,8 @@
 // Sessions on the real engine. In: a random model whose greedy text never ends. Out: state that is kept,
 // reused and freed, with the text of an engine that keeps no state.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Engine } from '../../../src/api/engine.ts'
-import type { GenerationResult } from '../../../src/api/types.ts'
+import type { Engine } from '../../../src/engine/api/engine.ts'
+import type { GenerationResult } from '../../../src/engine/api/types.ts'
 import type { BuiltModel } from '../../../src/engine/load/build-model.ts'
 import type { Message } from '../../../src/engine/wire/protocol.ts'
 import {

@@ -1,7 +1,7 @@
 // A budget for state. In: a random model and few bytes. Out: errors before anything is lost, and the same
 // texts as with plenty of memory.
 import { expect, test } from 'vitest'
-import { isHalfbyteError } from '../../../src/base/errors.ts'
+import { isHalfbyteError } from '../../../src/core/base/errors.ts'
 import { GOLDEN_CASES, type GoldenCase, goldenFile } from '../testing/golden.ts'
 import { openEngine } from '../testing/node-engine.ts'
 

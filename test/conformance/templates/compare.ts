@@ -1,9 +1,9 @@
 // Comparison of templates. In: templates and what jinja2 renders. Out: where this project's texts differ.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { isHalfbyteError } from '../../../src/base/errors.ts'
-import type { JsonObject } from '../../../src/base/values.ts'
-import { type ChatMessage, ChatTemplate } from '../../../src/text/chat/chat-template.ts'
+import { isHalfbyteError } from '../../../src/core/base/errors.ts'
+import type { JsonObject } from '../../../src/core/base/values.ts'
+import { type ChatMessage, ChatTemplate } from '../../../src/core/text/chat/chat-template.ts'
 
 /** The date that make.py gives templates. */
 const NOW = new Date(2026, 6, 4, 9, 5)

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { ChatTemplate } from '../../../src/text/chat/chat-template.ts'
+import { ChatTemplate } from '../../../src/core/text/chat/chat-template.ts'
 import { compareTemplates, folder, renderOrRefuse } from './compare.ts'
 
 const json = (path: string) => JSON.parse(readFileSync(join(folder, path), 'utf8'))

@@ -1,8 +1,8 @@
 // A stand-in hub's files. In: the catalogue. Out: a tiny random model of the right architecture at the path
 // of every file that the catalogue names.
-import { CATALOGUE, type CatalogueModel } from '../../../src/store/catalogue.ts'
-import { hubUrl, parseHubAddress } from '../../../src/store/hub.ts'
-import { byteLevelSpec } from '../../../src/text/testing/tiny.ts'
+import { CATALOGUE, type CatalogueModel } from '../../../src/core/store/catalogue.ts'
+import { hubUrl, parseHubAddress } from '../../../src/core/store/hub.ts'
+import { byteLevelSpec } from '../../../src/core/text/testing/tiny.ts'
 import { familyCases } from './families/family-cases.ts'
 import { drawFamily, familyGguf } from './families/family-files.ts'
 import { ggufFile } from './model-files.ts'

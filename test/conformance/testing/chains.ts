@@ -1,6 +1,6 @@
 // Sampled replies. In: an engine with the embedded model. Out: its replies to one seed under every kind of
 // chain.
-import { TRIALS } from '../../../src/generate/sampler/testing/brute-force.ts'
+import { TRIALS } from '../../../src/core/generate/sampler/testing/brute-force.ts'
 import type { Engine, GenerateOptions } from '../../../src/index.ts'
 
 export const CHAIN_PROMPT = 'Once upon a time there was a'

@@ -1,7 +1,7 @@
 // Writes a random model as one GGUF file, or as safetensors with their JSON files.
-import { floatToHalf } from '../../../src/base/half.ts'
-import type { DType } from '../../../src/formats/tensors.ts'
-import { byteLevelSpec, jsonSpec } from '../../../src/text/testing/tiny.ts'
+import { floatToHalf } from '../../../src/core/base/half.ts'
+import type { DType } from '../../../src/core/formats/tensors.ts'
+import { byteLevelSpec, jsonSpec } from '../../../src/core/text/testing/tiny.ts'
 import { isQwen2, type Llama3Scaling, type RandomModel } from './random-llama.ts'
 import { type GgufContents, type GgufTensor, type GgufValue, ggufBytes } from './writers/gguf-writer.ts'
 import type { RandomTensor } from './writers/random-tensor.ts'

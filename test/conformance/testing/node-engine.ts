@@ -2,20 +2,20 @@
 // logits.
 import { readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { Engine } from '../../../src/api/engine.ts'
-import type { LoadOptions } from '../../../src/api/types.ts'
-import { blobSource } from '../../../src/base/bytes.ts'
-import { forwardRows } from '../../../src/cli/models/model.ts'
-import { nodeHost } from '../../../src/cli/node-host.ts'
+import { blobSource } from '../../../src/core/base/bytes.ts'
+import { ALL_READERS, openModel } from '../../../src/core/formats/open-model.ts'
+import type { ModelFile } from '../../../src/core/formats/readers.ts'
+import type { KvFormat } from '../../../src/core/graph/ir.ts'
+import { Engine } from '../../../src/engine/api/engine.ts'
+import type { LoadOptions } from '../../../src/engine/api/types.ts'
 import { type BuiltModel, buildModel, loadModel } from '../../../src/engine/load/build-model.ts'
 import { openAdapters } from '../../../src/engine/load/open/open-any.ts'
 import { prepareModel } from '../../../src/engine/load/prepare.ts'
 import { createService } from '../../../src/engine/service.ts'
 import { localConnection } from '../../../src/engine/wire/connection.ts'
 import type { EngineService } from '../../../src/engine/wire/protocol.ts'
-import { ALL_READERS, openModel } from '../../../src/formats/open-model.ts'
-import type { ModelFile } from '../../../src/formats/readers.ts'
-import type { KvFormat } from '../../../src/graph/ir.ts'
+import { forwardRows } from '../../../src/tools/cli/models/model.ts'
+import { nodeHost } from '../../../src/tools/cli/node-host.ts'
 
 export type Files = readonly File[]
 

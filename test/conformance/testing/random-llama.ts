@@ -1,5 +1,5 @@
 // Makes random Llamas: weights under Hugging Face's names and config.json, the same on every machine.
-import { byteLevelSpec } from '../../../src/text/testing/tiny.ts'
+import { byteLevelSpec } from '../../../src/core/text/testing/tiny.ts'
 import { drawTensor, type RandomTensor, randomNormal } from './writers/random-tensor.ts'
 
 /** Llama 3's scaling of RoPE's frequencies, with config.json's keys. */

@@ -1,6 +1,6 @@
 // Makes random recurrent models: the same weights as GGUF and in the layouts of Hugging Face and mamba_ssm.
-import type { MetaValue } from '../../../src/formats/tensors.ts'
-import { byteLevelSpec } from '../../../src/text/testing/tiny.ts'
+import type { MetaValue } from '../../../src/core/formats/tensors.ts'
+import { byteLevelSpec } from '../../../src/core/text/testing/tiny.ts'
 import { hubFolder, newFile, tokenizerMetadata } from './model-files.ts'
 import { type GgufValue, ggufBytes } from './writers/gguf-writer.ts'
 import { drawTensor, type RandomTensor, randomNormal } from './writers/random-tensor.ts'

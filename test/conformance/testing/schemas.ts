@@ -1,6 +1,6 @@
 // Schemas of rising difficulty. 200 schemas: handwritten ones, then random ones.
 
-import { RandomSchema, type TestSchema } from '../../../src/constrain/testing/random-schema.ts'
+import { RandomSchema, type TestSchema } from '../../../src/core/constrain/testing/random-schema.ts'
 import { randomFrom } from '../../helpers/random.ts'
 
 const text = { type: 'string', maxLength: 24 }

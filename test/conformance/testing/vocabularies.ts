@@ -1,11 +1,11 @@
 // Checks tokenizers against llama.cpp's vectors: texts, and the ids that it gives them.
 
 import { expect } from 'vitest'
-import type { ByteSource } from '../../../src/base/bytes.ts'
-import { openModel } from '../../../src/formats/open-model.ts'
-import { encodeStream } from '../../../src/text/tokenize/encode-stream.ts'
-import { createTokenizer } from '../../../src/text/tokenize/read/create.ts'
-import type { Tokenizer } from '../../../src/text/tokenize/tokenizer.ts'
+import type { ByteSource } from '../../../src/core/base/bytes.ts'
+import { openModel } from '../../../src/core/formats/open-model.ts'
+import { encodeStream } from '../../../src/core/text/tokenize/encode-stream.ts'
+import { createTokenizer } from '../../../src/core/text/tokenize/read/create.ts'
+import type { Tokenizer } from '../../../src/core/text/tokenize/tokenizer.ts'
 import { fixtureText } from '../../helpers/fixture.ts'
 
 const SEPARATOR = '\n__ggml_vocab_test__\n'

@@ -2,12 +2,12 @@
 // Qwen2-VL in GGUF, with a random tower. Out: texts as of Qwen2, and answers that do not depend on how state
 // came about.
 import { expect, test } from 'vitest'
-import { blobSource } from '../../../src/base/bytes.ts'
+import { blobSource } from '../../../src/core/base/bytes.ts'
+import { writePack } from '../../../src/core/formats/hbm/hbm-writer.ts'
+import { openModel } from '../../../src/core/formats/open-model.ts'
+import type { Pixels } from '../../../src/core/formats/pixels.ts'
 import { packContents } from '../../../src/engine/load/pack-model.ts'
 import { prepareModel } from '../../../src/engine/load/prepare.ts'
-import { writePack } from '../../../src/formats/hbm/hbm-writer.ts'
-import { openModel } from '../../../src/formats/open-model.ts'
-import type { Pixels } from '../../../src/formats/pixels.ts'
 import type { LoadOptions, Message } from '../../../src/index.ts'
 import { ggufContents, newFile } from '../testing/model-files.ts'
 import { openEngine } from '../testing/node-engine.ts'

@@ -2,7 +2,7 @@
 // replies of `send`, and the refusals that browsers give.
 import { encode } from 'fast-png'
 import { expect, test } from 'vitest'
-import { promptApi } from '../../../src/api/adapters/prompt-api.ts'
+import { promptApi } from '../../../src/adapters/prompt-api.ts'
 import { ggufFile } from '../testing/model-files.ts'
 import { openEngine } from '../testing/node-engine.ts'
 import { randomLlama } from '../testing/random-llama.ts'

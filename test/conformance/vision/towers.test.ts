@@ -1,15 +1,15 @@
 // Vision towers. In: random mmproj files of odd shapes. Out: the rows of a definition in f64, for any
 // threads.
 import { describe, expect, test } from 'vitest'
-import { blobSource } from '../../../src/base/bytes.ts'
-import { nodeHost } from '../../../src/cli/node-host.ts'
+import { blobSource } from '../../../src/core/base/bytes.ts'
+import { openFiles } from '../../../src/core/formats/open-files.ts'
+import type { Build } from '../../../src/core/runtime/features.ts'
+import { openPool, openRuntime } from '../../../src/core/runtime/open-runtime.ts'
+import type { WeightPolicy } from '../../../src/core/weights/choose-encoding.ts'
 import { memoryNeed } from '../../../src/engine/load/memory-need.ts'
 import { ENGINE_TOOLS } from '../../../src/engine/load/open/open-vision.ts'
 import { Vision } from '../../../src/engine/load/vision/vision.ts'
-import { openFiles } from '../../../src/formats/open-files.ts'
-import type { Build } from '../../../src/runtime/features.ts'
-import { openPool, openRuntime } from '../../../src/runtime/open-runtime.ts'
-import type { WeightPolicy } from '../../../src/weights/choose-encoding.ts'
+import { nodeHost } from '../../../src/tools/cli/node-host.ts'
 import { signedFrom } from '../../helpers/random.ts'
 import { type RandomTower, randomTower, towerFile, towerRowsOf } from './random-tower.ts'
 

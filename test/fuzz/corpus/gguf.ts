@@ -1,8 +1,8 @@
 // Past findings: GGUF files.
 
-import { bufferSource } from '../../../src/base/bytes.ts'
-import { BLOCKS } from '../../../src/formats/dtypes.ts'
-import { readGguf } from '../../../src/formats/gguf/gguf.ts'
+import { bufferSource } from '../../../src/core/base/bytes.ts'
+import { BLOCKS } from '../../../src/core/formats/dtypes.ts'
+import { readGguf } from '../../../src/core/formats/gguf/gguf.ts'
 import { ggufContents, ggufFile } from '../../conformance/testing/model-files.ts'
 import { ggufBytes } from '../../conformance/testing/writers/gguf-writer.ts'
 import type { CorpusEntry } from '../corpus.ts'

@@ -1,6 +1,6 @@
 // Past findings: packs whose hashes are right and whose header lies.
 
-import { byteLevelSpec } from '../../../src/text/testing/tiny.ts'
+import { byteLevelSpec } from '../../../src/core/text/testing/tiny.ts'
 import { FAMILY_CASES } from '../../conformance/testing/families/family-cases.ts'
 import { safetensorsFiles } from '../../conformance/testing/model-files.ts'
 import type { CorpusEntry } from '../corpus.ts'

@@ -1,6 +1,6 @@
 // Past findings: graphs that were compiled to a wrong answer, without an end, or to an internal error.
-import { NodeWriter, TYPE } from '../../../src/onnx/testing/node-writer.ts'
-import { modelBytes } from '../../../src/onnx/testing/write-model.ts'
+import { NodeWriter, TYPE } from '../../../src/network/onnx/testing/node-writer.ts'
+import { modelBytes } from '../../../src/network/onnx/testing/write-model.ts'
 import type { CorpusEntry } from '../corpus.ts'
 import { MODEL } from '../onnx-seeds.ts'
 

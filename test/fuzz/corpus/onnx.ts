@@ -1,7 +1,7 @@
 // Past findings: ONNX.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { modelBytes, type WrittenGraph } from '../../../src/onnx/testing/write-model.ts'
+import { modelBytes, type WrittenGraph } from '../../../src/network/onnx/testing/write-model.ts'
 import { decoderBytes } from '../../conformance/onnx/control/decoder.ts'
 import type { DecoderForm } from '../../conformance/onnx/control/form.ts'
 import { gateLast } from '../../conformance/onnx/control/kinds.ts'

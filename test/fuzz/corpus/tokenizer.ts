@@ -1,5 +1,5 @@
 // Past findings: tokenizers.
-import { byteLevelSpec, jsonSpec } from '../../../src/text/testing/tiny.ts'
+import { byteLevelSpec, jsonSpec } from '../../../src/core/text/testing/tiny.ts'
 import type { CorpusEntry } from '../corpus.ts'
 import { nestedLists, TRAP } from './values.ts'
 

@@ -1,7 +1,7 @@
 // Protocol buffers. In: a good message, and others of its kind. Out: the message with fields changed, cut
 // out, doubled, moved or taken from another one. Lengths stay right, so that readers reach what changed.
 import { PbfReader, PbfWriter } from 'pbf'
-import { joinBytes } from '../../../src/base/bytes.ts'
+import { joinBytes } from '../../../src/core/base/bytes.ts'
 import type { Random } from '../../helpers/random.ts'
 import { mutateBytes } from './mutate-bytes.ts'
 

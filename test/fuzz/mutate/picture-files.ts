@@ -2,7 +2,7 @@
 // checksums fit, so that the change is read.
 import { deflateSync } from 'node:zlib'
 import { encode as encodeJpeg } from 'jpeg-js'
-import { crc32 } from '../../../src/formats/pictures/crc32.ts'
+import { crc32 } from '../../../src/core/formats/pictures/crc32.ts'
 import type { Random } from '../../helpers/random.ts'
 import { mutateBytes } from './mutate-bytes.ts'
 

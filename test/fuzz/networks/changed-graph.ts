@@ -1,7 +1,7 @@
 // Graphs as files. In: a graph of the dialect, or its file. Out: its file, and the file with a change.
-import type { Graph } from '../../../src/onnx/ir/graph.ts'
-import type { Tensor } from '../../../src/onnx/ir/tensor.ts'
-import { tensorBytes, writeModel } from '../../../src/onnx/proto/write-model.ts'
+import type { Graph } from '../../../src/network/onnx/ir/graph.ts'
+import type { Tensor } from '../../../src/network/onnx/ir/tensor.ts'
+import { tensorBytes, writeModel } from '../../../src/network/onnx/proto/write-model.ts'
 import type { Random } from '../../helpers/random.ts'
 import { mutateBytes } from '../mutate/mutate-bytes.ts'
 import { mutateGraph } from '../mutate/mutate-graph.ts'

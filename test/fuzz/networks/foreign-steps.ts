@@ -1,7 +1,7 @@
 // Steps of random graphs that no loops compute: elementwise functions, and values whose sizes are computed.
-import type { GraphMaker, Step, Value } from '../../../src/compile/testing/graph-maker.ts'
-import { int } from '../../../src/compile/testing/graph-maker.ts'
-import { tensorOf } from '../../../src/onnx/ir/tensor.ts'
+import type { GraphMaker, Step, Value } from '../../../src/network/compile/testing/graph-maker.ts'
+import { int } from '../../../src/network/compile/testing/graph-maker.ts'
+import { tensorOf } from '../../../src/network/onnx/ir/tensor.ts'
 
 /** Operators of the dialect without loops, which jump nowhere. */
 export const FOREIGN = ['Atan', 'Asinh'] as const

@@ -1,12 +1,12 @@
 // Target: adapters. In: LoRA files as PEFT and llama.cpp write them, changed. Out: the tiny model with what
 // they change, read from end to end.
 
-import type { ModelConfig } from '../../../src/arch/config/config.ts'
-import { readConfig } from '../../../src/arch/read-config.ts'
-import { resolveWeights, type Weights } from '../../../src/arch/tensors/names.ts'
-import { openAdapter } from '../../../src/formats/open-adapter.ts'
-import { ALL_READERS, openModel } from '../../../src/formats/open-model.ts'
-import { adaptWeights } from '../../../src/weights/adapt.ts'
+import type { ModelConfig } from '../../../src/core/arch/config/config.ts'
+import { readConfig } from '../../../src/core/arch/read-config.ts'
+import { resolveWeights, type Weights } from '../../../src/core/arch/tensors/names.ts'
+import { openAdapter } from '../../../src/core/formats/open-adapter.ts'
+import { ALL_READERS, openModel } from '../../../src/core/formats/open-model.ts'
+import { adaptWeights } from '../../../src/core/weights/adapt.ts'
 import { ggufFile, safetensorsFiles } from '../../conformance/testing/model-files.ts'
 import {
   ggufLora,

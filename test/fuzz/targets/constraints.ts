@@ -2,13 +2,13 @@
 // constraint, written in slices as the engine's pages write it, and walked a few tokens. Where few slices are
 // enough, writing it at once must give the same.
 import { isDeepStrictEqual } from 'node:util'
-import { reasonOf } from '../../../src/base/errors.ts'
+import { reasonOf } from '../../../src/core/base/errors.ts'
 
-import { ConstraintCompiler } from '../../../src/constrain/compile.ts'
-import { RandomSchema } from '../../../src/constrain/testing/random-schema.ts'
-import { allowed, smallVocabulary } from '../../../src/constrain/testing/vocabulary.ts'
-import { newGrammar, writeGrammarInSlices } from '../../../src/constrain/write-grammar.ts'
-import type { ConstraintSpec, WrittenGrammar } from '../../../src/constrain/written-grammar.ts'
+import { ConstraintCompiler } from '../../../src/core/constrain/compile.ts'
+import { RandomSchema } from '../../../src/core/constrain/testing/random-schema.ts'
+import { allowed, smallVocabulary } from '../../../src/core/constrain/testing/vocabulary.ts'
+import { newGrammar, writeGrammarInSlices } from '../../../src/core/constrain/write-grammar.ts'
+import type { ConstraintSpec, WrittenGrammar } from '../../../src/core/constrain/written-grammar.ts'
 import { constraintSpec } from '../../../src/engine/reply/constraints.ts'
 import { Random } from '../../helpers/random.ts'
 import { textOf } from '../input.ts'

@@ -1,14 +1,14 @@
 // Target: encoders. In: folders and GGUF files of sentence encoders, rerankers and their Dense modules, and
 // unigram tokenizers, changed; texts. Out: ids, vectors or scores.
-import { Embedder } from '../../../src/api/embedder/embedder.ts'
-import { parseJson } from '../../../src/base/json.ts'
-import { isObject } from '../../../src/base/values.ts'
-import { nodeHost } from '../../../src/cli/node-host.ts'
-import { loadEncoder } from '../../../src/engine/embed/build-encoder.ts'
-import { createEmbedderService } from '../../../src/engine/embed/embed-service.ts'
+import { parseJson } from '../../../src/core/base/json.ts'
+import { isObject } from '../../../src/core/base/values.ts'
+import { malformed } from '../../../src/core/formats/malformed.ts'
+import { encodePair, encoderTokenizer } from '../../../src/core/text/tokenize/read/encoder-tokenizer.ts'
+import { Embedder } from '../../../src/encoders/embedder/embedder.ts'
+import { loadEncoder } from '../../../src/encoders/service/build-encoder.ts'
+import { createEmbedderService } from '../../../src/encoders/service/embed-service.ts'
 import { localConnection } from '../../../src/engine/wire/connection.ts'
-import { malformed } from '../../../src/formats/malformed.ts'
-import { encodePair, encoderTokenizer } from '../../../src/text/tokenize/read/encoder-tokenizer.ts'
+import { nodeHost } from '../../../src/tools/cli/node-host.ts'
 import {
   bodyFolder,
   bodyGguf,

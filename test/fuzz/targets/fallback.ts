@@ -1,8 +1,8 @@
 // Target: fallback. In: random graphs of the dialect with nodes that no loops compute, as ONNX files, half of
 // them changed in bytes, fields or meaning. Out: how far their files are read with `fallback: 'ort'`; what
 // runs is compared with the evaluator.
-import { refusalOf } from '../../../src/compile/lower/lower.ts'
-import { randomGraph } from '../../../src/compile/testing/random-graph.ts'
+import { refusalOf } from '../../../src/network/compile/lower/lower.ts'
+import { randomGraph } from '../../../src/network/compile/testing/random-graph.ts'
 import { bytesOf, type Input, textOf } from '../input.ts'
 import { changed, writtenBytes } from '../networks/changed-graph.ts'
 import { mixAndCompare, type Sizes, UNCHANGED } from '../networks/compare-network.ts'

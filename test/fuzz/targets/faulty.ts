@@ -1,7 +1,7 @@
 // Target of the runner's own tests: texts that do what no parser may. In: a word. Out: the fault it names.
 import { spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { HalfbyteError } from '../../../src/base/errors.ts'
+import { HalfbyteError } from '../../../src/core/base/errors.ts'
 import { textOf } from '../input.ts'
 import type { Target } from '../target.ts'
 

@@ -1,7 +1,7 @@
 // Target: GGUF. In: models of every family with numbers, texts and bytes of the header changed. Out: how far
 // their files are read: headers, configuration and plan, some up to the first tokens.
 
-import { spmSpec } from '../../../src/text/testing/tiny.ts'
+import { spmSpec } from '../../../src/core/text/testing/tiny.ts'
 import { type GgufValue, ggufBytes } from '../../conformance/testing/writers/gguf-writer.ts'
 import type { Random } from '../../helpers/random.ts'
 import { type GgufLayout, layoutOf } from '../gguf-layout.ts'

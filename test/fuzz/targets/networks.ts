@@ -2,9 +2,9 @@
 // codes as ONNX files, changed in bytes, fields or meaning, and graphs that ask for much. Out: how far their
 // files are read; what is accepted is compiled in both builds, run, and compared with the evaluator.
 import { bertBytes } from '../../../lab/bench/graphs/bert.ts'
-import { blockTable } from '../../../src/compile/testing/block-table.ts'
-import { BOMBS, type BombName, LARGEST } from '../../../src/compile/testing/bombs.ts'
-import { randomGraph } from '../../../src/compile/testing/random-graph.ts'
+import { blockTable } from '../../../src/network/compile/testing/block-table.ts'
+import { BOMBS, type BombName, LARGEST } from '../../../src/network/compile/testing/bombs.ts'
+import { randomGraph } from '../../../src/network/compile/testing/random-graph.ts'
 import { layer } from '../../conformance/onnx/networks/group-layer.ts'
 import type { Random } from '../../helpers/random.ts'
 import { bytesOf, type Input, textOf } from '../input.ts'

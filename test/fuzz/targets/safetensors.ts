@@ -1,9 +1,9 @@
 // Target: safetensors. In: folders of the hub, plain, quantised and in shards, with headers, indexes and
 // bytes changed. Out: how far they are read.
 
+import { openModel } from '../../../src/core/formats/open-model.ts'
 import { openTokenizer } from '../../../src/engine/load/model-text.ts'
 import { prepareModel } from '../../../src/engine/load/prepare.ts'
-import { openModel } from '../../../src/formats/open-model.ts'
 import { type StoredTensor, safetensorsBytes } from '../../conformance/testing/writers/safetensors-writer.ts'
 import type { Random } from '../../helpers/random.ts'
 import { type Input, textOf } from '../input.ts'

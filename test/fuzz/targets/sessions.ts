@@ -1,6 +1,6 @@
 // Target: saved sessions. In: a saved session whose index says something else under a right hash, or whose
 // bytes are changed. Out: the session restored, spoken to and closed, with all of its memory given back.
-import { Engine } from '../../../src/api/engine.ts'
+import { Engine } from '../../../src/engine/api/engine.ts'
 import { createService } from '../../../src/engine/service.ts'
 import { type ToyModel, toyModel } from '../../../src/engine/testing/toy-model.ts'
 import { localConnection } from '../../../src/engine/wire/connection.ts'

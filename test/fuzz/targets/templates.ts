@@ -1,17 +1,17 @@
 // Target: chat templates. In: templates that models have and templates grown from Jinja's parts, with
 // conversations that are changed too. Out: the prompt, and which tokens end a turn.
-import { renderTurns } from '../../../src/engine/chat/chat-turns.ts'
-import { isMessage } from '../../../src/engine/reply/transcript.ts'
-import type { Message, Tool } from '../../../src/engine/wire/protocol.ts'
 import {
   CHATML,
   type ChatMessage,
   ChatTemplate,
   PLAIN,
   turnEndIds,
-} from '../../../src/text/chat/chat-template.ts'
-import { byteLevelSpec } from '../../../src/text/testing/tiny.ts'
-import { createTokenizer } from '../../../src/text/tokenize/read/create.ts'
+} from '../../../src/core/text/chat/chat-template.ts'
+import { byteLevelSpec } from '../../../src/core/text/testing/tiny.ts'
+import { createTokenizer } from '../../../src/core/text/tokenize/read/create.ts'
+import { renderTurns } from '../../../src/engine/chat/chat-turns.ts'
+import { isMessage } from '../../../src/engine/reply/transcript.ts'
+import type { Message, Tool } from '../../../src/engine/wire/protocol.ts'
 import type { Random } from '../../helpers/random.ts'
 import { type Input, textOf } from '../input.ts'
 import { textOfTree, treeOf } from '../mutate/json-tree.ts'

@@ -1,5 +1,5 @@
 // The process that is watched: `halfbyte serve` on a tiny model, which tells its memory when it is asked.
-import { serveEngine } from '../../../src/cli/serve/http-server.ts'
+import { serveEngine } from '../../../src/tools/cli/serve/http-server.ts'
 import { ggufFile } from '../../conformance/testing/model-files.ts'
 import { openEngine } from '../../conformance/testing/node-engine.ts'
 import { randomLlama } from '../../conformance/testing/random-llama.ts'

@@ -70,7 +70,7 @@ async function readPicture(file: File): Promise<Picture> {
   const content = await file.arrayBuffer()
   const copy = new Blob([content], { type: file.type })
   try {
-    const { checkPicture } = await import('../../../../src/chat-ui/check-picture.ts')
+    const { checkPicture } = await import('../../../../src/ui/chat/check-picture.ts')
     checkPicture(new Uint8Array(content))
     const bitmap = await createImageBitmap(copy)
     bitmap.close()

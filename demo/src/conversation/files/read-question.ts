@@ -1,6 +1,6 @@
 // What the model reads of a question's files: all of them where they fit its context, and otherwise the
 // passages that are nearest to the question.
-import { bestOf, commonWords, cutText, wordsOf } from '../../../../src/chat-ui/passages.ts'
+import { bestOf, commonWords, cutText, wordsOf } from '../../../../src/ui/chat/passages.ts'
 import type { Settings } from '../../shell/settings.ts'
 import { t } from '../../words/later-words.ts'
 import type { Speaker } from '../speech/speaker.ts'

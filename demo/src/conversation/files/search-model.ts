@@ -1,8 +1,8 @@
 // The search model: a sentence encoder that compares passages with a question. It loads with the first
 // question about a long file.
-import { Embedder } from '../../../../src/api/embedder/embedder.ts'
-import { type Encoder, EncoderSlot } from '../../../../src/chat-ui/encoder-slot.ts'
-import { cosine } from '../../../../src/chat-ui/library.ts'
+import { Embedder } from '../../../../src/encoders/embedder/embedder.ts'
+import { type Encoder, EncoderSlot } from '../../../../src/ui/chat/encoder-slot.ts'
+import { cosine } from '../../../../src/ui/chat/library.ts'
 
 const slot = new EncoderSlot(() => (source, options) => Embedder.load(source, options))
 /** Vectors of passages by the encoder in use, for later questions about the same files. */

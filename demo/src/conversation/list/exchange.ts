@@ -1,6 +1,6 @@
 // Exchange. In: conversations. Out: Markdown to read, JSON that another page can import, and back.
-import { fromBase64, parseJson, toBase64 } from '../../../../src/chat-ui/library.ts'
 import { HalfbyteError } from '../../../../src/index.ts'
+import { fromBase64, parseJson, toBase64 } from '../../../../src/ui/chat/library.ts'
 import { bytes } from '../../shell/units.ts'
 import { t } from '../../words/later-words.ts'
 import type { Picture } from '../files/attachments.ts'

@@ -1,7 +1,7 @@
 // Rich text. In: an element that renders Markdown. Out: its forms of code and formulas, whose libraries load
 // when the first is met.
 import type { ReactiveController, ReactiveControllerHost } from 'lit'
-import type { RichForms } from '../../../../src/chat-ui/markdown/render-markdown.ts'
+import type { RichForms } from '../../../../src/ui/chat/markdown/render-markdown.ts'
 
 const libraries = {
   code: async (): Promise<RichForms> => {

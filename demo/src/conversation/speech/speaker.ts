@@ -1,6 +1,5 @@
 // The speaker. In: an engine and a conversation. Out: the answer. The engine's state is kept between turns
 // and visits.
-import { PICTURE_PLACE } from '../../../../src/chat-ui/library.ts'
 import {
   type Engine,
   type GenerateOptions,
@@ -10,6 +9,7 @@ import {
   type Session,
   type Tool,
 } from '../../../../src/index.ts'
+import { PICTURE_PLACE } from '../../../../src/ui/chat/library.ts'
 import type { Training } from '../../models/training.ts'
 import { replyOptions, type Settings } from '../../shell/settings.ts'
 import { TOOLS, type UsedTool, usedMessages } from '../../tools/tools.ts'

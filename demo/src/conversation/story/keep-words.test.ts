@@ -2,8 +2,8 @@
 // stories that have what they were asked for.
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { openEngine } from '../../../../src/cli/command-engine.ts'
-import { EXACT_KV } from '../../../../src/graph/ir.ts'
+import { EXACT_KV } from '../../../../src/core/graph/ir.ts'
+import { openEngine } from '../../../../src/tools/cli/command-engine.ts'
 import keepWords from './keep-words.ts'
 
 const VOCABULARY = [

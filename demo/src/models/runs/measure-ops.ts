@@ -3,7 +3,7 @@
 import { analyse, type StepAnalysis } from '../../../../lab/bench/roofline/analyse.ts'
 import { PAGE } from '../../../../lab/bench/roofline/jobs.ts'
 import { type RunHooks, runRoofline } from '../../../../lab/bench/roofline/run.ts'
-import { resolveSource } from '../../../../src/chat-ui/library.ts'
+import { resolveSource } from '../../../../src/ui/chat/library.ts'
 import { loadOptions, type Used } from '../model-slot.ts'
 import { choiceSource } from '../models.ts'
 

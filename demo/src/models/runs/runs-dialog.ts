@@ -2,8 +2,8 @@
 // report to copy.
 import { html, nothing, type TemplateResult } from 'lit'
 import type { StepAnalysis } from '../../../../lab/bench/roofline/analyse.ts'
-import { copyText } from '../../../../src/chat-ui/copy.ts'
 import type { MemoryUse } from '../../../../src/index.ts'
+import { copyText } from '../../../../src/ui/chat/copy.ts'
 import type { Figures } from '../../conversation/answer.ts'
 import { icon } from '../../shell/icons.ts'
 import { Modal } from '../../shell/modal.ts'

@@ -5,7 +5,7 @@
 // keys and values; only the last row goes through the vocabulary. `int4`: MatMulNBits, blocks of 32.
 // `int8`: DynamicQuantizeMatMul, weights by channel. `f32`: MatMul. `f32-bf16`: the same with values of
 // bf16, as files have that were exported in f32 of a model that was trained in bf16.
-import type { WrittenAttribute, WrittenNode } from '../../../../src/onnx/testing/write-model.ts'
+import type { WrittenAttribute, WrittenNode } from '../../../../src/network/onnx/testing/write-model.ts'
 import type { Shape } from '../../shapes.ts'
 import type { ElementType, Graph, Value, Weight } from './proto.ts'
 import { eightBit, floats, fourBit, transposed } from './repack.ts'

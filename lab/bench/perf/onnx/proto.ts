@@ -1,6 +1,10 @@
 // Lays out the weights of a graph in data files, and writes its ModelProto, which names their places.
-import { TYPE } from '../../../../src/onnx/testing/node-writer.ts'
-import { modelBytes, type WrittenNode, type WrittenTensor } from '../../../../src/onnx/testing/write-model.ts'
+import { TYPE } from '../../../../src/network/onnx/testing/node-writer.ts'
+import {
+  modelBytes,
+  type WrittenNode,
+  type WrittenTensor,
+} from '../../../../src/network/onnx/testing/write-model.ts'
 
 const ELEMENT_BYTES = { f32: 4, f16: 2, u8: 1, i8: 1, i32: 4, i64: 8 } as const
 export type ElementType = keyof typeof ELEMENT_BYTES

@@ -1,7 +1,7 @@
 // Tests that the ONNX forms of Q4_0 blocks stand for the same numbers.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { floatToHalf, halfToFloat } from '../../../../src/base/half.ts'
+import { floatToHalf, halfToFloat } from '../../../../src/core/base/half.ts'
 import { eightBit, fourBit, transposed } from './repack.ts'
 
 /** [n][k] of one scale per block. */

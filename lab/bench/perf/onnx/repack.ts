@@ -4,7 +4,7 @@
 //         a weight is d * (code - 8)
 //   4-bit ONNX: codes [n][k / 32][16], byte j = code 2j | code (2j + 1) << 4, zero point 8; scales apart,
 //         f32 [n][k / 32]
-import { halfToFloat } from '../../../../src/base/half.ts'
+import { halfToFloat } from '../../../../src/core/base/half.ts'
 
 const BLOCK = 32
 const BLOCK_BYTES = 18

@@ -1,6 +1,6 @@
 // Companions. In: prompts and options on a toy model. Out: what is read beside the reply's own prompt.
 import { expect, test } from 'vitest'
-import { LookupDrafter } from '../../../generate/speculate/draft-lookup.ts'
+import { LookupDrafter } from '../../../core/generate/speculate/draft-lookup.ts'
 import { toyModel } from '../../testing/toy-model.ts'
 import type { Prompt } from '../../wire/protocol.ts'
 import type { LoadedModel } from '../loaded-model.ts'

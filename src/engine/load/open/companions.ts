@@ -1,10 +1,10 @@
 // The extra sequences of a reply, for its negative prompt and its draft model.
-import { HalfbyteError, isHalfbyteError } from '../../../base/errors.ts'
-import type { ReplyConstraint } from '../../../constrain/written-grammar.ts'
-import type { Sequence } from '../../../generate/schedule/sequence.ts'
-import type { Drafter } from '../../../generate/schedule/speculation.ts'
-import { ExpectedDrafter } from '../../../generate/speculate/draft-expected.ts'
-import { LookupDrafter } from '../../../generate/speculate/draft-lookup.ts'
+import { HalfbyteError, isHalfbyteError } from '../../../core/base/errors.ts'
+import type { ReplyConstraint } from '../../../core/constrain/written-grammar.ts'
+import type { Sequence } from '../../../core/generate/schedule/sequence.ts'
+import type { Drafter } from '../../../core/generate/schedule/speculation.ts'
+import { ExpectedDrafter } from '../../../core/generate/speculate/draft-expected.ts'
+import { LookupDrafter } from '../../../core/generate/speculate/draft-lookup.ts'
 import type { DecodeOptions, Message } from '../../wire/protocol.ts'
 import type { LoadedModel, SeenPrompt } from '../loaded-model.ts'
 

@@ -1,18 +1,18 @@
 // Tests of files that other files name. In: forged models, indexes, modules and listings on a hub, and its
 // token. Out: every request that a load makes, each in the model's folder. On disk:
-// cli/models/named-files.test.ts.
+// tools/cli/models/named-files.test.ts.
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { bertFolder, byPath, randomBert } from '../../../../test/conformance/testing/random-bert.ts'
 import { type FileServer, serveFiles } from '../../../../test/helpers/file-server.ts'
-import { isHalfbyteError } from '../../../base/errors.ts'
-import { nodeHost } from '../../../cli/node-host.ts'
-import { givenPlace } from '../../../formats/names/named-files.ts'
-import { FORGED_NAMES } from '../../../formats/names/testing/forged-names.ts'
-import { openOnnx } from '../../../onnx/open-model.ts'
-import { modelBytes } from '../../../onnx/testing/write-model.ts'
-import { loadEncoder } from '../../embed/build-encoder.ts'
-import { loadNetwork } from '../../network/load-network.ts'
+import { isHalfbyteError } from '../../../core/base/errors.ts'
+import { givenPlace } from '../../../core/formats/names/named-files.ts'
+import { FORGED_NAMES } from '../../../core/formats/names/testing/forged-names.ts'
+import { loadEncoder } from '../../../encoders/service/build-encoder.ts'
+import { openOnnx } from '../../../network/onnx/open-model.ts'
+import { modelBytes } from '../../../network/onnx/testing/write-model.ts'
+import { loadNetwork } from '../../../network/service/load-network.ts'
+import { nodeHost } from '../../../tools/cli/node-host.ts'
 import { openAny } from './open-any.ts'
 import { openRequestedFiles } from './requested-files.ts'
 

@@ -1,14 +1,19 @@
 // Opens a model of any format by whatever names it, and reads its headers.
-import type { ByteSource } from '../../../base/bytes.ts'
-import { isHalfbyteError } from '../../../base/errors.ts'
-import { COMPANIONS, GRAPH_FOLDER, type GraphDtype } from '../../../formats/names/graph-files.ts'
-import { addressInside, folderOf, type InnerPath, type Place } from '../../../formats/names/named-files.ts'
-import { adapterFiles, openAdapter } from '../../../formats/open-adapter.ts'
-import { openFiles } from '../../../formats/open-files.ts'
-import type { LoadReaders, ModelFile } from '../../../formats/readers.ts'
-import { graphBuilder } from '../../../graph/builder.ts'
-import type { Host } from '../../../runtime/host.ts'
-import type { ScaledAdapter } from '../../../weights/adapt.ts'
+import type { ByteSource } from '../../../core/base/bytes.ts'
+import { isHalfbyteError } from '../../../core/base/errors.ts'
+import { COMPANIONS, GRAPH_FOLDER, type GraphDtype } from '../../../core/formats/names/graph-files.ts'
+import {
+  addressInside,
+  folderOf,
+  type InnerPath,
+  type Place,
+} from '../../../core/formats/names/named-files.ts'
+import { adapterFiles, openAdapter } from '../../../core/formats/open-adapter.ts'
+import { openFiles } from '../../../core/formats/open-files.ts'
+import type { LoadReaders, ModelFile } from '../../../core/formats/readers.ts'
+import { graphBuilder } from '../../../core/graph/builder.ts'
+import type { Host } from '../../../core/runtime/host.ts'
+import type { ScaledAdapter } from '../../../core/weights/adapt.ts'
 import type { LoadRequest } from '../../wire/protocol.ts'
 
 /** Throws what `open` and `readers` throw, and `format` or `unsupported` if a file is not a LoRA adapter. */

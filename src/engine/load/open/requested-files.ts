@@ -1,10 +1,10 @@
 // Opens the files that a page's load request names: files that the user picked, or files at an address.
-import { type ByteSource, blobSource } from '../../../base/bytes.ts'
-import type { HalfbyteError } from '../../../base/errors.ts'
-import { type GraphFiles, graphsAmong } from '../../../formats/names/graph-files.ts'
-import { distrust, trust } from '../../../store/device/load-marks.ts'
-import { peekAddress } from '../../../store/download/peek.ts'
-import { openAddress } from '../../../store/open-address.ts'
+import { type ByteSource, blobSource } from '../../../core/base/bytes.ts'
+import type { HalfbyteError } from '../../../core/base/errors.ts'
+import { type GraphFiles, graphsAmong } from '../../../core/formats/names/graph-files.ts'
+import { distrust, trust } from '../../../core/store/device/load-marks.ts'
+import { peekAddress } from '../../../core/store/download/peek.ts'
+import { openAddress } from '../../../core/store/open-address.ts'
 import type { LoadRequest } from '../../wire/protocol.ts'
 import type { LoaderHooks } from '../loaded-model.ts'
 

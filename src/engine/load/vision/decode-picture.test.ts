@@ -5,8 +5,8 @@ import { encode as encodePng } from 'fast-png'
 import { encode as encodeJpeg } from 'jpeg-js'
 import { describe, expect, test } from 'vitest'
 import { pngOf } from '../../../../test/fuzz/mutate/picture-files.ts'
-import { sha256 } from '../../../base/sha256.ts'
-import { crc32 } from '../../../formats/pictures/crc32.ts'
+import { sha256 } from '../../../core/base/sha256.ts'
+import { crc32 } from '../../../core/formats/pictures/crc32.ts'
 import PILLOW from './decode/testing/pillow.json' with { type: 'json' }
 import { decodePicture } from './decode-picture.ts'
 

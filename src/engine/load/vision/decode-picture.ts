@@ -1,13 +1,13 @@
 // Decodes PNG and JPEG files where no browser does: in Node, Bun and Deno.
-import { kindOf } from '../../../formats/pictures/check-picture.ts'
-import type { Pixels } from '../../../formats/pixels.ts'
+import { kindOf } from '../../../core/formats/pictures/check-picture.ts'
+import type { Pixels } from '../../../core/formats/pixels.ts'
 import { jpegPixels } from './decode/jpeg-pixels.ts'
 import { pngPixels } from './decode/png-pixels.ts'
 
 /**
  * The pixels of a file, upright: a JPEG file's own orientation is applied, as in browsers. Takes at most four
  * times the memory of the pixels beside the file and 64 MB. Throws `unsupported` for a picture above the
- * limits of `formats/pixels.ts`, and an `Error` with the reason for other types and damaged files.
+ * limits of `core/formats/pixels.ts`, and an `Error` with the reason for other types and damaged files.
  */
 export function decodePicture(bytes: Uint8Array): Pixels {
   switch (kindOf(bytes)) {

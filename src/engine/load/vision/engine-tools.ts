@@ -1,10 +1,10 @@
 // What the script of vision uses of the engine that loads it, so that it need not bring a copy.
-import type { roleOf, weightOf } from '../../../arch/tensors/names.ts'
-import type { RowsView } from '../../../generate/schedule/step-buffer.ts'
-import type { graphBuilder } from '../../../graph/builder.ts'
-import type { compile } from '../../../graph/compile-graph.ts'
-import type { SequenceState } from '../../../state/sequence-state.ts'
-import type { chooseEncoding } from '../../../weights/choose-encoding.ts'
+import type { roleOf, weightOf } from '../../../core/arch/tensors/names.ts'
+import type { RowsView } from '../../../core/generate/schedule/step-buffer.ts'
+import type { graphBuilder } from '../../../core/graph/builder.ts'
+import type { compile } from '../../../core/graph/compile-graph.ts'
+import type { SequenceState } from '../../../core/state/sequence-state.ts'
+import type { chooseEncoding } from '../../../core/weights/choose-encoding.ts'
 import type { placeModel } from '../place-model.ts'
 
 export interface EngineTools {

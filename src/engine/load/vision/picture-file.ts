@@ -1,9 +1,9 @@
 // Decodes and cuts pictures for the engine: in its worker by the browser, elsewhere by the host.
-import { HalfbyteError, isHalfbyteError, reasonOf } from '../../../base/errors.ts'
-import { checkPicture } from '../../../formats/pictures/check-picture.ts'
-import { checkPixels, checkSides, MOST_FILE_BYTES, type Pixels } from '../../../formats/pixels.ts'
-import type { Host } from '../../../runtime/host.ts'
-import { type CutPicture, type CutRules, cutPicture } from '../../../vision/cut-picture.ts'
+import { HalfbyteError, isHalfbyteError, reasonOf } from '../../../core/base/errors.ts'
+import { checkPicture } from '../../../core/formats/pictures/check-picture.ts'
+import { checkPixels, checkSides, MOST_FILE_BYTES, type Pixels } from '../../../core/formats/pixels.ts'
+import type { Host } from '../../../core/runtime/host.ts'
+import { type CutPicture, type CutRules, cutPicture } from '../../../core/vision/cut-picture.ts'
 import type { PictureSource } from '../../wire/protocol.ts'
 
 /** Bytes that name the content: the file, or the sizes and pixels. */

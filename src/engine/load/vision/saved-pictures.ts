@@ -1,5 +1,5 @@
 // Pictures in the file of a saved session: their bytes as text in base64.
-import { fromBase64, toBase64 } from '../../../base/base64.ts'
+import { fromBase64, toBase64 } from '../../../core/base/base64.ts'
 import type { Message, PictureSource } from '../../wire/protocol.ts'
 import { fileOf } from './picture-file.ts'
 

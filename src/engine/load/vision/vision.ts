@@ -1,22 +1,22 @@
 // The vision tower of a model: prepared from its headers, placed in the model's memory, and run on
 // pictures.
-import type { PackedEncoding } from '../../../abi/encodings.ts'
-import type { RopeConfig } from '../../../arch/config/config.ts'
-import { unbuiltVariant } from '../../../arch/config/fields.ts'
-import type { Weights } from '../../../arch/tensors/names.ts'
-import { HalfbyteError } from '../../../base/errors.ts'
-import type { ModelFile } from '../../../formats/readers.ts'
-import { InputRows } from '../../../generate/schedule/input-rows.ts'
-import type { Graph } from '../../../graph/nodes.ts'
-import type { Plan, PlanRows } from '../../../graph/plan/plan.ts'
-import type { Host } from '../../../runtime/host.ts'
-import type { Arena } from '../../../runtime/memory/arena.ts'
-import type { Pool } from '../../../runtime/pool.ts'
-import { type CutPicture, type CutRules, cutRules, patchesOf } from '../../../vision/cut-picture.ts'
-import { GGUF_NAMES, ggufTower } from '../../../vision/gguf-tower.ts'
-import { HF_NAMES, hfTower } from '../../../vision/hf-tower.ts'
-import { QWEN_NAMES, QWEN_WINDOWED_NAMES } from '../../../vision/qwen-tower.ts'
-import { rowOrder } from '../../../vision/row-order.ts'
+import type { PackedEncoding } from '../../../core/abi/encodings.ts'
+import type { RopeConfig } from '../../../core/arch/config/config.ts'
+import { unbuiltVariant } from '../../../core/arch/config/fields.ts'
+import type { Weights } from '../../../core/arch/tensors/names.ts'
+import { HalfbyteError } from '../../../core/base/errors.ts'
+import type { ModelFile } from '../../../core/formats/readers.ts'
+import { InputRows } from '../../../core/generate/schedule/input-rows.ts'
+import type { Graph } from '../../../core/graph/nodes.ts'
+import type { Plan, PlanRows } from '../../../core/graph/plan/plan.ts'
+import type { Host } from '../../../core/runtime/host.ts'
+import type { Arena } from '../../../core/runtime/memory/arena.ts'
+import type { Pool } from '../../../core/runtime/pool.ts'
+import { type CutPicture, type CutRules, cutRules, patchesOf } from '../../../core/vision/cut-picture.ts'
+import { GGUF_NAMES, ggufTower } from '../../../core/vision/gguf-tower.ts'
+import { HF_NAMES, hfTower } from '../../../core/vision/hf-tower.ts'
+import { QWEN_NAMES, QWEN_WINDOWED_NAMES } from '../../../core/vision/qwen-tower.ts'
+import { rowOrder } from '../../../core/vision/row-order.ts'
 import {
   gather,
   gatheredWidth,
@@ -28,9 +28,9 @@ import {
   type Sides,
   type Tower,
   towerRows,
-} from '../../../vision/tower.ts'
-import { projectorGraph, towerGraph } from '../../../vision/tower-graph.ts'
-import { type TowerNames, towerWeights } from '../../../vision/tower-weights.ts'
+} from '../../../core/vision/tower.ts'
+import { projectorGraph, towerGraph } from '../../../core/vision/tower-graph.ts'
+import { type TowerNames, towerWeights } from '../../../core/vision/tower-weights.ts'
 import type { LoadRequest } from '../../wire/protocol.ts'
 import type { WeightHooks } from '../load-weights.ts'
 import type { ModelText, Sight } from '../loaded-model.ts'

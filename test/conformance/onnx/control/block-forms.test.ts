@@ -2,7 +2,7 @@
 // with zero points or not, and with inputs in another order. Out: whether every product of the step reads f32
 // rows and weights.
 import { expect, test } from 'vitest'
-import { bufferSource } from '../../../../src/base/bytes.ts'
+import { bufferSource } from '../../../../src/core/base/bytes.ts'
 import { prepareModel } from '../../../../src/engine/load/prepare.ts'
 import { byteTokenizer } from '../byte-tokenizer.ts'
 import { openGraph } from '../open-graph.ts'

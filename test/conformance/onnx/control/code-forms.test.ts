@@ -2,7 +2,7 @@
 // along each axis, in blocks, transposed or not. Out: whether they answer as ONNX Runtime, or are
 // refused by name.
 import { expect, test } from 'vitest'
-import { TYPE } from '../../../../src/onnx/testing/node-writer.ts'
+import { TYPE } from '../../../../src/network/onnx/testing/node-writer.ts'
 import { HIDDEN } from './decoder.ts'
 import type { DecoderForm } from './form.ts'
 import { judgeDecoder } from './judge.ts'

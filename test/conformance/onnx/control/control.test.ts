@@ -1,9 +1,9 @@
 // Control that is not what a plan does. In: small decoders as a file may have them. Out: whether each is read
 // as ONNX Runtime runs it, or refused by name.
 import { expect, test } from 'vitest'
-import { bufferSource } from '../../../../src/base/bytes.ts'
+import { bufferSource } from '../../../../src/core/base/bytes.ts'
 import { prepareModel } from '../../../../src/engine/load/prepare.ts'
-import { type NodeWriter, TYPE } from '../../../../src/onnx/testing/node-writer.ts'
+import { type NodeWriter, TYPE } from '../../../../src/network/onnx/testing/node-writer.ts'
 import { byteTokenizer } from '../byte-tokenizer.ts'
 import { openGraph } from '../open-graph.ts'
 import { decoderBytes, HIDDEN, VOCAB } from './decoder.ts'

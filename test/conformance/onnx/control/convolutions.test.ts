@@ -1,8 +1,8 @@
 // Short convolutions of tokens. In: decoders with them in both forms in which exporters write LFM2, some with
 // one thing changed. Out: whether they answer as ONNX Runtime, or are refused by name.
 import { expect, test } from 'vitest'
-import type { NodeWriter } from '../../../../src/onnx/testing/node-writer.ts'
-import type { WrittenNode } from '../../../../src/onnx/testing/write-model.ts'
+import type { NodeWriter } from '../../../../src/network/onnx/testing/node-writer.ts'
+import type { WrittenNode } from '../../../../src/network/onnx/testing/write-model.ts'
 import type { ConvolutionForm } from './convolutions.ts'
 import type { DecoderForm } from './form.ts'
 import { judgeDecoder } from './judge.ts'

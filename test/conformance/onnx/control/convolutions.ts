@@ -1,7 +1,7 @@
 // Short convolutions over tokens, as exporters write those of LFM2. In: rows. Out: nodes for
 // out(c * conv(b * x)), where one product makes b, c and x, and the state that they leave.
-import { type NodeWriter, TYPE } from '../../../../src/onnx/testing/node-writer.ts'
-import type { WrittenValue } from '../../../../src/onnx/testing/write-model.ts'
+import { type NodeWriter, TYPE } from '../../../../src/network/onnx/testing/node-writer.ts'
+import type { WrittenValue } from '../../../../src/network/onnx/testing/write-model.ts'
 
 /** `operator`: CausalConvWithState. `concat`: the state and the step's own inputs in one, and Conv. */
 export interface ConvolutionForm {

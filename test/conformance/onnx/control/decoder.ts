@@ -1,8 +1,8 @@
 // Small decoders. In: how a decoder masks, places, rotates, counts and keeps states. Out: the bytes of its
 // ONNX file. What is not said is as exporters write it.
 
-import { NodeWriter, TYPE } from '../../../../src/onnx/testing/node-writer.ts'
-import { modelBytes, type WrittenValue } from '../../../../src/onnx/testing/write-model.ts'
+import { NodeWriter, TYPE } from '../../../../src/network/onnx/testing/node-writer.ts'
+import { modelBytes, type WrittenValue } from '../../../../src/network/onnx/testing/write-model.ts'
 import { Random } from '../../../helpers/random.ts'
 import { convName, convOutput, convValue, shortConvolution } from './convolutions.ts'
 import type { DecoderForm, Places, StateKind, StatePlace } from './form.ts'

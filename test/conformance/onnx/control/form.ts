@@ -1,6 +1,6 @@
 // What small decoders may have: how they mask, place, rotate, count, copy and keep states.
-import type { NodeWriter } from '../../../../src/onnx/testing/node-writer.ts'
-import type { WrittenNode } from '../../../../src/onnx/testing/write-model.ts'
+import type { NodeWriter } from '../../../../src/network/onnx/testing/node-writer.ts'
+import type { WrittenNode } from '../../../../src/network/onnx/testing/write-model.ts'
 import type { ConvolutionForm } from './convolutions.ts'
 import type { Activation } from './layers.ts'
 import type { Neighbours } from './turns.ts'

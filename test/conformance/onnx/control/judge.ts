@@ -1,8 +1,8 @@
 // Judging a decoder. In: the form of one, and lengths. Out: whether it is refused, or answers as ONNX Runtime
 // does: prompts at once, in chunks with the cache, and token by token.
 import { InferenceSession, Tensor } from 'onnxruntime-web'
-import { bufferSource } from '../../../../src/base/bytes.ts'
-import { isHalfbyteError } from '../../../../src/base/errors.ts'
+import { bufferSource } from '../../../../src/core/base/bytes.ts'
+import { isHalfbyteError } from '../../../../src/core/base/errors.ts'
 import { largestDifference, logitsOf, withModel } from '../../testing/node-engine.ts'
 import { byteTokenizer } from '../byte-tokenizer.ts'
 import { openGraph } from '../open-graph.ts'

@@ -1,7 +1,7 @@
 // Kinds of control. In: chance. Out: one way in which decoders mask, place, rotate, count or keep states, at
 // numbers that are drawn; some do what plans do, others do not.
 
-import type { NodeWriter } from '../../../../src/onnx/testing/node-writer.ts'
+import type { NodeWriter } from '../../../../src/network/onnx/testing/node-writer.ts'
 import type { Random } from '../../../helpers/random.ts'
 import type { DecoderForm, Places, StatePlace } from './form.ts'
 

@@ -1,6 +1,6 @@
 // Parts of layers. In: scores or rows. Out: nodes that mask scores or activate rows, in the ways in which
 // exporters write them.
-import type { NodeWriter } from '../../../../src/onnx/testing/node-writer.ts'
+import type { NodeWriter } from '../../../../src/network/onnx/testing/node-writer.ts'
 
 /** The smallest float. */
 export const LEAST = -3.4028234663852886e38

@@ -1,6 +1,6 @@
 // Rotations of neighbours. In: heads or angles. Out: nodes that turn each pair of neighbours, or write each
 // angle twice, in the ways in which exporters write them.
-import type { NodeWriter } from '../../../../src/onnx/testing/node-writer.ts'
+import type { NodeWriter } from '../../../../src/network/onnx/testing/node-writer.ts'
 
 /** How pairs are taken apart: by Slice with step 2, or as [.., pairs, 2] by Split or Gather. */
 export type Neighbours = 'slice' | 'split' | 'gather'

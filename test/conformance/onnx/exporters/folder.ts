@@ -1,7 +1,7 @@
 // An export in a folder. In: what the scripts beside this file wrote. Out: its files, tokens and logits.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type ByteSource, bufferSource } from '../../../../src/base/bytes.ts'
+import { type ByteSource, bufferSource } from '../../../../src/core/base/bytes.ts'
 
 /** How an export stores its weights. `int` are codes of 8 or 4 bits with scales. */
 export type Kind = 'f32' | 'f16' | 'bf16' | 'int8' | 'int4'

@@ -1,6 +1,6 @@
 // Judging an export. In: its files and ONNX Runtime's logits. Out: a refusal, or how far ours differ: the
 // prompt at once, then token by token, with weights as f32 and as a page loads them.
-import { isHalfbyteError } from '../../../../src/base/errors.ts'
+import { isHalfbyteError } from '../../../../src/core/base/errors.ts'
 import type { BuiltModel } from '../../../../src/engine/load/build-model.ts'
 import { withModel } from '../../testing/node-engine.ts'
 import { openGraph } from '../open-graph.ts'

@@ -1,12 +1,12 @@
 // Graphs with nodes that are not compiled, at every place of a graph, and inputs for them.
-import type { NetworkTensor } from '../../../../src/api/network/network.ts'
-import { NodeWriter, TYPE } from '../../../../src/onnx/testing/node-writer.ts'
+import type { NetworkTensor } from '../../../../src/network/api/network.ts'
+import { NodeWriter, TYPE } from '../../../../src/network/onnx/testing/node-writer.ts'
 import {
   modelBytes,
   type WrittenGraph,
   type WrittenNode,
   type WrittenValue,
-} from '../../../../src/onnx/testing/write-model.ts'
+} from '../../../../src/network/onnx/testing/write-model.ts'
 import { Random } from '../../../helpers/random.ts'
 
 const OPSET = 17

@@ -2,13 +2,13 @@
 // Out: whether they give what onnxruntime-web gives for the whole file, which nodes are reported, and errors.
 import { InferenceSession, Tensor } from 'onnxruntime-web/wasm'
 import { describe, expect, test } from 'vitest'
-import { Network, type NetworkOptions, type NetworkTensor } from '../../../../src/api/network/network.ts'
-import { halfToFloat } from '../../../../src/base/half.ts'
-import { nodeHost } from '../../../../src/cli/node-host.ts'
-import { loadNetwork } from '../../../../src/engine/network/load-network.ts'
-import { createNetworkService } from '../../../../src/engine/network/network-service.ts'
+import { halfToFloat } from '../../../../src/core/base/half.ts'
 import { localConnection } from '../../../../src/engine/wire/connection.ts'
-import { TYPE } from '../../../../src/onnx/testing/node-writer.ts'
+import { Network, type NetworkOptions, type NetworkTensor } from '../../../../src/network/api/network.ts'
+import { TYPE } from '../../../../src/network/onnx/testing/node-writer.ts'
+import { loadNetwork } from '../../../../src/network/service/load-network.ts'
+import { createNetworkService } from '../../../../src/network/service/network-service.ts'
+import { nodeHost } from '../../../../src/tools/cli/node-host.ts'
 import { built, CASES, floats, value, X } from './cases.ts'
 
 const load = (bytes: Uint8Array, options: NetworkOptions = { fallback: 'ort' }) =>

@@ -3,8 +3,8 @@
 // onnxruntime-web gives, in both builds.
 import { InferenceSession, Tensor } from 'onnxruntime-web'
 import { expect, test } from 'vitest'
-import { Network } from '../../../../src/api/network/network.ts'
-import { type DType, type Tensor as OwnTensor, tensorOf } from '../../../../src/onnx/ir/tensor.ts'
+import { Network } from '../../../../src/network/api/network.ts'
+import { type DType, type Tensor as OwnTensor, tensorOf } from '../../../../src/network/onnx/ir/tensor.ts'
 import { Random } from '../../../helpers/random.ts'
 import { type Form, HEADS, layer, SHARED, SIZE } from './group-layer.ts'
 

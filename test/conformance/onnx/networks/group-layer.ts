@@ -5,7 +5,7 @@ import {
   type WrittenAttribute,
   type WrittenNode,
   type WrittenTensor,
-} from '../../../../src/onnx/testing/write-model.ts'
+} from '../../../../src/network/onnx/testing/write-model.ts'
 
 export const HEADS = 4
 export const SHARED = 2

@@ -1,9 +1,9 @@
 // Judges networks that an exporter wrote. In: a file and the sizes to compare on. Out: a refusal, or the
 // largest difference from onnxruntime-web over the sizes, both builds, as a part of the largest output.
 import { InferenceSession, Tensor } from 'onnxruntime-web'
-import { Network } from '../../../../src/api/network/network.ts'
-import { isHalfbyteError } from '../../../../src/base/errors.ts'
-import { tensorOf } from '../../../../src/onnx/ir/tensor.ts'
+import { isHalfbyteError } from '../../../../src/core/base/errors.ts'
+import { Network } from '../../../../src/network/api/network.ts'
+import { tensorOf } from '../../../../src/network/onnx/ir/tensor.ts'
 import { Random } from '../../../helpers/random.ts'
 import { largestRelative } from '../exporters/verdict.ts'
 

@@ -2,7 +2,7 @@
 // with its outputs, or with the error that refused it.
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
-import { isHalfbyteError } from '../../../../src/base/errors.ts'
+import { isHalfbyteError } from '../../../../src/core/base/errors.ts'
 import { Network, type NetworkTensor } from '../../../../src/node-network.ts'
 
 interface Packed {

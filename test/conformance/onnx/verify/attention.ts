@@ -1,8 +1,8 @@
 // Attention, evaluated. In: queries, keys, values, masks, the keys and values of earlier steps. Out: the
 // values weighted by the softmax of the scores; keys and values with those of earlier steps in front.
 
-import { broadcastIndices } from '../../../../src/onnx/ir/broadcast.ts'
-import type { Node } from '../../../../src/onnx/ir/graph.ts'
+import { broadcastIndices } from '../../../../src/network/onnx/ir/broadcast.ts'
+import type { Node } from '../../../../src/network/onnx/ir/graph.ts'
 import {
   type Evaluation,
   flagOf,
@@ -11,7 +11,7 @@ import {
   intOf,
   unfit,
   wants,
-} from '../../../../src/onnx/ir/operator.ts'
+} from '../../../../src/network/onnx/ir/operator.ts'
 import {
   DTYPES,
   FLOATS,
@@ -20,8 +20,8 @@ import {
   type Tensor,
   writer,
   zeros,
-} from '../../../../src/onnx/ir/tensor.ts'
-import { softmax } from '../../../../src/onnx/operators/reduce.ts'
+} from '../../../../src/network/onnx/ir/tensor.ts'
+import { softmax } from '../../../../src/network/onnx/operators/reduce.ts'
 
 /** [batch][head][row][dim], whatever the order in memory. */
 export interface Heads {

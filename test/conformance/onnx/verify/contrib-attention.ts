@@ -1,7 +1,7 @@
 // Attention of ONNX Runtime, evaluated. In: rows of queries, keys and values, those of earlier steps,
 // positions. Out: rows of values; keys and values with the new ones after those of earlier steps.
 
-import type { Node } from '../../../../src/onnx/ir/graph.ts'
+import type { Node } from '../../../../src/network/onnx/ir/graph.ts'
 import {
   type Evaluation,
   flagOf,
@@ -12,8 +12,8 @@ import {
   unclaimed,
   unfit,
   wants,
-} from '../../../../src/onnx/ir/operator.ts'
-import { reader, type Tensor, tensorOf, zeros } from '../../../../src/onnx/ir/tensor.ts'
+} from '../../../../src/network/onnx/ir/operator.ts'
+import { reader, type Tensor, tensorOf, zeros } from '../../../../src/network/onnx/ir/tensor.ts'
 import {
   ADDED,
   MULTI_BIAS,
@@ -22,8 +22,8 @@ import {
   PADDING,
   plainHeadCounts,
   QKV,
-} from '../../../../src/onnx/operators/contrib/attention.ts'
-import { biased } from '../../../../src/onnx/operators/contrib/rows.ts'
+} from '../../../../src/network/onnx/operators/contrib/attention.ts'
+import { biased } from '../../../../src/network/onnx/operators/contrib/rows.ts'
 import { attend, type Heads, headsOf, headWriter, joinRows, maskOf, withPast } from './attention.ts'
 import { rotated, rowOf, written } from './fused.ts'
 

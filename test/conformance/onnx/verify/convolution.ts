@@ -7,9 +7,9 @@ import {
   unclaimed,
   unfit,
   wants,
-} from '../../../../src/onnx/ir/operator.ts'
-import { reader, type Tensor, writer, zeros } from '../../../../src/onnx/ir/tensor.ts'
-import { sigmoid } from '../../../../src/onnx/operators/unary.ts'
+} from '../../../../src/network/onnx/ir/operator.ts'
+import { reader, type Tensor, writer, zeros } from '../../../../src/network/onnx/ir/tensor.ts'
+import { sigmoid } from '../../../../src/network/onnx/operators/unary.ts'
 
 export function evaluateCausalConvolution(context: Evaluation): (Tensor | undefined)[] {
   const { node, inputs } = context

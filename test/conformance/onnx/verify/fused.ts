@@ -1,9 +1,9 @@
 // Evaluators of fused operators. How to compute operators that reading a model never computes. Tests, which
 // compare graphs on random inputs, pass them to `evaluate`; a page does not load them.
-import type { Evaluators } from '../../../../src/onnx/evaluate.ts'
-import { axisOf } from '../../../../src/onnx/ir/broadcast.ts'
-import type { Node } from '../../../../src/onnx/ir/graph.ts'
-import { type Evaluation, flagOf, given, intOf, unfit } from '../../../../src/onnx/ir/operator.ts'
+import type { Evaluators } from '../../../../src/network/onnx/evaluate.ts'
+import { axisOf } from '../../../../src/network/onnx/ir/broadcast.ts'
+import type { Node } from '../../../../src/network/onnx/ir/graph.ts'
+import { type Evaluation, flagOf, given, intOf, unfit } from '../../../../src/network/onnx/ir/operator.ts'
 import {
   countOf,
   isFloat,
@@ -12,14 +12,14 @@ import {
   type Tensor,
   writer,
   zeros,
-} from '../../../../src/onnx/ir/tensor.ts'
-import { attention, rotaryEmbedding } from '../../../../src/onnx/operators/attention.ts'
+} from '../../../../src/network/onnx/ir/tensor.ts'
+import { attention, rotaryEmbedding } from '../../../../src/network/onnx/operators/attention.ts'
 import {
   causalConvolution,
   rotaryEmbedding as contribRotary,
   groupQueryAttention,
   multiHeadAttention,
-} from '../../../../src/onnx/operators/contrib/attention.ts'
+} from '../../../../src/network/onnx/operators/contrib/attention.ts'
 import {
   formOf,
   gatherBlockQuantized,
@@ -29,9 +29,9 @@ import {
   matMulBnb4,
   matMulNBits,
   perElement,
-} from '../../../../src/onnx/operators/contrib/products.ts'
-import { biased } from '../../../../src/onnx/operators/contrib/rows.ts'
-import { product } from '../../../../src/onnx/operators/products.ts'
+} from '../../../../src/network/onnx/operators/contrib/products.ts'
+import { biased } from '../../../../src/network/onnx/operators/contrib/rows.ts'
+import { product } from '../../../../src/network/onnx/operators/products.ts'
 import { evaluateAttention, headsOf, headWriter } from './attention.ts'
 import { evaluateContribRotary, evaluateGroups, evaluateMulti } from './contrib-attention.ts'
 import { evaluateCausalConvolution } from './convolution.ts'

@@ -1,5 +1,5 @@
 // Family cases. A small model of each family: config.json, tensors, and keys under their GGUF names.
-import { FAMILIES, familyFile } from '../../../../src/arch/families.ts'
+import { FAMILIES, familyFile } from '../../../../src/core/arch/families.ts'
 import {
   each,
   type FamilyCase,

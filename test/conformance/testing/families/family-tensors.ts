@@ -1,5 +1,5 @@
 // Family tensors. The tensors of small models under Hugging Face's names, by block type.
-import { byteLevelSpec } from '../../../../src/text/testing/tiny.ts'
+import { byteLevelSpec } from '../../../../src/core/text/testing/tiny.ts'
 import type { GgufValue } from '../writers/gguf-writer.ts'
 
 /** The distribution of a tensor's values. */

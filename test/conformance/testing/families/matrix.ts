@@ -1,9 +1,9 @@
 // The matrix. In: a family, a format, weights and KV format, a build, a pool. Out: the difference of its
 // logits from one thread's.
+import type { KvFormat } from '../../../../src/core/graph/ir.ts'
+import type { Build } from '../../../../src/core/runtime/features.ts'
+import type { PoolKind } from '../../../../src/core/runtime/pool.ts'
 import type { WeightPolicy } from '../../../../src/engine/wire/protocol.ts'
-import type { KvFormat } from '../../../../src/graph/ir.ts'
-import type { Build } from '../../../../src/runtime/features.ts'
-import type { PoolKind } from '../../../../src/runtime/pool.ts'
 import { logitsOf, relativeError, withBuilt } from '../node-engine.ts'
 import { TOKENS } from './family-golden.ts'
 import { CONTEXT, FORMATS, type Format, filesOf, type MatrixFamily } from './matrix-families.ts'

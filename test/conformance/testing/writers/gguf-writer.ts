@@ -1,8 +1,8 @@
 // GGUF writer. In: metadata, tensors and sources of their bytes. Out: the file as chunks, so it may be of any
 // size.
-import { BLOCKS, elementCount, rowBytes } from '../../../../src/formats/dtypes.ts'
-import { GGML_DTYPES } from '../../../../src/formats/gguf/gguf.ts'
-import type { DType } from '../../../../src/formats/tensors.ts'
+import { BLOCKS, elementCount, rowBytes } from '../../../../src/core/formats/dtypes.ts'
+import { GGML_DTYPES } from '../../../../src/core/formats/gguf/gguf.ts'
+import type { DType } from '../../../../src/core/formats/tensors.ts'
 
 const SCALAR_TYPES = {
   u8: 0,

@@ -2,8 +2,8 @@
 // For code that reads only headers.
 import { randomModel } from '../../../../lab/bench/random-model.ts'
 import type { Shape } from '../../../../lab/bench/shapes.ts'
-import { HalfbyteError } from '../../../../src/base/errors.ts'
-import type { DType } from '../../../../src/formats/tensors.ts'
+import { HalfbyteError } from '../../../../src/core/base/errors.ts'
+import type { DType } from '../../../../src/core/formats/tensors.ts'
 import { ggufHeader, tensorBytes } from './gguf-writer.ts'
 
 export interface HollowModel {

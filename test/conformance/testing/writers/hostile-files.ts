@@ -1,7 +1,7 @@
 // Hostile files. In: a random model. Out: files that are damaged, inconsistent or of another kind, each with
 // its error code.
-import type { ErrorCode } from '../../../../src/base/errors.ts'
-import { byteLevelSpec, jsonSpec } from '../../../../src/text/testing/tiny.ts'
+import type { ErrorCode } from '../../../../src/core/base/errors.ts'
+import { byteLevelSpec, jsonSpec } from '../../../../src/core/text/testing/tiny.ts'
 import { ggufContents, ggufFile, jsonFile, newFile, safetensorsFiles } from '../model-files.ts'
 import { randomLlama } from '../random-llama.ts'
 import { type GgufContents, ggufBytes } from './gguf-writer.ts'

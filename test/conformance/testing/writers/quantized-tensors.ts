@@ -1,7 +1,7 @@
 // Quantised tensors. In: codes, scales, zero points of a random matrix. Out: the tensors of GPTQ, AWQ,
 // compressed-tensors and FP8 for it, bit by bit from their published definitions, and the dequantised values.
 
-import { floatToHalf, halfToFloat } from '../../../../src/base/half.ts'
+import { floatToHalf, halfToFloat } from '../../../../src/core/base/half.ts'
 import { randomFrom } from '../../../helpers/random.ts'
 import type { StoredTensor } from './safetensors-writer.ts'
 

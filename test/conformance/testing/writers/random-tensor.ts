@@ -1,7 +1,7 @@
 // Draws random tensors near a normal distribution, as values or as stored bytes in chunks.
-import { floatToHalf } from '../../../../src/base/half.ts'
-import { BLOCKS } from '../../../../src/formats/dtypes.ts'
-import type { DType } from '../../../../src/formats/tensors.ts'
+import { floatToHalf } from '../../../../src/core/base/half.ts'
+import { BLOCKS } from '../../../../src/core/formats/dtypes.ts'
+import type { DType } from '../../../../src/core/formats/tensors.ts'
 import { tensorBytes } from './gguf-writer.ts'
 
 const CHUNK_BLOCKS = 1 << 15

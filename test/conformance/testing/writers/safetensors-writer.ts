@@ -1,5 +1,5 @@
 // safetensors writer. In: tensors with their bytes. Out: the file.
-import type { StoredDType } from '../../../../src/formats/safetensors/safetensors.ts'
+import type { StoredDType } from '../../../../src/core/formats/safetensors/safetensors.ts'
 import { concat } from './gguf-writer.ts'
 
 export interface StoredTensor {

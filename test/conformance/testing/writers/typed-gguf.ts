@@ -1,7 +1,7 @@
 // Typed GGUF. In: a random model, a type for each matrix. Out: its GGUF with random blocks of these types.
-import { BLOCKS } from '../../../../src/formats/dtypes.ts'
-import type { CodedDType, DType } from '../../../../src/formats/tensors.ts'
-import { randomBlocks } from '../../../../src/formats/testing/random-blocks.ts'
+import { BLOCKS } from '../../../../src/core/formats/dtypes.ts'
+import type { CodedDType, DType } from '../../../../src/core/formats/tensors.ts'
+import { randomBlocks } from '../../../../src/core/formats/testing/random-blocks.ts'
 import { ggufContents, newFile } from '../model-files.ts'
 import type { RandomModel } from '../random-llama.ts'
 import { ggufBytes } from './gguf-writer.ts'

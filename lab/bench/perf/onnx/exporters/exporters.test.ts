@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { bufferSource } from '../../../../../src/base/bytes.ts'
+import { bufferSource } from '../../../../../src/core/base/bytes.ts'
 import { openGraph } from '../../../../../test/conformance/onnx/open-graph.ts'
 import {
   logitsOf,

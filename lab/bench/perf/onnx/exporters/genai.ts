@@ -1,7 +1,7 @@
 // The graph that onnxruntime-genai's builder writes in int4: MatMulNBits in blocks of 32,
 // GroupQueryAttention, one table for embeddings and logits.
 
-import type { WrittenAttribute } from '../../../../../src/onnx/testing/write-model.ts'
+import type { WrittenAttribute } from '../../../../../src/network/onnx/testing/write-model.ts'
 import type { Shape } from '../../../shapes.ts'
 import { bytesOf, type Decoder, joined } from '../decoder.ts'
 import { fourBit } from '../repack.ts'

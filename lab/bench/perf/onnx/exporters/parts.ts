@@ -1,6 +1,6 @@
 // The parts of an exporter's graph, under names that exporters give.
-import { floatsToHalves } from '../../../../../src/base/half.ts'
-import { NodeWriter } from '../../../../../src/onnx/testing/node-writer.ts'
+import { floatsToHalves } from '../../../../../src/core/base/half.ts'
+import { NodeWriter } from '../../../../../src/network/onnx/testing/node-writer.ts'
 import type { Shape } from '../../../shapes.ts'
 import { bytesOf, type SourcedWeight } from '../decoder.ts'
 import type { ElementType, Value } from '../proto.ts'

@@ -2,8 +2,8 @@
 // WebAssembly, with an instance and so a memory for each picture.
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { readJpeg } from '../../../../formats/pictures/jpeg.ts'
-import type { Pixels } from '../../../../formats/pixels.ts'
+import { readJpeg } from '../../../../core/formats/pictures/jpeg.ts'
+import type { Pixels } from '../../../../core/formats/pixels.ts'
 import { turned, turnOf } from './turn-picture.ts'
 
 /** TurboJPEG's numbers of pixel formats. */

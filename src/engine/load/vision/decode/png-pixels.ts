@@ -1,10 +1,17 @@
 // The pixels of a PNG outside a browser: inflated by Node's zlib into no more than the header says, then
 // unfiltered in place and written as four bytes a pixel.
 import { inflateSync } from 'node:zlib'
-import { joinBytes } from '../../../../base/bytes.ts'
-import { reasonOf } from '../../../../base/errors.ts'
-import { GREY, INDEXED, type Pass, type Png, readPng, rowStride } from '../../../../formats/pictures/png.ts'
-import type { Pixels } from '../../../../formats/pixels.ts'
+import { joinBytes } from '../../../../core/base/bytes.ts'
+import { reasonOf } from '../../../../core/base/errors.ts'
+import {
+  GREY,
+  INDEXED,
+  type Pass,
+  type Png,
+  readPng,
+  rowStride,
+} from '../../../../core/formats/pictures/png.ts'
+import type { Pixels } from '../../../../core/formats/pixels.ts'
 
 /** Throws as `readPng` does, and an `Error` for pixels that are damaged or more than the header says. */
 export function pngPixels(bytes: Uint8Array): Pixels {

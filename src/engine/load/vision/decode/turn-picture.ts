@@ -1,5 +1,5 @@
 // The orientation of a JPEG file (Exif 2.32, 4.6.4, tag 274), and pictures turned by it.
-import type { Pixels } from '../../../../formats/pixels.ts'
+import type { Pixels } from '../../../../core/formats/pixels.ts'
 
 const ORIENTATION = 274
 const SHORT = 3

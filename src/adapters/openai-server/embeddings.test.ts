@@ -1,0 +1,122 @@
+// Encoders behind OpenAI's API. In: OpenAI's own client, and plain requests, on random encoders. Out: the
+// embedder's own vectors and scores.
+import OpenAI from 'openai'
+import { expect, test } from 'vitest'
+import type { Embedder } from '../../encoders/embedder/embedder.ts'
+import type { Engine } from '../../engine/api/engine.ts'
+import { openEncoder } from '../../engine/api/testing/toy-embedder.ts'
+import { openToy } from '../../engine/api/testing/toy-engine.ts'
+import { type OpenAIFetchOptions, openaiFetch } from '../openai.ts'
+
+const clientOf = (model: Engine | Embedder, options: OpenAIFetchOptions = {}) =>
+  new OpenAI({ apiKey: 'none', baseURL: 'http://page/v1', fetch: openaiFetch(model, options) })
+const input = ['the cat runs', 'a', 'the runner']
+const numbers = (vectors: readonly Float32Array[]) => vectors.map((vector) => [...vector])
+
+test('the client gets the vectors of an encoder, as numbers, as bytes and cut to fewer values', async () => {
+  const embedder = await openEncoder(1)
+  const { embeddings } = clientOf(embedder)
+  const { vectors, tokens } = await embedder.embed(input)
+  const floats = await embeddings.create({ model: 'any', input, encoding_format: 'float' })
+  expect(floats.data.map(({ embedding }) => embedding)).toEqual(numbers(vectors))
+  const prompt_tokens = tokens.reduce((sum, count) => sum + count, 0)
+  expect(floats.usage).toEqual({ prompt_tokens, total_tokens: prompt_tokens })
+  expect(floats.model).toBe(embedder.model.id)
+  const bytes = await embeddings.create({ model: 'any', input })
+  expect(bytes.data.map(({ embedding }) => [...embedding])).toEqual(numbers(vectors))
+  const short = await embeddings.create({ model: 'any', input, dimensions: 3 })
+  expect(short.data.map(({ embedding }) => [...embedding])).toEqual(
+    numbers((await embedder.embed(input, { dimensions: 3 })).vectors),
+  )
+  for (const { embedding } of short.data) expect(Math.hypot(...embedding)).toBeCloseTo(1, 5)
+  const dimensions = embedder.model.dimensions + 1
+  await expect(embeddings.create({ model: 'any', input, dimensions })).rejects.toMatchObject({
+    status: 400,
+    param: 'dimensions',
+    message: expect.stringContaining(`dimensions is ${dimensions} but must be`),
+  })
+})
+
+test('an option of the embedder goes by its own name, and truncated texts are reported', async () => {
+  const embedder = await openEncoder(2, { prompts: { query: 'the cat ', document: 'a ' } })
+  const warnings: string[] = []
+  const { embeddings } = clientOf(embedder, { onWarning: (sentence) => warnings.push(sentence) })
+  const params = { model: 'any', input, halfbyte: { kind: 'query' } } as OpenAI.EmbeddingCreateParams
+  const asked = await embeddings.create(params)
+  const { vectors } = await embedder.embed(input, { kind: 'query' })
+  expect(asked.data.map(({ embedding }) => [...embedding])).toEqual(numbers(vectors))
+  expect(warnings).toEqual([])
+  await embeddings.create({ model: 'any', input: 'cat '.repeat(500) })
+  expect(warnings).toEqual([expect.stringContaining(`longer than ${embedder.model.maxTokens} tokens`)])
+})
+
+test('an encoder beside an engine makes the vectors, and both are listed', async () => {
+  const engine = await openToy()
+  const embedder = await openEncoder(3)
+  const client = clientOf(engine, { embedder })
+  const { data } = await client.embeddings.create({ model: 'any', input })
+  expect(data.map(({ embedding }) => [...embedding])).toEqual(numbers((await embedder.embed(input)).vectors))
+  const ids = (await client.models.list()).data.map(({ id }) => id)
+  expect(ids).toEqual([engine.model.id, embedder.model.id])
+  expect(await client.models.retrieve(embedder.model.id)).toMatchObject({ id: embedder.model.id })
+  const messages = [{ role: 'user' as const, content: 'hello' }]
+  const { choices } = await client.chat.completions.create({ model: 'toy', messages, temperature: 0 })
+  expect(choices[0]?.message.content).toBe('You said hello')
+})
+
+test('an encoder alone refuses to chat', async () => {
+  const client = clientOf(await openEncoder(1))
+  const asked = client.chat.completions.create({ model: 'any', messages: [{ role: 'user', content: 'a' }] })
+  await expect(asked).rejects.toMatchObject({
+    status: 400,
+    message: expect.stringMatching(/is not a chat model; use POST \/v1\/embeddings/),
+  })
+})
+
+const rerank = async (post: ReturnType<typeof openaiFetch>, body: object) => {
+  const answer = await post('http://page/v1/rerank', { method: 'POST', body: JSON.stringify(body) })
+  return { status: answer.status, body: await answer.json() }
+}
+
+test('documents are sorted for a query, with or without their texts', async () => {
+  const reranker = await openEncoder(4, { isReranker: true })
+  const post = openaiFetch(await openToy(), { reranker })
+  const { results, tokens } = await reranker.rerank('a cat', input)
+  const right = results.map(({ index, score }) => ({ index, relevance_score: score }))
+  const total = tokens.reduce((sum, count) => sum + count, 0)
+  expect(await rerank(post, { query: 'a cat', documents: input })).toEqual({
+    status: 200,
+    body: {
+      object: 'list',
+      model: reranker.model.id,
+      results: right,
+      usage: { prompt_tokens: total, total_tokens: total },
+    },
+  })
+  const documents = input.map((text) => ({ text }))
+  const best = await rerank(post, { query: 'a cat', documents, top_n: 1, return_documents: true })
+  expect(best.body.results).toEqual([{ ...right[0], document: documents[right[0]!.index] }])
+})
+
+test.each<[string, object, RegExp]>([
+  ['no query', { documents: ['a'] }, /^query is undefined but must be a text/],
+  ['no documents', { query: 'a', documents: [] }, /^documents is \[\] but must be a list of texts/],
+  ['a document that is not a text', { query: 'a', documents: [7] }, /^documents is 7 but must be/],
+  ['a wrong number', { query: 'a', documents: ['a'], top_n: 0 }, /^top_n is 0 but must be/],
+])('%s is refused', async (_, body, message) => {
+  const post = openaiFetch(await openEncoder(4, { isReranker: true }))
+  const found = await rerank(post, body)
+  expect(found).toMatchObject({ status: 400, body: { error: { message: expect.stringMatching(message) } } })
+})
+
+test('each kind of model names what the other request needs', async () => {
+  const asked = { query: 'a', documents: ['a'] }
+  const chat = await rerank(openaiFetch(await openToy()), asked)
+  const encoder = await rerank(openaiFetch(await openEncoder(1)), asked)
+  expect([chat.status, encoder.status]).toEqual([400, 400])
+  expect(chat.body.error.message).toMatch(/is a chat model and scores no documents/)
+  expect(encoder.body.error.message).toMatch(/load a reranker/)
+  expect(() => openaiFetch({} as Embedder)).toThrow(/the engine is \{\}/)
+  const wrong = { embedder: 7 as unknown as Embedder }
+  expect(() => openaiFetch({ createSession: () => 0 } as unknown as Engine, wrong)).toThrow(/embedder is 7/)
+})

@@ -1,0 +1,139 @@
+// OpenAI's embeddings and the reranking that Cohere, Jina and llama.cpp's server share. In: the body of a
+// request, and an encoder or an engine. Out: the body of the answer.
+import { toBase64 } from '../../core/base/base64.ts'
+import { wrongOption } from '../../core/base/check-options.ts'
+import { HalfbyteError } from '../../core/base/errors.ts'
+import type { Embedder } from '../../encoders/embedder/embedder.ts'
+import type { Engine } from '../../engine/api/engine.ts'
+import { isEmbedder } from '../load-once.ts'
+import type { EmbeddingList, EmbeddingParams, RerankList, RerankParams } from '../openai-types.ts'
+import { type OnWarning, warnOfUnread } from '../reply-form.ts'
+
+const FIELDS: Record<keyof EmbeddingParams, true> = {
+  input: true,
+  model: true,
+  encoding_format: true,
+  dimensions: true,
+  halfbyte: true,
+}
+
+const RERANK_FIELDS: Record<keyof RerankParams, true> = {
+  query: true,
+  documents: true,
+  top_n: true,
+  return_documents: true,
+  model: true,
+}
+
+interface Vectors {
+  readonly vectors: readonly Float32Array[]
+  readonly tokens: readonly number[]
+}
+
+/** Throws `unsupported` for a wrong value, or for a length that the model's vectors cannot have. */
+export async function embeddings(
+  model: Engine | Embedder,
+  params: EmbeddingParams,
+  onWarning: OnWarning,
+  signal?: AbortSignal,
+): Promise<EmbeddingList> {
+  const { input, encoding_format: format } = params
+  const texts = typeof input === 'string' ? [input] : input
+  if (!Array.isArray(texts) || texts.length === 0 || texts.some((text) => typeof text !== 'string'))
+    throw wrongOption('input', input, 'a text or a list of texts')
+  if (format != null && format !== 'float' && format !== 'base64')
+    throw wrongOption('encoding_format', format, 'float or base64')
+  warnOfUnread(params, FIELDS, onWarning)
+  const made = isEmbedder(model)
+    ? await encode(model, texts, params, onWarning, signal)
+    : await statesOf(model, texts, params, signal)
+  const tokens = sum(made.tokens)
+  return {
+    object: 'list',
+    data: made.vectors.map((vector, index) => ({
+      object: 'embedding',
+      index,
+      embedding: format === 'base64' ? base64(vector) : [...vector],
+    })),
+    model: model.model.id,
+    usage: { prompt_tokens: tokens, total_tokens: tokens },
+  }
+}
+
+async function encode(
+  embedder: Embedder,
+  texts: readonly string[],
+  { dimensions, halfbyte }: EmbeddingParams,
+  onWarning: OnWarning,
+  signal: AbortSignal | undefined,
+): Promise<Vectors> {
+  const options = { dimensions: dimensions ?? undefined, ...halfbyte, signal }
+  const { vectors, tokens, truncated } = await embedder.embed(texts, options)
+  if (truncated.length > 0)
+    onWarning(`texts longer than ${embedder.model.maxTokens} tokens were read up to there only`)
+  return { vectors, tokens }
+}
+
+/** The states of a chat model, which cannot be cut to fewer values. */
+async function statesOf(
+  engine: Engine,
+  texts: readonly string[],
+  { dimensions, halfbyte }: EmbeddingParams,
+  signal: AbortSignal | undefined,
+): Promise<Vectors> {
+  const vectors = await engine.embed(texts, { ...halfbyte, signal })
+  const size = vectors[0]?.length
+  if (dimensions != null && dimensions !== size)
+    throw wrongOption('dimensions', dimensions, `${size}, the length of the model's vectors`)
+  return { vectors, tokens: await Promise.all(texts.map((text) => engine.countTokens(text))) }
+}
+
+/** Throws `unsupported` for a field with a wrong value, or if the model is not a reranker. */
+export async function rerank(
+  model: Engine | Embedder,
+  params: RerankParams,
+  onWarning: OnWarning,
+  signal?: AbortSignal,
+): Promise<RerankList> {
+  if (!isEmbedder(model))
+    throw new HalfbyteError(
+      'unsupported',
+      `${model.model.id} is a chat model and scores no documents; add a reranker (the option reranker of openaiFetch, --reranker of halfbyte serve)`,
+    )
+  const { query, top_n: topN, return_documents: isWhole } = params
+  if (typeof query !== 'string') throw wrongOption('query', query, 'a text')
+  const documents: unknown = params.documents
+  if (!Array.isArray(documents) || documents.length === 0)
+    throw wrongOption('documents', documents, 'a list of texts')
+  const texts = documents.map((each: unknown) => {
+    const text = typeof each === 'string' ? each : (each as { readonly text?: unknown } | null)?.text
+    if (typeof text !== 'string') throw wrongOption('documents', each, 'a text, or an object with a text')
+    return text
+  })
+  if (isWhole != null && typeof isWhole !== 'boolean')
+    throw wrongOption('return_documents', isWhole, 'true or false')
+  if (topN != null && !(Number.isSafeInteger(topN) && topN >= 1))
+    throw wrongOption('top_n', topN, 'a whole number from 1')
+  warnOfUnread(params, RERANK_FIELDS, onWarning)
+  const { results, tokens } = await model.rerank(query, texts, { topN: topN ?? undefined, signal })
+  const total = sum(tokens)
+  return {
+    object: 'list',
+    model: model.model.id,
+    results: results.map(({ index, score }) => ({
+      index,
+      relevance_score: score,
+      ...(isWhole === true && { document: { text: texts[index] as string } }),
+    })),
+    usage: { prompt_tokens: total, total_tokens: total },
+  }
+}
+
+const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0)
+
+/** The vector's little-endian f32 bytes. */
+function base64(vector: Float32Array): string {
+  const bytes = new DataView(new ArrayBuffer(vector.length * 4))
+  for (const [index, value] of vector.entries()) bytes.setFloat32(index * 4, value, true)
+  return toBase64(new Uint8Array(bytes.buffer))
+}

@@ -1,0 +1,175 @@
+// Turns the body of a request for OpenAI's responses into a request for a chat completion.
+
+import { checkList, readFrom, renamedOption, shown, wrongOption } from '../../core/base/check-options.ts'
+import { HalfbyteError } from '../../core/base/errors.ts'
+import { isObject, type JsonObject } from '../../core/base/values.ts'
+import type { SamplerOptions } from '../../engine/api/types.ts'
+import { type ChatRequest, chatRequest } from '../openai-request.ts'
+import type { ChatCompletionParams, ChatMessageParam } from '../openai-types.ts'
+import { type OnWarning, warnOfUnread } from '../reply-form.ts'
+
+/** The fields that have another form in a chat completion. */
+const OWN = {
+  input: true,
+  instructions: true,
+  text: true,
+  reasoning: true,
+  max_output_tokens: true,
+  include: true,
+  store: true,
+  metadata: true,
+  tools: true,
+  tool_choice: true,
+} as const
+/** The fields that are passed on as they are. */
+const SAME = {
+  model: true,
+  stream: true,
+  temperature: true,
+  top_p: true,
+  top_logprobs: true,
+  halfbyte: true,
+  parallel_tool_calls: true,
+  chat_template_kwargs: true,
+  seed: true,
+  stop: true,
+  logit_bias: true,
+  top_k: true,
+  min_p: true,
+  typical_p: true,
+  repetition_penalty: true,
+  frequency_penalty: true,
+  presence_penalty: true,
+} as const satisfies Partial<Record<keyof ChatCompletionParams, true>>
+
+/** Fields that refer to what a server has stored. Without it the answer would be to another question. */
+const STORED = {
+  previous_response_id: 'send the whole conversation as input',
+  conversation: 'send the whole conversation as input',
+  prompt: 'send its text as instructions or input',
+} as const
+
+/** Fields of chat completions that have other names in responses. */
+const NAMES: ReadonlyMap<string, string> = new Map([
+  ['messages', 'input'],
+  ['response_format', 'text.format'],
+  ['reasoning_effort', 'reasoning.effort'],
+])
+
+/** Throws `unsupported` for values that the model does not take, under the names of the request's fields. */
+export function responsesRequest(
+  params: JsonObject,
+  sampling: SamplerOptions,
+  onWarning: OnWarning,
+): ChatRequest {
+  try {
+    return readFrom('the request', () => {
+      for (const [name, instead] of Object.entries(STORED)) {
+        if (params[name] == null) continue
+        const sentence = `${name} is ${shown(params[name])}, but nothing is stored here; ${instead}`
+        throw new HalfbyteError('unsupported', sentence, { name })
+      }
+      if (params['background'] === true)
+        throw wrongOption('background', true, 'false: nothing is stored here')
+      warnOfUnread(params, { ...OWN, ...SAME, background: true }, onWarning)
+      const request = chatRequest(chatParams(params), sampling, onWarning)
+      return { ...request, names: { ...request.names, maxTokens: 'max_output_tokens' } }
+    })
+  } catch (error) {
+    throw renamedOption(error, (name) => NAMES.get(name) ?? name)
+  }
+}
+
+function chatParams(params: JsonObject): ChatCompletionParams {
+  const { tools, tool_choice: choice, text, reasoning, include, top_logprobs } = params
+  if (tools != null) checkList('tools', tools)
+  if (text != null && !isObject(text)) throw wrongOption('text', text, 'an object with a format')
+  if (reasoning != null && !isObject(reasoning)) throw wrongOption('reasoning', reasoning, 'an object')
+  const wantsLogprobs =
+    Array.isArray(include) && include.slice(0, 100).includes('message.output_text.logprobs')
+  const same = Object.entries(params).filter(([name]) => Object.hasOwn(SAME, name))
+  return {
+    ...(Object.fromEntries(same) as Partial<ChatCompletionParams>),
+    messages: messagesOf(params),
+    max_completion_tokens: params['max_output_tokens'] as number,
+    ...(tools != null && { tools: tools.map(toolOf) }),
+    ...(choice != null && {
+      tool_choice: toolOf(choice) as NonNullable<ChatCompletionParams['tool_choice']>,
+    }),
+    response_format: formatOf(text?.['format']),
+    reasoning_effort: reasoning?.['effort'] as string,
+    logprobs: wantsLogprobs || top_logprobs != null,
+  }
+}
+
+/** A function's tool, or the choice of one: its fields stand one level deeper in chat completions. */
+function toolOf(tool: unknown): { readonly type: string } {
+  if (!isObject(tool) || tool['type'] !== 'function') return tool as { readonly type: string }
+  const { type, ...own } = tool
+  return { type, function: own } as { readonly type: string }
+}
+
+function formatOf(format: unknown): ChatCompletionParams['response_format'] {
+  if (!isObject(format) || format['type'] !== 'json_schema') {
+    return format as ChatCompletionParams['response_format']
+  }
+  if (!isObject(format['schema'])) throw wrongOption('text.format.schema', format['schema'], 'a JSON Schema')
+  return { type: 'json_schema', json_schema: { schema: format['schema'] } }
+}
+
+function messagesOf({ input, instructions }: JsonObject): ChatMessageParam[] {
+  if (instructions != null && typeof instructions !== 'string')
+    throw wrongOption('instructions', instructions, 'a text')
+  if (typeof input !== 'string' && !Array.isArray(input))
+    throw wrongOption('input', input, 'a text or a list of items')
+  const said: ChatMessageParam[] = []
+  if (typeof input === 'string') said.push({ role: 'user', content: input })
+  else {
+    checkList('input', input)
+    for (const item of input) addItem(said, item)
+  }
+  return instructions == null || instructions === '' ? said : withSystem(instructions, said)
+}
+
+/** Many templates take one system text only. */
+function withSystem(instructions: string, [first, ...rest]: ChatMessageParam[]): ChatMessageParam[] {
+  const isSystem = first?.role === 'system' || first?.role === 'developer'
+  if (first === undefined || !isSystem)
+    return [{ role: 'system', content: instructions }, ...(first ? [first] : []), ...rest]
+  const parts =
+    typeof first.content === 'string' ? [{ type: 'text', text: first.content }] : (first.content ?? [])
+  return [{ ...first, content: [{ type: 'text', text: `${instructions}\n\n` }, ...parts] }, ...rest]
+}
+
+function addItem(said: ChatMessageParam[], item: unknown): void {
+  if (!isObject(item)) throw wrongOption('an item in input', item, 'an object')
+  const { type = 'message', call_id: id } = item
+  if (type === 'message') {
+    said.push({ role: item['role'] as string, content: contentOf(item['content']) })
+  } else if (type === 'function_call') {
+    const { name, arguments: given } = item as { name: string; arguments: string }
+    const call = { id: id as string, type: 'function', function: { name, arguments: given } } as const
+    const last = said.at(-1)
+    // Calls are items of their own here, and parts of the assistant's message in templates.
+    if (last?.role === 'assistant')
+      said[said.length - 1] = { ...last, tool_calls: [...(last.tool_calls ?? []), call] }
+    else said.push({ role: 'assistant', content: null, tool_calls: [call] })
+  } else if (type === 'function_call_output') {
+    said.push({ role: 'tool', tool_call_id: id as string, content: contentOf(item['output']) })
+  } else if (type !== 'reasoning') {
+    throw wrongOption('the type of an item in input', type, 'message, function_call or function_call_output')
+  }
+}
+
+const TEXTS: ReadonlySet<unknown> = new Set(['input_text', 'output_text'])
+
+function contentOf(content: unknown): NonNullable<ChatMessageParam['content']> {
+  if (typeof content === 'string') return content
+  checkList('the content of an item in input', content)
+  return content.map((part) => {
+    if (!isObject(part)) throw wrongOption('a part of the content in input', part, 'an object')
+    if (part['type'] === 'input_image' && typeof part['image_url'] === 'string')
+      return { type: 'image_url', image_url: { url: part['image_url'] } }
+    return (TEXTS.has(part['type']) ? { ...part, type: 'text' } : part) as { readonly type: string }
+  })
+}

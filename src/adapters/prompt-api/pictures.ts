@@ -1,0 +1,46 @@
+// Pictures in prompts of the Prompt API. In: the value of a part. Out: what our own messages have for it.
+import { wrongOption } from '../../core/base/check-options.ts'
+import { checkSides } from '../../core/formats/pixels.ts'
+import type { PictureSource } from '../../engine/api/types.ts'
+
+/** The pairs of sizes that images, videos, their frames, and canvases have; an image's own come first. */
+const SIDES = [
+  ['naturalWidth', 'naturalHeight'],
+  ['videoWidth', 'videoHeight'],
+  ['displayWidth', 'displayHeight'],
+  ['width', 'height'],
+] as const
+
+/**
+ * The file, bytes or pixels of a picture, as they are when the prompt is given. Throws TypeError for another
+ * value, `unsupported` for one above the limits of pictures, and `SecurityError` for one of another origin.
+ */
+export function pictureOf(value: unknown): PictureSource {
+  if (value instanceof Blob || value instanceof ArrayBuffer) return value
+  if (ArrayBuffer.isView(value))
+    return new Uint8Array(value.buffer, value.byteOffset, value.byteLength).slice()
+  if (typeof ImageData === 'function' && value instanceof ImageData) return value
+  if (typeof value === 'object' && value !== null) {
+    const sizes = value as Readonly<Record<string, unknown>>
+    const [width, height] = (SIDES.find(([side]) => side in sizes) ?? []).map((side) => sizes[side])
+    if (isSide(width) && isSide(height) && typeof OffscreenCanvas === 'function')
+      return drawn(value as CanvasImageSource, width, height)
+  }
+  throw wrongOption(
+    'the value of a part of the type "image"',
+    value,
+    'a Blob, bytes, ImageData, or an image, canvas or video frame that has been loaded',
+  )
+}
+
+const isSide = (side: unknown): side is number =>
+  typeof side === 'number' && Number.isInteger(side) && side > 0
+
+function drawn(source: CanvasImageSource, width: number, height: number): ImageData {
+  checkSides(width, height)
+  const context = new OffscreenCanvas(width, height).getContext('2d')
+  if (context === null)
+    throw new TypeError(`a picture of ${width} x ${height} pixels cannot be drawn; give a Blob`)
+  context.drawImage(source, 0, 0)
+  return context.getImageData(0, 0, width, height)
+}

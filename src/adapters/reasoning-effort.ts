@@ -1,0 +1,50 @@
+// Reasoning efforts. In: an effort of an API, the variables of a chat template. Out: the variables' values,
+// and what the template cannot say.
+import type { JsonObject } from '../core/base/values.ts'
+
+/** Variables by which templates turn thoughts on and off. */
+const SWITCHES: readonly string[] = ['enable_thinking', 'thinking']
+/** The levels that templates know, by the APIs' names of them. */
+const LEVELS: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    minimal: 'low',
+    low: 'low',
+    medium: 'medium',
+    high: 'high',
+    xhigh: 'high',
+    max: 'high',
+  }),
+)
+
+/** The values that keep a model from thinking. A template reads at most some of them. */
+export const WITHOUT_THOUGHT: JsonObject = Object.fromEntries(SWITCHES.map((name) => [name, false]))
+
+interface Effort {
+  /** Variables of the template. */
+  readonly given: JsonObject
+  /** How the effort was only partly honoured, if it was. */
+  readonly lost?: string
+  /** The caller gave no effort. */
+  readonly isIgnored?: boolean
+}
+
+/** `known`: the variables that the template reads. */
+export function effortOf(effort: string, known: readonly string[]): Effort {
+  const switches = known.filter((name) => SWITCHES.includes(name))
+  const isOn = effort !== 'none'
+  const turned = Object.fromEntries(switches.map((name) => [name, isOn]))
+  const level = LEVELS.get(effort)
+  if (isOn && level === undefined)
+    return { given: {}, isIgnored: true, lost: `the effort "${effort}" is not known` }
+  if (isOn && known.includes('reasoning_effort')) {
+    const given = { ...turned, reasoning_effort: level as string }
+    return level === effort ? { given } : { given, lost: `the template gets the effort "${level}"` }
+  }
+  if (switches.length === 0) {
+    const name = isOn ? 'a variable for it' : 'a variable that keeps the model from thinking'
+    return { given: {}, isIgnored: true, lost: `the chat template does not read ${name}` }
+  }
+  return isOn
+    ? { given: turned, lost: 'the chat template knows thinking, but not how much' }
+    : { given: turned }
+}

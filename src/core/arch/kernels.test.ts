@@ -1,0 +1,262 @@
+// The families on the real kernels. In: small models of every encoding. Out: the logits that their graphs
+// mean.
+import { existsSync, readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import type { Encoding } from '../abi/encodings.ts'
+import { bufferSource } from '../base/bytes.ts'
+import { StepBuffer } from '../generate/schedule/step-buffer.ts'
+import { compile } from '../graph/compile-graph.ts'
+import type { EncodingOf } from '../graph/passes/split.ts'
+import { blockBytes } from '../graph/plan/layouts.ts'
+import type { WeightSlot } from '../graph/plan/plan.ts'
+import { type InterpretedStep, interpret, type Machine } from '../graph/testing/interpret.ts'
+import { machineOf } from '../graph/testing/models.ts'
+import { Arena, type Ptr } from '../runtime/memory/arena.ts'
+import { instantiateEngine } from '../runtime/module.ts'
+import { SinglePool } from '../runtime/pool.ts'
+import { writePlan } from '../runtime/write-plan.ts'
+import { SequenceState } from '../state/sequence-state.ts'
+import { StateCache } from '../state/state-cache.ts'
+import { streamMatrix, streamVector } from '../weights/stream-weights.ts'
+import type { Mamba2Config, ModelConfig } from './config/config.ts'
+import { buildGraph, FAMILIES } from './families.ts'
+import { ropeTables } from './rope.ts'
+import { roleOf } from './tensors/names.ts'
+
+const FILE = new URL('../../../dist/wasm/halfbyte-simd128-plain.wasm', import.meta.url)
+const CAPACITY = { tokens: 6, logitRows: 3, sequences: 1 }
+
+const config = (changes: Partial<ModelConfig>): ModelConfig => ({
+  family: 'llama',
+  name: 'test',
+  hiddenSize: 64,
+  layers: 2,
+  heads: 4,
+  kvHeads: 2,
+  headDim: 16,
+  intermediateSize: 80,
+  vocabSize: 50,
+  normEpsilon: 1e-5,
+  rope: { theta: 1000, dims: 16, pairing: 'halves' },
+  contextLength: 128,
+  tiedEmbeddings: false,
+  ...changes,
+})
+
+/** The engine's steps in little: weights streamed in, records written, activations poisoned. */
+async function engineOf(model: ModelConfig, encodingOf: EncodingOf, machine: Machine) {
+  const plan = compile(buildGraph(model), { ...CAPACITY, encodingOf })
+  const memory = new WebAssembly.Memory({ initial: 64 })
+  const engine = instantiateEngine(new WebAssembly.Module(readFileSync(FILE)), memory)
+  const arena = new Arena(memory, Number(engine.__heap_base.value))
+  const slots: Ptr[] = []
+  for (const slot of plan.slots) slots.push(await load(arena, slot, machine))
+  const written = writePlan(arena, plan, slots)
+  arena.u8.fill(0xff, written.activations, written.activations + plan.arenaBytes)
+  const slabBytes = plan.slabBytes > 0 ? [plan.slabBytes] : []
+  const groups = plan.stateGroups.length + slabBytes.length
+  const step = new StepBuffer(arena, CAPACITY, groups, ropeTables(model, 128))
+  const blocks = plan.stateGroups.map(blockBytes)
+  const cache = new StateCache({ arena, blockBytes: blocks, slabBytes, contextLength: 128 })
+  const state = new SequenceState(cache)
+  const pool = new SinglePool(engine, arena)
+  return ({ ids, wanted }: InterpretedStep): number[][] => {
+    step.begin()
+    state.reserve(ids.length)
+    step.addSequence(state)
+    for (const [row, id] of ids.entries()) step.addToken(id, wanted.includes(row))
+    step.finish()
+    pool.run(written.records, step.step, 0, written.count)
+    state.advance(ids.length)
+    return wanted.map((_, row) => {
+      const at = (written.activations + plan.logits.arena + row * plan.logits.stride) / 4
+      return [...arena.f32.subarray(at, at + plan.logits.width)]
+    })
+  }
+}
+
+async function load(arena: Arena, { ref, bytes, encoding }: WeightSlot, machine: Machine): Promise<Ptr> {
+  const address = arena.allocate(bytes, 'the weights')
+  const parts = ref.parts.map(({ name, n }) => {
+    const values = Float32Array.from(machine.weightOf(name, n, ref.k))
+    const source = bufferSource(name, new Uint8Array(values.buffer))
+    const shape = ref.kind === 'matrix' ? [n, ref.k] : [n]
+    const tensor = { name, dtype: 'F32', shape, source, offset: 0, byteLength: source.size } as const
+    return { n, tensor }
+  })
+  const view = () => arena.u8.subarray(address, address + bytes)
+  if (ref.kind === 'vector') await streamVector(parts, view)
+  else await streamMatrix(parts, ref.k, encoding, view)
+  return address
+}
+
+const STEPS: readonly InterpretedStep[] = [
+  { ids: [1, 7, 33, 49, 2, 2], position: 0, wanted: [5, 0, 3].sort() },
+  { ids: [12, 3], position: 6, wanted: [1] },
+  { ids: [40], position: 8, wanted: [0] },
+]
+
+/** The largest difference of a logit, and the largest logit. */
+async function compare(
+  model: ModelConfig,
+  encodingOf: EncodingOf,
+): Promise<{ error: number; largest: number }> {
+  const machine = machineOf(
+    encodingOf,
+    ropeTables(model, 128).map(({ frequencies }) => frequencies),
+  )
+  const run = await engineOf(model, encodingOf, machine)
+  let error = 0
+  let largest = 0
+  for (const step of STEPS) {
+    const expected = interpret(buildGraph(model), machine, step)
+    for (const [row, logits] of run(step).entries()) {
+      for (const [id, logit] of logits.entries()) {
+        const wanted = expected[row]?.[id] ?? Number.NaN
+        // A NaN must not pass for a small difference.
+        error = Number.isNaN(logit) ? Number.POSITIVE_INFINITY : Math.max(error, Math.abs(logit - wanted))
+        largest = Math.max(largest, Math.abs(wanted))
+      }
+    }
+  }
+  return { error, largest }
+}
+
+const only =
+  (encoding: Encoding): EncodingOf =>
+  (name) =>
+    roleOf(name) === 'vector' ? 'f32' : encoding
+/**
+ * As a file with several quantisations has them: V, the down projection and the table apart from the rest.
+ */
+const mixed: EncodingOf = (name) => {
+  if (/attn_v\.weight|embed|output\.weight$/.test(name)) return 'w8_g32'
+  return /mlp_down/.test(name) ? 'f32' : only('w4_g32')(name)
+}
+
+const NONE = { heads: 0, kvHeads: 0, headDim: 0, intermediateSize: 0 }
+const MAMBA2: Mamba2Config = {
+  kind: 'mamba2',
+  innerSize: 96,
+  stateSize: 16,
+  convKernel: 4,
+  convBias: true,
+  heads: 6,
+  groups: 3,
+}
+
+/** Models with settings of their own. */
+const LISTED: readonly (readonly [string, ModelConfig])[] = [
+  ['llama', config({})],
+  [
+    'llama with pairs of neighbours, partly turned',
+    config({ rope: { theta: 500, dims: 8, pairing: 'interleaved' } }),
+  ],
+  ['llama with heads of a whole group', config({ heads: 4, kvHeads: 1, headDim: 32 })],
+  [
+    'llama of odd sizes',
+    config({
+      hiddenSize: 36,
+      heads: 3,
+      kvHeads: 3,
+      headDim: 12,
+      intermediateSize: 50,
+      rope: { theta: 100, dims: 12, pairing: 'halves' },
+    }),
+  ],
+  ['qwen2, tied', config({ family: 'qwen2', tiedEmbeddings: true })],
+  [
+    'mamba',
+    config({
+      family: 'mamba',
+      ...NONE,
+      ssm: {
+        kind: 'mamba',
+        innerSize: MAMBA2.innerSize,
+        stateSize: 7,
+        convKernel: MAMBA2.convKernel,
+        convBias: true,
+        timeStepRank: 5,
+      },
+    }),
+  ],
+  ['mamba2', config({ family: 'mamba2', ...NONE, ssm: MAMBA2, tiedEmbeddings: true })],
+  [
+    'mamba2 with limits of step sizes',
+    config({
+      family: 'mamba2',
+      ...NONE,
+      ssm: { ...MAMBA2, timeStepLimit: [0.5, 0.8] },
+      tiedEmbeddings: true,
+    }),
+  ],
+  [
+    'granitehybrid',
+    config({
+      family: 'granitehybrid',
+      layers: 3,
+      ssm: { ...MAMBA2, convBias: false, convKernel: 3, groups: 1 },
+      attentionLayers: [1],
+      multipliers: { embedding: 3, residual: 0.5, attention: 0.2, logits: 1 },
+      rope: { theta: 1000, dims: 0, pairing: 'halves' },
+    }),
+  ],
+  [
+    'gemma2',
+    config({
+      family: 'gemma2',
+      window: { positions: 4, layers: [0] },
+      embeddingScale: 8,
+      attentionScale: 0.3,
+      attentionCap: 0.5,
+      logitCap: 0.4,
+    }),
+  ],
+  [
+    'gemma3',
+    config({
+      family: 'gemma3',
+      window: { positions: 4, layers: [1] },
+      localRope: { theta: 20, dims: 16, pairing: 'halves' },
+    }),
+  ],
+  ['lfm2', config({ family: 'lfm2', layers: 3, attentionLayers: [1], convTaps: 3 })],
+  ['smollm3', config({ family: 'smollm3', unrotatedLayers: [1] })],
+  ['granite', config({ family: 'granite', embeddingScale: 3, residualScale: 0.4, logitScale: 0.25 })],
+  ['gpt2', config({ family: 'gpt2', tiedEmbeddings: true })],
+  [
+    'gpt_neox',
+    config({
+      family: 'gpt_neox',
+      parallelResidual: true,
+      rope: { theta: 1000, dims: 4, pairing: 'halves' },
+    }),
+  ],
+  ['qwen3moe', config({ family: 'qwen3moe', experts: { count: 6, used: 2, normalize: true } })],
+  ['olmoe', config({ family: 'olmoe', experts: { count: 5, used: 3, normalize: false } })],
+]
+
+/** A family that is not listed needs nothing but its name. */
+const MODELS = [
+  ...LISTED,
+  ...FAMILIES.filter((family) => !LISTED.some(([, model]) => model.family === family)).map(
+    (family) => [family, config({ family })] as const,
+  ),
+]
+
+describe.skipIf(!existsSync(FILE))('the kernels compute what the graph means', () => {
+  describe.each(MODELS)('%s', (_, model) => {
+    test('in f32, to rounding', async () => {
+      const { error, largest } = await compare(model, only('f32'))
+      expect(error).toBeLessThan(1e-5 * largest)
+    })
+    test.each([
+      ['w8', only('w8_g32')],
+      ['w4', only('w4_g32')],
+      ['mixed encodings', mixed],
+    ])('in %s, to a code of an activation', async (_name, encodingOf) => {
+      const { error, largest } = await compare(model, encodingOf)
+      expect(error).toBeLessThan(1e-3 * largest)
+    })
+  })
+})

@@ -1,0 +1,54 @@
+// A picture as its pixels, and the limits of pictures: every decoder and every place that takes one asks
+// here.
+import { HalfbyteError } from '../base/errors.ts'
+
+/** A picture: four bytes a pixel (red, green, blue, opacity), row by row from the upper left. */
+export interface Pixels {
+  readonly width: number
+  readonly height: number
+  readonly data: Uint8ClampedArray | Uint8Array
+}
+
+/** Bytes of a file. */
+export const MOST_FILE_BYTES = 1 << 28
+/** Pixels of a side, and of a picture. */
+const MOST_SIDE = 1 << 14
+const MOST_PIXELS = 1 << 26
+/** Bytes of a PNG's rows when they are inflated: four a pixel, and a filter for each row of each pass. */
+export const MOST_ROW_BYTES = 4 * MOST_PIXELS + 2 * MOST_SIDE
+/**
+ * Steps of a JPEG's scans: blocks that they visit and bytes that they read, as
+ * `core/formats/pictures/jpeg.ts` counts.
+ */
+export const MOST_SCAN_STEPS = 1 << 25
+
+/** Throws `unsupported` for sides that no picture may have. Asked before memory is taken for its pixels. */
+export function checkSides(width: number, height: number): void {
+  const isSide = (side: number) => Number.isInteger(side) && side >= 1 && side <= MOST_SIDE
+  if (isSide(width) && isSide(height) && width * height <= MOST_PIXELS) return
+  throw new HalfbyteError('unsupported', `a picture has ${width} x ${height} pixels; ${SIDES}`, {
+    width,
+    height,
+  })
+}
+
+const SIDES = `give one of 1 to ${MOST_SIDE} pixels a side and ${MOST_PIXELS} in all`
+
+/** Throws `unsupported` for impossible sides, and for data of another size. */
+export function checkPixels({ width, height, data }: Pixels): void {
+  checkSides(width, height)
+  if (data.length === width * height * 4) return
+  throw new HalfbyteError(
+    'unsupported',
+    `a picture has ${width} x ${height} pixels in ${data.length} bytes; ${SIDES}, with four bytes each`,
+    { width, height },
+  )
+}
+
+/** The error about a picture that takes `amount` units of work where `most` are done. */
+export const tooMuchWork = (what: string, amount: number, most: number): HalfbyteError =>
+  new HalfbyteError(
+    'unsupported',
+    `a picture has ${amount} ${what}, and at most ${most} are decoded; save it anew, or make it smaller`,
+    { amount, most },
+  )

@@ -1,0 +1,132 @@
+// Draft lengths. In: how long steps took, how often drafts were right. Out: as many drafts as pay, on clocks
+// that scatter.
+
+import { describe, expect, test } from 'vitest'
+import { randomFrom } from '../../../../test/helpers/random.ts'
+import { DraftLength } from './speculation.ts'
+import { StepCost } from './step-cost.ts'
+
+describe('the cost of steps', () => {
+  test('is learned, filled in between, and never falls with more rows', () => {
+    const cost = new StepCost()
+    expect(cost.ms(1)).toBe(0)
+    cost.observe(1, 10)
+    expect([cost.ms(1), cost.ms(2), cost.ms(11)]).toEqual([10, 11, 20])
+    cost.observe(5, 40)
+    expect(cost.ms(3)).toBeGreaterThan(cost.ms(2))
+    expect(cost.ms(5)).toBeGreaterThan(30)
+    for (let round = 0; round < 60; round++) {
+      cost.observe(1, 10)
+      cost.observe(5, 40)
+      cost.observe(9, 20)
+    }
+    expect(cost.ms(1)).toBeCloseTo(10, 0)
+    // Five rows do not take longer than nine: the truth is taken to lie between.
+    expect(cost.ms(9)).toBeCloseTo(30, 0)
+    expect(cost.ms(5)).toBe(cost.ms(9))
+    expect(cost.ms(128)).toBeGreaterThan(cost.ms(64))
+  })
+
+  test('one slow step does not spoil it, and what slows all steps is noticed of all', () => {
+    const cost = new StepCost()
+    for (let round = 0; round < 30; round++) for (const rows of [1, 2, 3, 4]) cost.observe(rows, 10 + rows)
+    cost.observe(2, 500)
+    expect(cost.ms(2)).toBeLessThan(15)
+    for (let round = 0; round < 60; round++) cost.observe(1, 22)
+    expect(cost.ms(4)).toBeGreaterThan(17.5)
+  })
+})
+
+describe('the length of drafts', () => {
+  const cost = new StepCost()
+  for (let rows = 1; rows <= 16; rows++) cost.observe(rows, 10 + rows)
+  const step = { rows: 1, tokens: 1 }
+  const free = { lanes: 1, msPerDraft: 0 }
+
+  test('grows with how often they are right', () => {
+    const lengths = [0, 0.5, 0.8, 1].map((rate) => {
+      const length = new DraftLength()
+      for (let index = 0; index < 300; index++) length.observe(2, (index * 0.618) % 1 < rate)
+      return length.choose(15, 2, step, free, cost)
+    })
+    expect(lengths[0]).toBe(0)
+    expect(lengths[1]).toBeGreaterThan(0)
+    expect(lengths[2]).toBeGreaterThan(lengths[1]!)
+    expect(lengths[3]).toBe(15)
+  })
+
+  test('shrinks with their price, the rows they share a step with, and the room', () => {
+    const length = new DraftLength()
+    const alone = length.choose(15, 0, step, free, cost)
+    expect(alone).toBeGreaterThan(1)
+    expect(length.choose(15, 0, step, { lanes: 1, msPerDraft: 3 }, cost)).toBeLessThan(alone)
+    expect(length.choose(15, 0, step, { lanes: 4, msPerDraft: 0 }, cost)).toBeLessThan(alone)
+    expect(length.choose(15, 0, { rows: 8, tokens: 8 }, free, cost)).toBeLessThan(alone)
+    expect(length.choose(1, 0, step, free, cost)).toBe(1)
+    expect(length.choose(15, 0, step, free, new StepCost())).toBe(0)
+  })
+})
+
+describe('drafts of a length that is chosen', () => {
+  /** Milliseconds of a step by its rows, as a kernel has it that is slower where its tiles are not full. */
+  const KINKED = [0, 11, 16.2, 19.3, 24.9, 33.8, 37, 42, 47.7]
+  const line = (share: number) => (rows: number) => 30 * (1 + share * (rows - 1))
+  const kinked = (rows: number) => KINKED[rows] ?? 47.7 + 5.4 * (rows - 8)
+
+  /**
+   * Times of `texts` texts: without drafts, with a chosen length, and with the one length that would have
+   * been best.
+   */
+  function run(msOf: (rows: number) => number, rate: number, texts = 40, tokens = 100) {
+    const random = randomFrom(7)
+    // Times scatter by a quarter, and one in fifty is far too long.
+    const clock = (rows: number) => msOf(rows) * (0.75 + random() / 2) * (random() < 0.02 ? 2.5 : 1)
+    const cost = new StepCost()
+    const free = { lanes: 1, msPerDraft: 0 }
+    const best = new Float64Array(16)
+    let plain = 0
+    let chosen = 0
+    const step = (rows: number) => {
+      const ms = clock(rows)
+      cost.observe(rows, ms)
+      return ms
+    }
+    for (let text = 0; text < texts; text++) {
+      const isRight = Array.from({ length: tokens + 16 }, () => random() < rate)
+      const picked = (at: number, drafts: number) => {
+        let count = 0
+        while (count < drafts && isRight[at + count]) count++
+        return count + 1
+      }
+      for (let at = 0; at < tokens; at++) plain += step(1)
+      for (let drafts = 0; drafts < best.length; drafts++) {
+        for (let at = 0; at < tokens; at += picked(at, drafts)) best[drafts]! += msOf(1 + drafts)
+      }
+      const length = new DraftLength()
+      for (let at = 0; at < tokens; ) {
+        const drafts = length.choose(15, 0, { rows: 1, tokens: 1 }, free, cost)
+        chosen += step(1 + drafts)
+        const count = picked(at, drafts)
+        for (let index = 0; index < count && (index === 0 || isRight[at + index - 1]); index++) {
+          length.observe(0, isRight[at + index]!)
+        }
+        at += count
+      }
+    }
+    return { speedup: plain / chosen, possible: best[0]! / Math.min(...best) }
+  }
+
+  test.each([
+    ['cheap rows', line(0.05)],
+    ['rows at a sixth', line(0.17)],
+    ['rows at a third', line(0.33)],
+    ['rows as kernels have them', kinked],
+    ['rows as dear as steps', line(1)],
+  ])('bring nearly what the best length would, and never cost a twentieth: %s', (_, msOf) => {
+    for (const rate of [0, 0.3, 0.5, 0.8, 0.95]) {
+      const { speedup, possible } = run(msOf, rate)
+      expect(speedup, `right at ${rate}`).toBeGreaterThan(0.93 * possible)
+      expect(speedup).toBeGreaterThan(0.95)
+    }
+  })
+})

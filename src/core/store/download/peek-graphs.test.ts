@@ -1,0 +1,83 @@
+// Peeking at repositories in the layout of transformers.js. In: a real server. Out: which graphs it has,
+// their sizes, and every request that this takes.
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { type FileServer, serveFiles } from '../../../../test/helpers/file-server.ts'
+import { givenPlace } from '../../formats/names/named-files.ts'
+import { fileKey } from '../device/notes.ts'
+import { openAddress } from '../open-address.ts'
+import { memoryStorage } from '../testing/memory-folders.ts'
+import { peekAddress } from './peek.ts'
+
+const KB = 1 << 10
+const bytes = (length: number) => new Uint8Array(length)
+let server: FileServer
+
+beforeEach(async () => {
+  server = await serveFiles({
+    'repo/config.json': bytes(10),
+    'repo/onnx/model_q4.onnx': bytes(700 * KB),
+    'repo/onnx/model_q4f16.onnx': bytes(500 * KB),
+    'repo/onnx/model.onnx': bytes(30 * KB),
+    'repo/onnx/model.onnx_data': bytes(900 * KB),
+    'repo/onnx/model.onnx_data_1': bytes(100 * KB),
+    'repo/onnx/vision_encoder.onnx': bytes(90 * KB),
+  })
+})
+afterEach(() => server.close())
+
+const GRAPHS = [
+  { file: 'onnx/model_q4.onnx', bytes: 700 * KB, downloadBytes: 700 * KB },
+  { file: 'onnx/model_q4f16.onnx', bytes: 500 * KB, downloadBytes: 500 * KB },
+  { file: 'onnx/model.onnx', bytes: 1030 * KB, downloadBytes: 1030 * KB },
+]
+
+test('every graph is found with its data, and every file is asked for once', async () => {
+  const { graphs, close } = await peekAddress(givenPlace(`${server.address}repo/`), { cache: 'none' })
+  expect(await graphs?.()).toEqual(GRAPHS)
+  await close()
+  const paths = server.requests.map((line) => line.split(' ')[1])
+  expect(paths.filter((path, index) => paths.indexOf(path) !== index)).toEqual([])
+  expect(paths).not.toContain('/repo/onnx/vision_encoder.onnx')
+  // The first graph is opened; of the others one byte is enough.
+  const asked = server.requests.filter((line) => /q4f16.onnx |model.onnx_data /.test(line))
+  expect(asked).toEqual(asked.map((line) => line.replace(/bytes=.*/, 'bytes=0-0')))
+  expect(asked).toHaveLength(2)
+})
+
+test('a server without ranges says the same', async () => {
+  server.behaviour = { ranges: false }
+  const { graphs, close } = await peekAddress(givenPlace(`${server.address}repo/`), { cache: 'none' })
+  expect(await graphs?.()).toEqual(GRAPHS)
+  await close()
+})
+
+test('a file that the server refuses is left out', async () => {
+  server.behaviour = { only: 'repo/onnx/model_q4f16.onnx', status: 403 }
+  const { graphs, close } = await peekAddress(givenPlace(`${server.address}repo/`), { cache: 'none' })
+  expect(await graphs?.()).toEqual(GRAPHS.filter(({ file }) => !file.includes('f16')))
+  await close()
+})
+
+test('what is on this device need not be downloaded, and is not asked for', async () => {
+  const folder = memoryStorage()('halfbyte-models')
+  const url = `${server.address}repo/onnx/model_q4f16.onnx`
+  await openAddress(givenPlace(url))
+  const held = `${server.address}repo/onnx/model.onnx_data`
+  const journal = { url: held, size: 900 * KB, etag: '', sums: [] }
+  folder.put(`${await fileKey(held)}.part`, JSON.stringify(journal))
+  server.requests.length = 0
+  const { graphs, close } = await peekAddress(givenPlace(`${server.address}repo/`))
+  expect(await graphs?.()).toEqual(
+    GRAPHS.map((graph) => (graph.file.includes('f16') ? { ...graph, downloadBytes: 0 } : graph)),
+  )
+  expect(server.requests.filter((line) => line.includes('q4f16.onnx '))).toEqual([])
+  await close()
+})
+
+test.each(['repo/onnx/model_q4.onnx', 'plain/'])('%s has no choice of graphs', async (path) => {
+  server.files.set('plain/config.json', bytes(10))
+  server.files.set('plain/model.safetensors', bytes(100))
+  const { graphs, close } = await peekAddress(givenPlace(server.address + path), { cache: 'none' })
+  expect(graphs).toBeUndefined()
+  await close()
+})

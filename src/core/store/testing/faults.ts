@@ -1,0 +1,314 @@
+// Faults. A table of faults of servers and networks, and the result of a load with each.
+//
+// docs/guide/loading.md has the same table for readers. faults.test.ts compares the two, and runs every
+// fault.
+import { gzipSync } from 'node:zlib'
+import type { Behaviour, FileServer } from '../../../../test/helpers/file-server.ts'
+import type { ErrorCode } from '../../base/errors.ts'
+
+export interface Fault {
+  /** Completes "A server or a network that …". */
+  readonly title: string
+  readonly behaviour: Behaviour
+  /** What the user sees. */
+  readonly sees: string
+  /** The error's code; absent when the load succeeds. */
+  readonly code?: ErrorCode
+  /** Most requests, for a file in three chunks. */
+  readonly requests: number
+  /** Most seconds until the load ends, with the default waits. */
+  readonly seconds: number
+  /** True when there is no server. */
+  readonly isAbsent?: boolean
+  /** True when the loaded model is the server's second version. */
+  readonly isNext?: boolean
+}
+
+/** Path of the second version on the server. */
+export const NEXT = 'next'
+const CHANGED = 'Tue, 01 Sep 2026 10:00:00 GMT'
+const CHANGED_AGAIN = 'Wed, 02 Sep 2026 10:00:00 GMT'
+
+/** Replaces the first version by the second after `requests` requests. */
+const changeAfter = (requests: number, behaviour: Behaviour = {}) => ({
+  onRequest(server: FileServer) {
+    if (server.requests.length !== requests) return
+    server.files.set('m.gguf', server.files.get(NEXT) as Uint8Array)
+    Object.assign(server.behaviour, behaviour)
+  },
+})
+
+const LOADS = 'the model'
+const ANEW = 'the model, as it is now'
+const UNREACHED = 'could not be fetched; check the address, the connection and the server'
+const MIB = 1 << 20
+
+export const FAULTS: readonly Fault[] = [
+  {
+    title: 'cuts every connection after 1 MB',
+    behaviour: { etag: '"1"', cutAfter: MIB },
+    sees: LOADS,
+    requests: 24,
+    seconds: 5,
+  },
+  {
+    title: 'cuts in the middle, and has another file then, with another `Last-Modified`',
+    behaviour: { changed: CHANGED, cutAfter: MIB, cuts: 1, ...changeAfter(4, { changed: CHANGED_AGAIN }) },
+    sees: ANEW,
+    isNext: true,
+    requests: 12,
+    seconds: 5,
+  },
+  {
+    title: 'cuts in the middle, and has another file of the same size then, and says nothing of versions',
+    behaviour: { cutAfter: MIB, cuts: 1, ...changeAfter(4) },
+    sees: ANEW,
+    isNext: true,
+    requests: 14,
+    seconds: 5,
+  },
+  {
+    title: 'has another file at every request',
+    behaviour: { etags: Array.from({ length: 99 }, (_, index) => `"${index}"`) },
+    sees: 'keeps changing on the server; try later',
+    code: 'integrity',
+    requests: 8,
+    seconds: 2,
+  },
+  {
+    title: 'calls the same version weak and strong by turns',
+    behaviour: { etags: Array.from({ length: 99 }, (_, index) => `${index % 2 === 0 ? 'W/' : ''}"1"`) },
+    sees: LOADS,
+    requests: 3,
+    seconds: 2,
+  },
+  {
+    title: 'sends a body without an end, and no ranges',
+    behaviour: { isEndless: true },
+    sees: 'the room there is, and how to get more',
+    code: 'storage-full',
+    requests: 1,
+    seconds: 10,
+  },
+  {
+    title: 'sends a gzip bomb',
+    behaviour: { raw: bomb() },
+    sees: 'the room there is, and how to get more',
+    code: 'storage-full',
+    requests: 1,
+    seconds: 10,
+  },
+  {
+    title: 'sends a part that starts elsewhere, once',
+    behaviour: { etag: '"1"', shifts: 4 * MIB, shiftTimes: 1 },
+    sees: LOADS,
+    requests: 7,
+    seconds: 2,
+  },
+  {
+    title: 'sends parts that are shifted by one byte',
+    behaviour: { etag: '"1"', shifts: 1 },
+    sees: 'keeps changing on the server; try later',
+    code: 'integrity',
+    requests: 2,
+    seconds: 2,
+  },
+  {
+    title: 'sends at most 64 kB of each part, and says so',
+    behaviour: { etag: '"1"', most: 64 << 10 },
+    sees: LOADS,
+    requests: 162,
+    seconds: 5,
+  },
+  {
+    title: 'sends 10 bytes of each part, and says so',
+    behaviour: { etag: '"1"', most: 10 },
+    sees: 'the server sent 10 of the bytes that were asked for; load it from another server',
+    code: 'network',
+    requests: 26,
+    seconds: 20,
+  },
+  {
+    title: 'sends 1 MB of each part, and says in `Content-Range` that it is all',
+    behaviour: { etag: '"1"', most: MIB, saysAll: true },
+    sees: LOADS,
+    requests: 2,
+    seconds: 2,
+  },
+  {
+    title: 'compresses its parts',
+    behaviour: { etag: '"1"', gzip: true },
+    sees: LOADS,
+    requests: 2,
+    seconds: 5,
+  },
+  {
+    title: 'compresses whatever it sends, and answers 206 always',
+    behaviour: { etag: '"1"', gzip: true, isAlwaysPart: true },
+    sees: '206 came, and it is compressed (`Content-Encoding: gzip`); load it from another server',
+    code: 'network',
+    requests: 2,
+    seconds: 5,
+  },
+  {
+    title: 'answers 206 always, and sends no `Content-Range`',
+    behaviour: { etag: '"1"', isAlwaysPart: true, saysRange: '' },
+    sees: '206 came, and no `Content-Range` can be read; load it from another server',
+    code: 'network',
+    requests: 2,
+    seconds: 2,
+  },
+  {
+    title: 'answers 206 always, and does not say how long the file is',
+    behaviour: { etag: '"1"', isAlwaysPart: true, saysRange: 'bytes 0-99/*' },
+    sees: '206 came, and its `Content-Range` is "bytes 0-99/*"; load it from another server',
+    code: 'network',
+    requests: 2,
+    seconds: 2,
+  },
+  {
+    title: 'sends HTML in the place of a part, once',
+    behaviour: { etag: '"1"', htmlAt: 2 },
+    sees: LOADS,
+    requests: 4,
+    seconds: 2,
+  },
+  {
+    title: 'asks for a login with a page, in the middle, until one has logged in',
+    behaviour: { etag: '"1"', raw: answer('text/html', '<title>Log in</title>'), rawAfter: 2 },
+    sees: 'a web page came; log in to this network, or check the address',
+    code: 'network',
+    requests: 20,
+    seconds: 20,
+  },
+  {
+    title: 'sends HTML in the place of the file',
+    behaviour: { raw: answer('text/html', '<!doctype html><title>Log in</title>') },
+    sees: 'it is a web page, not a model; use the download link',
+    code: 'format',
+    requests: 1,
+    seconds: 2,
+  },
+  {
+    title: 'answers 503 twice',
+    behaviour: { etag: '"1"', status: 503, refusals: 2 },
+    sees: LOADS,
+    requests: 5,
+    seconds: 3,
+  },
+  {
+    title: 'answers 503 for ever',
+    behaviour: { status: 503 },
+    sees: 'the server answered 503; check the address or try later',
+    code: 'network',
+    requests: 6,
+    seconds: 20,
+  },
+  {
+    title: 'answers 429, and when to come back',
+    behaviour: { etag: '"1"', status: 429, refusals: 1, retryAfter: 1 },
+    sees: LOADS,
+    requests: 4,
+    seconds: 3,
+  },
+  {
+    title: 'answers 401 or 403',
+    behaviour: { status: 403 },
+    sees: 'the server answered 403; check the address or try later',
+    code: 'network',
+    requests: 1,
+    seconds: 2,
+  },
+  {
+    title: 'answers 404',
+    behaviour: { status: 404 },
+    sees: 'does not exist on the server; check the address',
+    code: 'network',
+    requests: 2,
+    seconds: 2,
+  },
+  {
+    title: 'redirects in a circle',
+    behaviour: { redirect: '/m.gguf' },
+    sees: UNREACHED,
+    code: 'network',
+    requests: 130,
+    seconds: 2,
+  },
+  {
+    title: 'redirects to `data:`',
+    behaviour: { redirect: 'data:text/plain,GGUF' },
+    sees: UNREACHED,
+    code: 'network',
+    requests: 6,
+    seconds: 2,
+  },
+  {
+    title: 'sends garbage in the place of HTTP',
+    behaviour: { raw: '\x00\x01 no HTTP \r\n\r\n' },
+    sees: UNREACHED,
+    code: 'network',
+    requests: 6,
+    seconds: 2,
+  },
+  {
+    title: 'sends two lengths',
+    behaviour: { raw: 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nGGUFx' },
+    sees: UNREACHED,
+    code: 'network',
+    requests: 6,
+    seconds: 2,
+  },
+  {
+    title: 'hangs up before it answers',
+    behaviour: { raw: '' },
+    sees: UNREACHED,
+    code: 'network',
+    requests: 6,
+    seconds: 2,
+  },
+  {
+    title: 'refuses connections, or is not there',
+    behaviour: {},
+    isAbsent: true,
+    sees: UNREACHED,
+    code: 'network',
+    requests: 0,
+    seconds: 2,
+  },
+  {
+    title: 'takes a request and never answers',
+    behaviour: { isSilent: true },
+    sees: UNREACHED,
+    code: 'network',
+    requests: 1,
+    seconds: 32,
+  },
+  {
+    title: 'stands still in the middle of a body, for ever',
+    behaviour: { etag: '"1"', stalls: true },
+    sees: 'broke off after so many bytes; load it again',
+    code: 'network',
+    requests: 21,
+    seconds: 200,
+  },
+  {
+    title: 'says that the file is longer than it is',
+    behaviour: { etag: '"1"', liesBy: 8 * MIB },
+    sees: 'the server answered 416; check the address or try later',
+    code: 'network',
+    requests: 8,
+    seconds: 20,
+  },
+]
+
+function answer(type: string, body: string): string {
+  return `HTTP/1.1 200 OK\r\nContent-Type: ${type}\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+}
+
+/** 200 MB of zeros in 200 kB. */
+function bomb(): Buffer {
+  const body = gzipSync(new Uint8Array(200 * MIB), { level: 1 })
+  const head = `HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: ${body.length}\r\n\r\n`
+  return Buffer.concat([Buffer.from(head), body])
+}

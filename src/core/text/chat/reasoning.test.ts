@@ -1,0 +1,198 @@
+// Tests of the split of reasoning. In: replies as models of each family write them, cut anywhere; published
+// templates. Out: the thought and the answer, the marks that a template names.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { ChatTemplate } from './chat-template.ts'
+import {
+  answerHead,
+  beginningAfter,
+  type ReasoningForm,
+  reasoningFormOf,
+  reasoningSplitter,
+} from './reasoning.ts'
+
+const published = (name: string) =>
+  readFileSync(
+    join(import.meta.dirname, '../../../../test/conformance/templates/published', `${name}.jinja`),
+    'utf8',
+  )
+
+function formOf(template: string): ReasoningForm {
+  const form = reasoningFormOf(template)
+  if (form === undefined) throw new Error('the template names no marks')
+  return form
+}
+
+function split(form: ReasoningForm, pieces: readonly string[], prompt = '') {
+  const splitter = reasoningSplitter(form, beginningAfter(prompt, form))
+  const parts = [...pieces.map((piece) => splitter.push(piece)), splitter.finish()]
+  const joined = (key: 'reasoning' | 'text') => parts.map((part) => part[key]).join('')
+  return {
+    reasoning: joined('reasoning'),
+    text: joined('text'),
+    hasThought: splitter.hasThought,
+    whole: splitter.whole((text) => text),
+  }
+}
+
+const THINK = formOf('<think></think>')
+const HARMONY = formOf('<|channel|>')
+const GRANITE_32 = formOf('Here is my thought process: Here is my response:')
+const COMMAND = formOf('<|START_THINKING|>')
+
+/** Form, prompt, reply, thought, answer. */
+const REPLIES: readonly [string, ReasoningForm, string, string, string, string][] = [
+  ['Qwen3', THINK, '', '<think>\nA fox.\n</think>\n\nThe fox.', 'A fox.', 'The fox.'],
+  ['Qwen3, empty', THINK, '', '<think>\n\n</think>\n\nHi', '', 'Hi'],
+  ['DeepSeek', THINK, '<｜Assistant｜><think>\n', 'A fox.\n</think>\n\nHi', 'A fox.', 'Hi'],
+  ['closed by the prompt', THINK, '<think>\n\n</think>\n\n', 'Write <think>.', '', 'Write <think>.'],
+  ['quoted later', THINK, '', 'Write `<think>a</think>`.', '', 'Write `<think>a</think>`.'],
+  ['no thought', THINK, '', '\n <b>Hi</b> ', '', '\n <b>Hi</b> '],
+  ['cut in the thought', THINK, '', '<think>\nA fox </thin', 'A fox </thin', ''],
+  ['almost a mark', THINK, '', '<think>a < b </thinker></think>c', 'a < b </thinker>', 'c'],
+  [
+    'Granite 3.3',
+    THINK,
+    '',
+    '<think>A fox.</think>\n<response>The <fox>.</response>\n',
+    'A fox.',
+    'The <fox>.\n',
+  ],
+  ['Granite 3.3 without a thought', THINK, '', '<response>Hi</response>', '', 'Hi'],
+  [
+    'Granite 3.2',
+    GRANITE_32,
+    '',
+    'Here is my thought process:\n\nHere I am.\n\nHere is my response:\n\nHi',
+    'Here I am.',
+    'Hi',
+  ],
+  ['Seed-OSS', formOf('<seed:think>'), '', '<seed:think>A fox.</seed:think>Hi', 'A fox.', 'Hi'],
+  ['Magistral', formOf('[THINK]'), '', '[THINK]A [fox].[/THINK]Hi', 'A [fox].', 'Hi'],
+  ['Kimi-VL', formOf('◁think▷'), '', '◁think▷A fox.◁/think▷Hi', 'A fox.', 'Hi'],
+  [
+    'Command A',
+    COMMAND,
+    '',
+    '<|START_THINKING|>A fox.<|END_THINKING|><|START_RESPONSE|>Hi<|END_RESPONSE|>',
+    'A fox.',
+    'Hi',
+  ],
+  [
+    'gpt-oss',
+    HARMONY,
+    '<|start|>assistant',
+    '<|channel|>analysis<|message|>A fox.<|end|><|start|>assistant<|channel|>final<|message|>Hi',
+    'A fox.',
+    'Hi',
+  ],
+  ['gpt-oss without a thought', HARMONY, '', '<|channel|>final<|message|>Hi<|return|>', '', 'Hi'],
+  [
+    'gpt-oss with a call',
+    HARMONY,
+    '',
+    '<|channel|>analysis<|message|>A fox.<|end|><|start|>assistant to=functions.f<|channel|>commentary json<|message|>{"a":1}<|call|>',
+    'A fox.',
+    '[TOOL_CALLS]f[ARGS]{"a":1}',
+  ],
+  ['gpt-oss cut in a header', HARMONY, '', '<|channel|>analysis<|message|>A<|end|><|start|>assi', 'A', ''],
+]
+
+describe('a reply', () => {
+  test.each(REPLIES)('of %s is split into thought and answer', (_, form, prompt, reply, reasoning, text) => {
+    expect(split(form, [reply], prompt)).toMatchObject({ reasoning, text, whole: reply })
+  })
+
+  test.each(REPLIES)('of %s is split alike however it is cut', (_, form, prompt, reply) => {
+    const whole = split(form, [reply], prompt)
+    const cuts = fc.array(fc.nat(reply.length), { maxLength: 12 })
+    fc.assert(
+      fc.property(cuts, (places) => {
+        const ends = [0, ...places.toSorted((one, other) => one - other), reply.length]
+        const pieces = ends.slice(1).map((end, index) => reply.slice(ends[index], end))
+        expect(split(form, pieces, prompt)).toEqual(whole)
+      }),
+    )
+  })
+
+  test('of any marks and blanks is split alike letter by letter, and nothing of it is lost', () => {
+    const pieces = fc.array(
+      fc.constantFrom('<think>', '</think>', '<response>', '</response>', '<th', '</', ' ', '\n', 'a'),
+    )
+    fc.assert(
+      fc.property(pieces, fc.constantFrom('', '<think>', '</think>'), (parts, prompt) => {
+        const whole = split(THINK, [parts.join('')], prompt)
+        expect(whole.whole).toBe(parts.join(''))
+        expect(split(THINK, [...parts.join('')], prompt)).toEqual(whole)
+        expect(split(THINK, parts, prompt)).toEqual(whole)
+      }),
+    )
+  })
+
+  test('shows no answer before the thought has ended', () => {
+    const reply = '<think>\nA fox.\n</think>\n\nHi'
+    for (let length = 0; length <= reply.indexOf('</think>') + '</think>'.length; length++) {
+      const splitter = reasoningSplitter(THINK, 'start')
+      expect(splitter.push(reply.slice(0, length)).text).toBe('')
+    }
+  })
+
+  test('has its marks in the whole text, and the rest of it quoted', () => {
+    const splitter = reasoningSplitter(formOf('[THINK]'), 'start')
+    splitter.push('[THINK]a[/THINK]b')
+    splitter.finish()
+    expect(splitter.whole((text) => text.toUpperCase())).toBe('[THINK]A[/THINK]B')
+  })
+})
+
+describe('the marks of a published template', () => {
+  test.each([
+    ['Qwen-Qwen3-0.6B', '<think>'],
+    ['HuggingFaceTB-SmolLM3-3B', '<think>'],
+    ['deepseek-ai-DeepSeek-R1-Distill-Qwen-32B', '<think>'],
+    ['deepseek-ai-DeepSeek-V3.1', '<think>'],
+    ['ibm-granite-granite-3.3-2B-Instruct', '<think>'],
+    ['GLM-4.6', '<think>'],
+    ['ByteDance-Seed-OSS', '<seed:think>'],
+    ['Apertus-8B-Instruct', '<|inner_prefix|>'],
+    ['openai-gpt-oss-120b', '<|channel|>analysis<|message|>'],
+    ['Qwen-Qwen2.5-7B-Instruct', undefined],
+    ['Qwen3-Coder', undefined],
+    ['ibm-granite-granite-4.0', undefined],
+    ['microsoft-Phi-3.5-mini-instruct', undefined],
+    ['mistralai-Mistral-Nemo-Instruct-2407', undefined],
+  ])('%s are those that it names', (name, open) => {
+    expect(reasoningFormOf(published(name))?.open).toBe(open)
+  })
+
+  test.each([
+    ['Qwen-Qwen3-0.6B', {}, 'start'],
+    ['Qwen-Qwen3-0.6B', { enable_thinking: false }, 'answer'],
+    ['HuggingFaceTB-SmolLM3-3B', {}, 'start'],
+    ['HuggingFaceTB-SmolLM3-3B', { enable_thinking: false }, 'answer'],
+    ['deepseek-ai-DeepSeek-R1-Distill-Qwen-32B', { enable_thinking: true }, 'thought'],
+    ['deepseek-ai-DeepSeek-R1-Distill-Qwen-32B', {}, 'answer'],
+    ['deepseek-ai-DeepSeek-V3.1', { thinking: true }, 'thought'],
+    ['deepseek-ai-DeepSeek-V3.1', {}, 'answer'],
+    ['GLM-4.6', {}, 'start'],
+    ['GLM-4.6', { enable_thinking: false }, 'answer'],
+    ['ByteDance-Seed-OSS', { thinking_budget: 0 }, 'answer'],
+    ['openai-gpt-oss-120b', {}, 'start'],
+  ] as const)('%s with %o leave the reply at its %s', (name, templateArguments, phase) => {
+    const source = published(name)
+    const prompt = new ChatTemplate(source).render([{ role: 'user', content: 'Hi' }], { templateArguments })
+    expect(beginningAfter(prompt, formOf(source))).toBe(phase)
+  })
+})
+
+test('a prefix continues the answer, unless it has marks of its own', () => {
+  expect(answerHead('<think>\n', THINK, 'The')).toBe('\n</think>\n\n')
+  expect(answerHead('<think>\n', THINK, 'a</think>The')).toBe('')
+  expect(answerHead('', THINK, '<think>a')).toBe('')
+  expect(answerHead('', THINK, 'The')).toBe('')
+  expect(answerHead('<|start|>assistant', HARMONY, 'The')).toBe('<|channel|>final<|message|>')
+  expect(beginningAfter('', THINK, '<think>a')).toBe('thought')
+  expect(beginningAfter('', THINK, '<think>a</think>b')).toBe('answer')
+})

@@ -1,0 +1,262 @@
+// The embedder: a sentence encoder in a worker of this page, which turns texts into vectors.
+import type { Remote } from 'comlink'
+import { checkKeys, plainOf, readFrom, signalOf, wrongOption } from '../../core/base/check-options.ts'
+import type { EngineNote } from '../../core/base/engine-notes.ts'
+import { isCount } from '../../core/base/values.ts'
+import type { Build } from '../../core/runtime/features.ts'
+import type { PoolKind } from '../../core/runtime/pool.ts'
+import { asyncDispose } from '../../engine/api/generation.ts'
+import { checkedLoad, loadRequest, workerAddress } from '../../engine/api/request/load-request.ts'
+import type { AbortOptions, LoadOptions, ModelSource } from '../../engine/api/types.ts'
+import { EngineClient } from '../../engine/wire/client.ts'
+import type { Connection } from '../../engine/wire/connection.ts'
+import { startEmbedderWorker } from '../../engine/wire/embedder-script.ts'
+import type { MemoryUse } from '../../engine/wire/protocol.ts'
+import type {
+  EmbedderInfo,
+  EmbedderService,
+  EmbedReport,
+  EmbedResult,
+  EncoderInfo,
+} from '../service/embed-protocol.ts'
+
+export type { EmbedResult, EncoderInfo } from '../service/embed-protocol.ts'
+export type { Pooling } from '../service/embed-settings.ts'
+export { type FoundVector, VectorIndex } from './vector-index.ts'
+
+/**
+ * Options of `Embedder.load`; every key is optional and means what it means for `Engine.load`. The script
+ * `assets.worker` is that of the embedder's own worker. An unknown key rejects the load with `unsupported`.
+ */
+export interface EmbedderOptions
+  extends Pick<
+    LoadOptions,
+    'signal' | 'onProgress' | 'threads' | 'pool' | 'weights' | 'cache' | 'build' | 'assets' | 'hub'
+  > {
+  /**
+   * Most tokens of a text. Default: what the model's files say, which is also the most, but 2048 for Qwen3
+   * and Gemma, whose steps for more would take hundreds of megabytes.
+   */
+  readonly maxTokens?: number | undefined
+}
+
+interface Progress {
+  /** Called after each step with the number of texts that are done. A throw rejects the call with it. */
+  readonly onProgress?: ((event: { readonly done: number; readonly total: number }) => void) | undefined
+}
+
+/** Options of `Embedder.embed`; every key is optional. */
+export interface EmbedTextsOptions extends AbortOptions, Progress {
+  /**
+   * What the texts are: some models read another prompt before a question than before a passage. Default: the
+   * model's own default, usually no prompt.
+   */
+  readonly kind?: 'query' | 'document' | undefined
+  /** A text before each text, instead of the model's prompt. */
+  readonly prompt?: string | undefined
+  /**
+   * Length of the vectors: their first values, scaled again. Only models that were trained for it stay good
+   * (Matryoshka). Default: the whole vector.
+   */
+  readonly dimensions?: number | undefined
+  /** Scales each vector to length 1: a dot product is then the cosine. Default: as the model's files say. */
+  readonly normalize?: boolean | undefined
+}
+
+/** Options of `Embedder.rerank`; every key is optional. */
+export interface RerankOptions extends AbortOptions, Progress {
+  /** Most results, the best ones. Default: one for each document. */
+  readonly topN?: number | undefined
+}
+
+export interface RerankResult {
+  /**
+   * Best first. `index`: the document's, among those given. `score`: as the model's files say, often 0
+   * to 1.
+   */
+  readonly results: readonly { readonly index: number; readonly score: number }[]
+  /** Tokens that were read of each document with the query, in the order given. */
+  readonly tokens: readonly number[]
+  /** Indices of the documents that were too long with the query. Only the beginning was read. */
+  readonly truncated: readonly number[]
+}
+
+const LOAD_KEYS = [
+  ...['signal', 'onProgress', 'threads', 'pool', 'weights', 'cache', 'build', 'assets', 'hub'],
+  'maxTokens',
+]
+const RERANK_KEYS = ['signal', 'topN', 'onProgress']
+const EMBED_KEYS = ['signal', 'kind', 'prompt', 'dimensions', 'normalize', 'onProgress']
+
+/** A loaded sentence encoder in a worker of its own. */
+export class Embedder implements AsyncDisposable {
+  readonly model: EncoderInfo
+  /** Number of threads that compute. */
+  readonly threads: number
+  /** As for an engine: `shared`, `shards` or `single`. */
+  readonly pool: PoolKind
+  /** How the embedder differs from the request, and why. */
+  readonly notes: readonly EngineNote[]
+  /** Kernels in use. */
+  readonly build: Build
+  // A function, because pages keep objects in proxies, through which a private name cannot be read.
+  private readonly client: () => EngineClient
+
+  private constructor(client: EngineClient, { model, threads, pool, notes, build }: EmbedderInfo) {
+    this.client = () => client
+    this.model = model
+    this.threads = threads
+    this.pool = pool
+    this.notes = notes
+    this.build = build
+  }
+
+  /**
+   * Starts a worker and loads an encoder in it: a folder that sentence-transformers wrote, by an address that
+   * ends with a slash or as Files, or a GGUF file.
+   *
+   * ```ts
+   * const embedder = await Embedder.load('/models/all-MiniLM-L6-v2/')
+   * const { vectors } = await embedder.embed(['a cat', 'a dog'])
+   * ```
+   *
+   * Rejects as `Engine.load` does. The worker has then ended, and load may be called again.
+   */
+  static async load(source: ModelSource, options: EmbedderOptions = {}): Promise<Embedder> {
+    const checked = checkedOptions(options)
+    checked.signal?.throwIfAborted()
+    return Embedder.open(startEmbedderWorker(workerAddress(checked)), source, options)
+  }
+
+  /**
+   * The same through a service that runs elsewhere.
+   * @internal
+   */
+  static async open(
+    connection: Connection,
+    source: ModelSource,
+    options: EmbedderOptions = {},
+  ): Promise<Embedder> {
+    const client = new EngineClient(connection)
+    try {
+      const checked = checkedOptions(options)
+      // The service of an embedder answers with what it has loaded.
+      const info: unknown = await client.load(loadRequest(source, checked), checked)
+      return new Embedder(client, info as EmbedderInfo)
+    } catch (error) {
+      client.close()
+      throw error
+    }
+  }
+
+  /**
+   * One vector for each text, in order, with the tokens that were read of it. Of a text that is too long only
+   * the beginning is read, and the result's `truncated` names it. An empty text has a vector too.
+   *
+   * Rejects with `unsupported` for a wrong option, `integrity` if a vector is not made of numbers,
+   * `out-of-memory`, or the signal's reason.
+   */
+  async embed(texts: readonly string[], options: EmbedTextsOptions = {}): Promise<EmbedResult> {
+    const request = readFrom('the options', () => {
+      checkKeys('the options', options, EMBED_KEYS)
+      const { kind, prompt, dimensions, normalize } = options
+      return { kind, prompt, dimensions, normalize }
+    })
+    const plain = plainOf('texts', texts)
+    return this.told(options, plain.length, (service, port) =>
+      service.embed({ ...request, texts: plain }, port),
+    )
+  }
+
+  /**
+   * Scores each document for the query with a reranker, best first. Of a pair that is too long, the
+   * longer text loses its end, and the result's `truncated` names the document.
+   *
+   * ```ts
+   * const { results } = await reranker.rerank('How tall are giraffes?', passages, { topN: 3 })
+   * ```
+   *
+   * Rejects as `embed` does, and with `unsupported` if the model is not a reranker.
+   */
+  async rerank(
+    query: string,
+    documents: readonly string[],
+    options: RerankOptions = {},
+  ): Promise<RerankResult> {
+    const topN = readFrom('the options', () => {
+      checkKeys('the options', options, RERANK_KEYS)
+      return options.topN
+    })
+    if (topN !== undefined && !(isCount(topN) && topN >= 1))
+      throw wrongOption('topN', topN, 'a whole number from 1')
+    const plain = plainOf('documents', documents)
+    const { scores, tokens, truncated } = await this.told(options, plain.length, (service, port) =>
+      service.rerank({ query, documents: plain }, port),
+    )
+    const results = scores.map((score, index) => ({ index, score }))
+    results.sort((a, b) => b.score - a.score || a.index - b.index)
+    return { results: results.slice(0, topN), tokens, truncated }
+  }
+
+  /**
+   * Makes a call that reports progress and can be aborted.
+   * @internal
+   */
+  private async told<T>(
+    options: AbortOptions & Progress,
+    total: number,
+    ask: (service: Remote<EmbedderService>, port: MessagePort) => Promise<T>,
+  ): Promise<T> {
+    const signal = signalOf(options)
+    const { onProgress } = readFrom('the options', () => ({ onProgress: options.onProgress }))
+    if (onProgress !== undefined && typeof onProgress !== 'function')
+      throw wrongOption('onProgress', onProgress, 'a function')
+    signal?.throwIfAborted()
+    const ended = new AbortController()
+    const abort = () => ended.abort(signal?.reason)
+    signal?.addEventListener('abort', abort)
+    const listen = (port: MessagePort) => {
+      port.onmessage = ({ data }: MessageEvent<EmbedReport>) => {
+        try {
+          if (!ended.signal.aborted) onProgress?.({ done: data.done, total })
+        } catch (error) {
+          ended.abort(error)
+        }
+      }
+    }
+    try {
+      return await this.client().callAbortable(
+        ended.signal,
+        (service, port) => ask(embedderOf(service), port),
+        listen,
+      )
+    } finally {
+      signal?.removeEventListener('abort', abort)
+    }
+  }
+
+  /** Bytes of linear memory by purpose. */
+  memory(): Promise<MemoryUse> {
+    return this.client().call((service) => service.memory())
+  }
+
+  /** Ends the worker. Pending and later calls reject with `disposed`. */
+  dispose(): Promise<void> {
+    return this.client().dispose()
+  }
+
+  [asyncDispose](): Promise<void> {
+    return this.dispose()
+  }
+}
+
+function checkedOptions(options: EmbedderOptions): LoadOptions {
+  const { maxTokens, ...others } = readFrom('the options', () => {
+    checkKeys('the options', options, LOAD_KEYS)
+    return { ...options }
+  })
+  return checkedLoad({ ...others, contextLength: maxTokens }, 'onProgress')
+}
+
+/** The service at the other end of an embedder's connection. */
+const embedderOf = (service: unknown): Remote<EmbedderService> => service as Remote<EmbedderService>

@@ -1,0 +1,82 @@
+// What an encoder's files state, under the names of their format.
+import type { ModelConfig } from '../../core/arch/config/config.ts'
+import { ACTIVATIONS } from '../../core/arch/config/config-hf.ts'
+import { Fields, layersOf, unbuiltVariant } from '../../core/arch/config/fields.ts'
+import type { ModelFile } from '../../core/formats/readers.ts'
+import type { MetaValue } from '../../core/formats/tensors.ts'
+import type { Activation } from '../../core/graph/ir.ts'
+
+export const isGguf = ({ format }: ModelFile): boolean => format === 'gguf'
+
+/** The keys of config.json, or in GGUF those of an architecture. */
+export function fieldsOf(file: ModelFile, architecture: string): Fields {
+  const { name, metadata } = file
+  if (isGguf(file)) return new Fields(name, (key) => metadata.get(`${architecture}.${key}`))
+  return new Fields(name, (key) => metadata.get(key)).record('config') ?? Fields.of(name, {})
+}
+
+/** Throws `unsupported` for a fact that changes the graph. */
+export function refuseOthers(fields: Fields, facts: Readonly<Record<string, boolean>>): void {
+  for (const [key, right] of Object.entries(facts)) {
+    if (fields.fact(key, right) !== right)
+      throw unbuiltVariant(fields.file, `${key} ${!right}`, `${key} ${right}`)
+  }
+}
+
+/** Both formats name activations alike. Throws `unsupported` for others. */
+export function activationOf(fields: Fields, key: string): Activation {
+  const name = fields.text(key, 'gelu')
+  const activation = ACTIVATIONS.get(name)
+  if (activation !== undefined) return activation
+  throw unbuiltVariant(fields.file, `the activation "${name}"`, [...ACTIVATIONS.keys()].join(' or '))
+}
+
+/** The pooling type of rerankers in GGUF. */
+export const RANK = 4
+
+/** Of encoders that learn their positions, or whose scores know distances. */
+export const NO_ROPE = { theta: 10_000, dims: 0, pairing: 'halves' } as const
+
+/** By the class in safetensors, by the architecture in GGUF. */
+export const isNamed = (file: ModelFile, architecture: string, classes: RegExp): boolean =>
+  isGguf(file)
+    ? file.metadata.get('general.architecture') === architecture
+    : classes.test(fieldsOf(file, '').textList('architectures')[0] ?? '')
+
+/** Of `layers`, those with a window: those that the list under `key` marks; without it, as `has` says. */
+export function windowLayers(
+  fields: Fields,
+  layers: number,
+  key: string,
+  has: (layer: number) => boolean,
+): number[] {
+  const kinds = fields.isList(key) ? fields.list(key) : undefined
+  const isMarked = (kind: MetaValue | undefined) => kind === true || kind === 'sliding_attention'
+  return layersOf({ layers }).filter(kinds === undefined ? has : (layer) => isMarked(kinds[layer]))
+}
+
+/** The sizes of a model of BERT's form, in the names of transformers. `defaults` are the family's. */
+export function bertSizes(
+  { name }: ModelFile,
+  fields: Fields,
+  defaults: { family: string; firstPosition: number; vocabSize: number; normEpsilon: number },
+): ModelConfig {
+  const heads = fields.number('num_attention_heads', 12)
+  const hiddenSize = fields.number('hidden_size', 768)
+  return {
+    family: defaults.family,
+    name,
+    hiddenSize,
+    layers: fields.number('num_hidden_layers', 12),
+    heads,
+    kvHeads: heads,
+    headDim: hiddenSize / heads,
+    intermediateSize: fields.number('intermediate_size', 3072),
+    vocabSize: fields.number('vocab_size', defaults.vocabSize),
+    normEpsilon: fields.number('layer_norm_eps', defaults.normEpsilon),
+    rope: NO_ROPE,
+    contextLength: fields.number('max_position_embeddings', 512) - defaults.firstPosition,
+    tiedEmbeddings: true,
+    activation: activationOf(fields, 'hidden_act'),
+  }
+}

@@ -1,0 +1,75 @@
+// What crosses between a page and the worker of an embedder.
+import type { EngineNote } from '../../core/base/engine-notes.ts'
+import type { Build } from '../../core/runtime/features.ts'
+import type { PoolKind } from '../../core/runtime/pool.ts'
+import type { LoadRequest, MemoryUse } from '../../engine/wire/protocol.ts'
+import type { Pooling } from './embed-settings.ts'
+
+export interface EncoderInfo {
+  readonly id: string
+  readonly architecture: string
+  readonly parameters: number
+  /** Length of a vector. */
+  readonly dimensions: number
+  /** Most tokens of a text, with those that are added around it. */
+  readonly maxTokens: number
+  /** Whether it makes vectors or, as a reranker, scores documents for a query. */
+  readonly task: 'embed' | 'rerank'
+  readonly pooling: Pooling
+  /** Names of the prompts that the model's files have. */
+  readonly prompts: readonly string[]
+}
+
+export interface EmbedderInfo {
+  readonly model: EncoderInfo
+  readonly threads: number
+  readonly pool: PoolKind
+  readonly notes: readonly EngineNote[]
+  readonly build: Build
+}
+
+export interface EmbedRequest {
+  readonly texts: readonly string[]
+  readonly kind?: 'query' | 'document' | undefined
+  readonly prompt?: string | undefined
+  readonly dimensions?: number | undefined
+  readonly normalize?: boolean | undefined
+}
+
+export interface EmbedResult {
+  /** One for each text, in order. */
+  readonly vectors: Float32Array[]
+  /** Tokens that were read of each text, with those around it. */
+  readonly tokens: number[]
+  /** Indices of the texts that were too long. Only their beginning was read. */
+  readonly truncated: number[]
+}
+
+export interface RerankRequest {
+  readonly query: string
+  readonly documents: readonly string[]
+}
+
+export interface RerankScores {
+  /** One for each document, in order. */
+  readonly scores: number[]
+  /** Tokens that were read of each pair, with those around it. */
+  readonly tokens: number[]
+  /** Indices of the documents that were too long with the query. Only the beginning was read. */
+  readonly truncated: number[]
+}
+
+/** Told through the port of a call of `embed` or `rerank`. */
+export interface EmbedReport {
+  readonly type: 'done'
+  readonly done: number
+}
+
+/** The calls of a page. */
+export interface EmbedderService {
+  load(request: LoadRequest, port: MessagePort): Promise<EmbedderInfo>
+  embed(request: EmbedRequest, port: MessagePort): Promise<EmbedResult>
+  rerank(request: RerankRequest, port: MessagePort): Promise<RerankScores>
+  memory(): MemoryUse
+  dispose(): Promise<void>
+}

@@ -1,0 +1,157 @@
+// The service of an embedder: answers a page's calls for one encoder.
+import { checkChoice, shown, wrongOption } from '../../core/base/check-options.ts'
+import { HalfbyteError } from '../../core/base/errors.ts'
+import { isCount } from '../../core/base/values.ts'
+import { encodePair, encodeWhole } from '../../core/text/tokenize/read/encoder-tokenizer.ts'
+import { abortable, checkText, loadReports, textsOf } from '../../engine/serve.ts'
+import type { LoadRequest, MemoryUse } from '../../engine/wire/protocol.ts'
+import type { EncoderLoader, LoadedEncoder } from './build-encoder.ts'
+import type {
+  EmbedderInfo,
+  EmbedderService,
+  EmbedReport,
+  EmbedRequest,
+  EmbedResult,
+  EncoderInfo,
+  RerankRequest,
+  RerankScores,
+} from './embed-protocol.ts'
+import type { EmbedSettings } from './embed-settings.ts'
+import type { EncodedText } from './embed-texts.ts'
+
+/** A service without a model; `loadModel` implements its `load`. */
+export function createEmbedderService(loadModel: EncoderLoader): EmbedderService {
+  return new Service(loadModel)
+}
+
+class Service implements EmbedderService {
+  readonly #loadModel: EncoderLoader
+  #model: LoadedEncoder | undefined
+  /** Resolves when all earlier calls are done: they share one step. */
+  #turn: Promise<unknown> = Promise.resolve()
+
+  constructor(loadModel: EncoderLoader) {
+    this.#loadModel = loadModel
+  }
+
+  async load(request: LoadRequest, port: MessagePort): Promise<EmbedderInfo> {
+    const reports = loadReports(port)
+    this.#model = await abortable(port, (signal) => this.#loadModel(request, { signal, ...reports }))
+    return this.#model.info
+  }
+
+  embed(request: EmbedRequest, port: MessagePort): Promise<EmbedResult> {
+    return abortable(port, async (signal) => {
+      const model = this.#loaded('embed')
+      const { settings, info } = model
+      const texts = textsOf('texts', request.texts)
+      const dimensions = dimensionsOf(request.dimensions, info.model.dimensions)
+      const prompt = promptOf(settings, request)
+      const encoded = texts.map((text) => encodeWhole(model.tokenizer, prompt + text, info.model.maxTokens))
+      const skipped = skippedRows(model, prompt)
+      const run = {
+        pooling: settings.pooling,
+        normalize: request.normalize ?? settings.normalize,
+        dimensions,
+        signal,
+        onDone: (done: number) => port.postMessage({ type: 'done', done } satisfies EmbedReport),
+      }
+      const all = encoded.map(({ ids }): EncodedText => ({ ids: nonEmpty(ids), skipped }))
+      return {
+        vectors: await this.#inTurn(() => model.embed(all, run)),
+        tokens: encoded.map(({ ids }) => ids.length),
+        truncated: encoded.flatMap(({ isTruncated }, index) => (isTruncated ? [index] : [])),
+      }
+    })
+  }
+
+  rerank(request: RerankRequest, port: MessagePort): Promise<RerankScores> {
+    return abortable(port, async (signal) => {
+      const { settings, tokenizer, info, score, embed } = this.#loaded('rerank')
+      checkText('query', request.query)
+      const first = tokenizer.encode(request.query)
+      const form = tokenizer.pair ?? noPairs(info.model.id)
+      const pairs = textsOf('documents', request.documents).map((document) =>
+        encodePair(form, first, tokenizer.encode(document), info.model.maxTokens),
+      )
+      const all = pairs.map(({ words }): EncodedText => ({ ids: words, skipped: 0 }))
+      const onDone = (done: number) => port.postMessage({ type: 'done', done } satisfies EmbedReport)
+      const run = { pooling: settings.pooling, normalize: false, signal, onDone }
+      const states = await this.#inTurn(() => embed(all, run))
+      return {
+        scores: states.map((state) => score!(state)),
+        tokens: pairs.map(({ words }) => words.length),
+        truncated: pairs.flatMap(({ isTruncated }, index) => (isTruncated ? [index] : [])),
+      }
+    })
+  }
+
+  memory(): MemoryUse {
+    return this.#loaded().memory()
+  }
+
+  async dispose(): Promise<void> {
+    const model = this.#model
+    this.#model = undefined
+    await this.#turn
+    model?.dispose()
+  }
+
+  #inTurn<T>(task: () => Promise<T>): Promise<T> {
+    const work = this.#turn.then(task)
+    this.#turn = work.catch(() => undefined)
+    return work
+  }
+
+  /** Throws `unsupported` if the model does not do `task`. */
+  #loaded(task?: EncoderInfo['task']): LoadedEncoder {
+    if (this.#model === undefined) throw new HalfbyteError('disposed', 'this embedder has no model; load one')
+    const { id, task: own } = this.#model.info.model
+    if (task === undefined || task === own) return this.#model
+    throw new HalfbyteError(
+      'unsupported',
+      own === 'rerank'
+        ? `${id} is a reranker and makes no vectors; call rerank, or load a sentence encoder`
+        : `${id} makes vectors and scores no pairs; call embed, or load a reranker such as ms-marco-MiniLM`,
+      { task: own },
+    )
+  }
+}
+
+function noPairs(model: string): never {
+  throw new HalfbyteError(
+    'unsupported',
+    `the tokenizer of ${model} does not say how a query and a document are joined; give a tokenizer.json whose post-processor has a template of pairs`,
+  )
+}
+
+function dimensionsOf(asked: unknown, most: number): number | undefined {
+  if (asked === undefined || (isCount(asked) && asked >= 1 && asked <= most)) return asked
+  throw wrongOption(
+    'dimensions',
+    asked,
+    `a whole number from 1 to ${most}, the length of the model's vectors`,
+  )
+}
+
+/** The text before each text. A kind that the model's files have no prompt for has none. */
+function promptOf({ prompts, defaultPrompt }: EmbedSettings, { kind, prompt }: EmbedRequest): string {
+  checkChoice('kind', kind, ['query', 'document'])
+  if (prompt !== undefined) {
+    if (typeof prompt !== 'string') throw wrongOption('prompt', prompt, 'a text')
+    return prompt
+  }
+  if (kind === undefined) return defaultPrompt
+  return (kind === 'query' ? prompts['query'] : (prompts['document'] ?? prompts['passage'])) ?? ''
+}
+
+/** Rows of the prompt, with the ids before each text, if the model does not pool them. */
+function skippedRows({ settings, tokenizer }: LoadedEncoder, prompt: string): number {
+  if (settings.poolsPrompt || prompt === '') return 0
+  return tokenizer.prefix.length + tokenizer.encode(prompt).length
+}
+
+function nonEmpty(ids: readonly number[]): readonly number[] {
+  if (ids.length > 0) return ids
+  throw new HalfbyteError('unsupported', `the text ${shown('')} has no tokens in this model; give it a word`)
+}

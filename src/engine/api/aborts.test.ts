@@ -1,0 +1,132 @@
+// Aborts. In: what may take long besides a reply, and signals. Out: the signal's reason at once, and nothing
+// left behind.
+import { expect, test } from 'vitest'
+import { patternWork } from '../../core/constrain/refuse.ts'
+import type { Session } from '../../index.ts'
+import { toyModel } from '../testing/toy-model.ts'
+import { errorOf, GREEDY, openToy, PLAIN } from './testing/toy-engine.ts'
+
+const turns = async (count = 50) => {
+  for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setTimeout(resolve))
+}
+
+const asked: [string, (session: Session, signal: AbortSignal) => Promise<unknown>][] = [
+  ['fork', (session, signal) => session.fork({ signal })],
+  ['save', (session, signal) => session.save({ signal })],
+  ['store', (session, signal) => session.store('name', { signal })],
+]
+
+test.each(asked)('%s waits for the reply that runs, and an abort ends the wait', async (_, ask) => {
+  const toy = toyModel()
+  const session = (await openToy(toy)).createSession()
+  const reply = session.send('x'.repeat(300), PLAIN)
+  for await (const _ of reply) {
+    const controller = new AbortController()
+    const asking = ask(session, controller.signal)
+    controller.abort('enough')
+    expect(await errorOf(asking)).toBe('enough')
+    expect(session.messages).toHaveLength(1)
+    break
+  }
+  await reply.result
+  expect(await session.send('go on', GREEDY).text()).toBe('You said go on')
+  await session.dispose()
+  await turns()
+  expect(toy.liveBytes()).toBe(0)
+})
+
+test.each(asked)('%s with a signal aborted before does nothing', async (_, ask) => {
+  const session = (await openToy()).createSession()
+  expect(await errorOf(ask(session, AbortSignal.abort('no')))).toBe('no')
+})
+
+test('a fork has the reply that ran when it was asked for, and the system text', async () => {
+  const session = (await openToy()).createSession({ system: 'Be brief.' })
+  const reply = session.send('one', GREEDY)
+  const copy = await session.fork()
+  expect((await reply.result).text).toBe('You said one')
+  expect(copy.messages).toEqual(session.messages)
+  expect(copy.contextUsed).toBe(session.contextUsed)
+  const left = await session.send('two', PLAIN).result
+  const right = await copy.send('two', PLAIN).result
+  expect(right.usage.promptTokens).toBe(left.usage.promptTokens)
+})
+
+test('a file has the reply that ran when it was asked for', async () => {
+  const engine = await openToy()
+  const session = engine.createSession()
+  const reply = session.send('one', GREEDY)
+  const file = await session.save()
+  await reply.result
+  expect((await engine.restoreSession(file)).messages).toEqual(session.messages)
+})
+
+test('a restore that is aborted, before or on the way, leaves no state', async () => {
+  const first = (await openToy()).createSession()
+  await first.send('some words that fill a block of state and more', GREEDY).result
+  const file = await first.save()
+  for (const after of [0, 1, 2, 3, 5, 8, 13]) {
+    const toy = toyModel()
+    const engine = await openToy(toy)
+    const controller = new AbortController()
+    const restoring = engine.restoreSession(file, { signal: controller.signal }).then(
+      async (session) => {
+        await session.dispose()
+        return 'enough'
+      },
+      (reason: unknown) => reason,
+    )
+    await turns(after)
+    controller.abort('enough')
+    expect(await restoring).toBe('enough')
+    await turns()
+    expect(toy.liveBytes()).toBe(0)
+  }
+})
+
+test('scoring and embedding stop when they are aborted, and give their state back', async () => {
+  const texts = Array.from({ length: 40 }, (_, index) => `${index} `.repeat(200))
+  for (const work of ['score', 'embed'] as const) {
+    const toy = toyModel()
+    const engine = await openToy(toy)
+    const controller = new AbortController()
+    const { signal } = controller
+    const asking = work === 'score' ? engine.score('a', texts, { signal }) : engine.embed(texts, { signal })
+    await turns(3)
+    controller.abort('enough')
+    expect(await errorOf(asking)).toBe('enough')
+    await turns()
+    const rows = toy.rows()
+    expect(rows).toBeLessThan(40 * 400)
+    await turns()
+    expect(toy.rows()).toBe(rows)
+    expect(toy.liveBytes()).toBe(0)
+  }
+  const toy = toyModel()
+  await (await openToy(toy)).embed(['a', 'b'])
+  expect(toy.liveBytes()).toBe(0)
+})
+
+test('an abort while a large grammar is written ends the reply at once, and the writing after it', async () => {
+  const engine = await openToy()
+  const pattern = (times: number) => ({ type: 'string', pattern: `^(?!.*x{${times}}[ab]{9}).*a[ab]{9}$` })
+  const names = Array.from({ length: 90 }, (_, at) => [`p${at}`, pattern(at + 1)])
+  const schema = { type: 'object', properties: Object.fromEntries(names) }
+  const controller = new AbortController()
+  const reply = engine.complete('a', { ...PLAIN, schema, signal: controller.signal })
+  let slices = 0
+  const atWork = patternWork.spentUnits
+  while (patternWork.spentUnits === atWork || slices < 3) {
+    await turns(1)
+    slices += 1
+  }
+  controller.abort('enough')
+  expect(await errorOf(reply.result)).toBe('enough')
+  await turns(2)
+  const { spentUnits } = patternWork
+  // All of it takes more than 7,000,000.
+  expect(spentUnits).toBeLessThan(2e6)
+  await turns()
+  expect(patternWork.spentUnits).toBe(spentUnits)
+  expect(await engine.createSession().send('go on', GREEDY).text()).toBe('You said go on')
+})

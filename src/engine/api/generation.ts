@@ -1,0 +1,198 @@
+// A reply that the caller can iterate over, await or cancel.
+import type { Outcome } from '../wire/protocol.ts'
+import type { Feed, Sink } from '../wire/reply-stream.ts'
+import type { Generation, GenerationResult, ReplyChunk } from './types.ts'
+
+/** Compiled `await using` falls back to the same registered symbol. */
+export const asyncDispose: typeof Symbol.asyncDispose =
+  Symbol.asyncDispose ?? (Symbol.for('Symbol.asyncDispose') as typeof Symbol.asyncDispose)
+
+/**
+ * Starts the work; its reports go to `sink`. `isWanted` is false if the generation settled while the start
+ * waited; then nothing is started.
+ */
+export type Begin = (sink: Sink, isWanted: () => boolean) => Promise<Feed | undefined>
+
+const NOTHING: Outcome = Object.freeze({
+  text: '',
+  tokens: [],
+  finishReason: 'cancelled',
+  usage: {
+    promptTokens: 0,
+    cachedTokens: 0,
+    droppedTokens: 0,
+    completionTokens: 0,
+    reasoningTokens: 0,
+    draftedTokens: 0,
+    acceptedTokens: 0,
+  },
+  timings: {
+    firstTokenMs: 0,
+    prefillMs: 0,
+    decodeMs: 0,
+    prefillTokensPerSecond: 0,
+    decodeTokensPerSecond: 0,
+  },
+})
+
+export interface LiveGeneration extends Generation {
+  /** Resolves when `result` has settled either way. */
+  readonly settled: Promise<unknown>
+}
+
+/** `onSettle` is called at the end, with the result if there is one, before any awaiting caller continues. */
+export function startGeneration(
+  signal: AbortSignal | undefined,
+  begin: Begin,
+  onSettle?: (result: GenerationResult | undefined) => void,
+): LiveGeneration {
+  const it = new RunningGeneration(signal, onSettle)
+  it.start(begin)
+  return {
+    settled: it.settled,
+    get result() {
+      it.drain()
+      return it.result
+    },
+    async text() {
+      it.drain()
+      return (await it.result).text
+    },
+    cancel: (reason) => it.cancel(reason),
+    [Symbol.asyncIterator]: () => ({
+      next: () => it.next(),
+      return: async () => {
+        it.cancel()
+        it.dropChunks()
+        return { done: true, value: undefined }
+      },
+    }),
+  }
+}
+
+/** What a generation's methods share. The methods themselves are closures, which callers may detach. */
+class RunningGeneration {
+  readonly result: Promise<GenerationResult>
+  readonly settled: Promise<unknown>
+  readonly #signal: AbortSignal | undefined
+  readonly #onSettle: ((result: GenerationResult | undefined) => void) | undefined
+  readonly #chunks: ReplyChunk[] = []
+  readonly #wakes: (() => void)[] = []
+  #feed: Feed | undefined
+  /** A caller waits for the end, so credits are returned as chunks arrive. */
+  #isDraining = false
+  #isSettled = false
+  #isCancelled = false
+  #reason: unknown
+  #failure: { readonly error: unknown } | undefined
+  #resolve!: (result: GenerationResult) => void
+  #reject!: (error: unknown) => void
+
+  constructor(
+    signal: AbortSignal | undefined,
+    onSettle: ((result: GenerationResult | undefined) => void) | undefined,
+  ) {
+    this.#signal = signal
+    this.#onSettle = onSettle
+    this.result = new Promise<GenerationResult>((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+    })
+    this.settled = Promise.allSettled([this.result])
+  }
+
+  start(begin: Begin): void {
+    this.#signal?.addEventListener('abort', this.#abort)
+    const sink: Sink = {
+      chunk: (chunk) => this.#take(chunk),
+      end: (outcome) => this.#end(outcome),
+      fail: (error) => this.#fail(error),
+    }
+    const begun = this.#signal?.aborted
+      ? Promise.reject(this.#signal.reason)
+      : begin(sink, () => !this.#isSettled)
+    begun.then((feed) => {
+      this.#feed = feed
+      if (this.#isSettled) feed?.cancel()
+    }, sink.fail)
+  }
+
+  cancel(reason?: unknown): void {
+    if (this.#isSettled || this.#isCancelled) return
+    this.#isCancelled = true
+    this.#reason = reason
+    if (this.#feed === undefined) this.#end(NOTHING)
+    else this.#feed.cancel()
+  }
+
+  async next(): Promise<IteratorResult<ReplyChunk, undefined>> {
+    for (;;) {
+      const chunk = this.#chunks.shift()
+      if (chunk !== undefined) {
+        if (!this.#isDraining) this.#credit(1)
+        return { done: false, value: chunk }
+      }
+      if (this.#failure !== undefined) throw this.#failure.error
+      if (this.#isSettled) return { done: true, value: undefined }
+      await new Promise<void>((wakeUp) => {
+        this.#wakes.push(wakeUp)
+      })
+    }
+  }
+
+  drain(): void {
+    if (this.#isDraining) return
+    this.#isDraining = true
+    this.#credit(this.#chunks.length)
+  }
+
+  dropChunks(): void {
+    this.#chunks.length = 0
+  }
+
+  #take(chunk: ReplyChunk): void {
+    if (this.#isSettled) return
+    this.#chunks.push(chunk)
+    if (this.#isDraining) this.#credit(1)
+    this.#wake()
+  }
+
+  #end(outcome: Outcome): void {
+    if (!this.#settle()) return
+    const given = this.#reason === undefined ? outcome : { ...outcome, reason: this.#reason }
+    this.#onSettle?.(given)
+    this.#resolve(given)
+    this.#wake()
+  }
+
+  #fail(error: unknown): void {
+    if (!this.#settle()) return
+    this.#failure = { error }
+    this.#onSettle?.(undefined)
+    this.#reject(error)
+    this.#wake()
+  }
+
+  readonly #abort = (): void => {
+    if (this.#isSettled) return
+    this.dropChunks()
+    this.#feed?.cancel()
+    this.#fail(this.#signal?.reason)
+  }
+
+  #settle(): boolean {
+    if (this.#isSettled) return false
+    this.#isSettled = true
+    this.#signal?.removeEventListener('abort', this.#abort)
+    return true
+  }
+
+  #credit(count: number): void {
+    // Chunks arrive in tasks of their own, after the feed.
+    if (count > 0 && !this.#isSettled) this.#feed?.credit(count)
+  }
+
+  #wake(): void {
+    for (const each of this.#wakes.splice(0)) each()
+  }
+}

@@ -1,0 +1,74 @@
+// Leaks. In: engines that are disposed of, waits that are aborted. Out: none of their objects are left once
+// the collector has run.
+import { queryObjects } from 'node:v8'
+import { expect, test } from 'vitest'
+import { createService } from '../service.ts'
+import { toyModel } from '../testing/toy-model.ts'
+import { EngineClient } from '../wire/client.ts'
+import { localConnection } from '../wire/connection.ts'
+import { Engine } from './engine.ts'
+import { errorOf, PLAIN } from './testing/toy-engine.ts'
+
+/** Objects of a class that are reachable. What a collection finalises may let go of more in the next one. */
+async function count(kind: abstract new (...how: never[]) => object): Promise<number> {
+  let found = 0
+  for (let collection = 0; collection < 3; collection++) {
+    for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve))
+    found = queryObjects(kind as never, { format: 'count' }) as unknown as number
+  }
+  return found
+}
+
+const openToy = () => Engine.open(localConnection(createService(async () => toyModel())), 'toy')
+
+const ROUNDS = 12
+/** What the last round did may still be on the stack. */
+const MOST_LEFT = 3
+
+/**
+ * How many more of a class there are after each of ROUNDS than after the first few, which make what is made
+ * once.
+ */
+async function growth(kind: Parameters<typeof count>[0], round: () => Promise<void>): Promise<number> {
+  const rounds = async (times: number) => {
+    for (let time = 0; time < times; time++) await round()
+  }
+  await rounds(3)
+  const before = await count(kind)
+  await rounds(ROUNDS)
+  return (await count(kind)) - before
+}
+
+test('engines that were disposed of are collected, also in the middle of a reply', async () => {
+  const round = async () => {
+    const engine = await openToy()
+    const running = engine.createSession().send('x'.repeat(300), PLAIN)
+    await Promise.all([engine.dispose(), errorOf(running.result)])
+  }
+  expect(await growth(EngineClient, round)).toBeLessThan(MOST_LEFT)
+})
+
+test('loads that failed are collected', async () => {
+  const round = async () => {
+    const refused = localConnection(createService(() => Promise.reject(new Error('no'))))
+    await errorOf(Engine.open(refused, 'toy'))
+  }
+  expect(await growth(EngineClient, round)).toBeLessThan(MOST_LEFT)
+})
+
+test('what was aborted before its turn came leaves no port', async () => {
+  const engine = await openToy()
+  const session = engine.createSession()
+  const round = async () => {
+    const running = session.send('x'.repeat(300), PLAIN)
+    const abort = new AbortController()
+    const forking = session.fork({ signal: abort.signal })
+    abort.abort('enough')
+    expect(await errorOf(forking)).toBe('enough')
+    running.cancel()
+    await running.result
+    session.setMessages([])
+  }
+  expect(await growth(MessagePort, round)).toBeLessThan(MOST_LEFT)
+  await engine.dispose()
+})

@@ -1,0 +1,256 @@
+// Sessions: one reply at a time, and the conversation so far.
+
+import { plainOf, signalOf, wrongOption } from '../../core/base/check-options.ts'
+import { HalfbyteError } from '../../core/base/errors.ts'
+import { isCount } from '../../core/base/values.ts'
+import type { EngineClient, LongAsk } from '../wire/client.ts'
+import type { Message, Outcome, Overflow, Prompt, SavedSession } from '../wire/protocol.ts'
+import type { Feed, Sink } from '../wire/reply-stream.ts'
+import { asyncDispose } from './generation.ts'
+import {
+  checkVariables,
+  decodeRequest,
+  notLoaded,
+  plainMessages,
+  type ReplyOptions,
+  saidMessages,
+  startReply,
+} from './request/decode-options.ts'
+import type { AbortOptions, GenerateOptions, Generation, Session, SessionOptions } from './types.ts'
+
+/** The start of a new session. */
+export interface SessionSeed extends SessionOptions {
+  readonly contextUsed?: number | undefined
+}
+
+export function createSession(client: EngineClient, seed: SessionSeed = {}, id = ++client.sessions): Session {
+  const it = new OpenSession(client, seed, id)
+  const dispose = () => it.dispose()
+  return {
+    get messages() {
+      return it.messages
+    },
+    get contextUsed() {
+      return it.contextUsed
+    },
+    send: (input, options) => it.answer((before) => [...before, ...saidMessages(input)], options),
+    edit: (index, content, options) =>
+      it.answer((before) => {
+        const old = isCount(index) ? before[index] : undefined
+        if (old === undefined) throw wrongOption('index', index, `from 0 and below ${before.length}`)
+        return [...before.slice(0, index), { role: old.role, content }]
+      }, options),
+    regenerate: (options) =>
+      it.answer((before) => {
+        const last = before.findLastIndex(({ role }) => role !== 'assistant')
+        return before.slice(0, last + 1)
+      }, options),
+    setMessages: (given) => it.setMessages(given),
+    fork: (options) => it.fork(options),
+    save: (options) => it.inTurn(options, (service, port) => service.save(id, it.saved(), port)),
+    store: (name, options) =>
+      it.inTurn(options, (service, port) => service.store(id, plainOf('the name', name), it.saved(), port)),
+    dispose,
+    [asyncDispose]: dispose,
+  }
+}
+
+/** What a session's methods share. The methods themselves are closures, which callers may detach. */
+class OpenSession {
+  messages: readonly Message[]
+  contextUsed: number
+  readonly #client: EngineClient
+  readonly #id: number
+  readonly #system: string | undefined
+  readonly #templateArguments: SessionSeed['templateArguments']
+  readonly #overflow: Overflow
+  /** Resolves when every generation so far has settled. */
+  #turn: Promise<unknown> = Promise.resolve()
+  readonly #running = new Set<Generation>()
+  #isDisposed = false
+
+  constructor(client: EngineClient, seed: SessionSeed, id: number) {
+    const { system, templateArguments, overflow, keep, messages = [], contextUsed = 0 } = seed
+    checkVariables(templateArguments)
+    this.#client = client
+    this.#id = id
+    this.#system = system
+    this.#templateArguments = templateArguments
+    this.#overflow = { overflow, keep }
+    this.messages = plainMessages('messages', messages)
+    this.contextUsed = contextUsed
+  }
+
+  setMessages(given: unknown): void {
+    if (this.#running.size > 0) {
+      throw new HalfbyteError(
+        'unsupported',
+        'messages cannot be replaced while a generation runs; cancel it and await its result first',
+      )
+    }
+    this.messages = plainMessages('messages', given)
+  }
+
+  fork(options: AbortOptions | undefined): Promise<Session> {
+    return this.inTurn(options, async (service, _, signal) => {
+      const copyId = ++this.#client.sessions
+      const copy = createSession(this.#client, this.saved(), copyId)
+      await service.fork(this.#id, copyId)
+      // No caller has this session, so its state must be freed.
+      if (signal?.aborted) await copy.dispose()
+      return copy
+    })
+  }
+
+  async dispose(): Promise<void> {
+    if (this.#isDisposed) return
+    this.#isDisposed = true
+    for (const generation of this.#running) generation.cancel()
+    try {
+      await this.#client.call((service) => service.close(this.#id))
+    } catch (error) {
+      // An engine that has ended holds no state.
+      if (!this.#client.isOver) throw error
+    }
+  }
+
+  /** What is saved with the session besides its state. */
+  saved(): SavedSession {
+    return {
+      system: this.#system,
+      messages: this.messages,
+      contextUsed: this.contextUsed,
+      ...this.#overflow,
+    }
+  }
+
+  /** Runs the request after all earlier ones, unless the signal has been aborted by then. */
+  async inTurn<T>(
+    options: AbortOptions | undefined,
+    ask: (...given: [...Parameters<LongAsk<T>>, signal: AbortSignal | undefined]) => Promise<T>,
+  ): Promise<T> {
+    const before = this.#turn
+    const signal = signalOf(options)
+    return this.#client.callAbortable(signal, async (service, port) => {
+      await before
+      signal?.throwIfAborted()
+      this.#check()
+      return ask(service, port, signal)
+    })
+  }
+
+  /** Runs `change` on the messages when the turn comes, then lets the model continue from them. */
+  answer(
+    change: (messages: readonly Message[]) => readonly Message[],
+    options: GenerateOptions | undefined,
+  ): Generation {
+    const turnBefore = this.#turn
+    let before: readonly Message[] | undefined
+    let hasSaid = false
+    const generation = startReply(
+      options,
+      async (reply, sink, isWanted) => {
+        // Asking through the client makes this wait end if the engine's worker dies.
+        await this.#client.call(() => turnBefore)
+        if (!isWanted()) return undefined
+        const decode = await this.#client.call(() => decodeRequest(reply.decode, isWanted, reply.tools))
+        if (decode === undefined || !isWanted()) return undefined
+        this.#check()
+        const changed = change(this.messages)
+        checkAnswerable(changed)
+        before = this.messages
+        this.messages = changed
+        const ask = (asked: ReplyOptions, to: Sink): Feed =>
+          this.#client.generate(
+            {
+              session: this.#id,
+              prompt: this.#promptOf(asked),
+              ...this.#overflow,
+              ...decode,
+              // Without tools nothing is a call, so nothing is held to the form of one.
+              calls: asked.tools && decode.calls,
+            },
+            {
+              ...to,
+              end: (outcome, used) => {
+                this.contextUsed = used
+                to.end(outcome, used)
+              },
+            },
+          )
+        if (!reply.isRun) return ask(reply, sink)
+        const { startSteps } = await import('./tools/tool-steps.ts').catch(notLoaded('runs tools'))
+        return startSteps({
+          reply,
+          sink,
+          ask,
+          say: (outcome, prefix, results) => {
+            if (!isWanted()) return
+            hasSaid = true
+            this.messages = [...withReply(this.messages, outcome, prefix), ...results]
+          },
+        })
+      },
+      (result, { prefix }) => {
+        this.#running.delete(generation)
+        if (before === undefined) return
+        if (result === undefined) this.messages = before
+        else if (!hasSaid) this.messages = withReply(this.messages, result, prefix)
+      },
+    )
+    this.#running.add(generation)
+    this.#turn = generation.settled
+    return generation
+  }
+
+  #promptOf({ tools, prefix, templateArguments }: ReplyOptions): Prompt {
+    const said = this.messages
+    return {
+      type: 'messages',
+      messages: this.#system === undefined ? said : [{ role: 'system', content: this.#system }, ...said],
+      tools,
+      prefix,
+      templateArguments: { ...this.#templateArguments, ...templateArguments },
+    }
+  }
+
+  #check(): void {
+    if (this.#isDisposed) throw new HalfbyteError('disposed', 'this session was disposed; create another')
+  }
+}
+
+function checkAnswerable(messages: readonly Message[]): void {
+  if (messages.length > 0 && messages.at(-1)?.role !== 'assistant') return
+  throw new HalfbyteError('unsupported', 'there is nothing to answer; end the messages with a user message')
+}
+
+/** Restores a session from a file that `save` made or from a name that was given to `store`. */
+export async function restoreSession(
+  client: EngineClient,
+  file: Blob | string,
+  options?: AbortOptions,
+): Promise<Session> {
+  const signal = signalOf(options)
+  const plain = plainOf('the saved session', file)
+  const id = ++client.sessions
+  return client.callAbortable(signal, async (service, port) => {
+    const session = createSession(client, await service.restore(id, plain, port), id)
+    // As with a fork: no caller has this session.
+    if (signal?.aborted) await session.dispose()
+    return session
+  })
+}
+
+const withReply = (
+  messages: readonly Message[],
+  { text, reasoning = '', toolCalls = [] }: Outcome,
+  prefix = '',
+): readonly Message[] => [
+  ...messages,
+  {
+    role: 'assistant',
+    content: prefix + text,
+    ...(reasoning !== '' && { reasoning }),
+    ...(toolCalls.length > 0 && { toolCalls }),
+  },
+]

@@ -1,0 +1,102 @@
+// Runs one call of a tool: checks its arguments, waits for its function, and writes what the model is told.
+import { shown, wrongOption } from '../../../core/base/check-options.ts'
+import { HalfbyteError, isHalfbyteError, reasonOf } from '../../../core/base/errors.ts'
+import { isCount, isObject } from '../../../core/base/values.ts'
+import { type FaultFinder, faultFinder } from '../../../core/constrain/schema/faults.ts'
+import type { ToolCall } from '../../wire/protocol.ts'
+import type { RunnableTool, ToolRun } from '../types.ts'
+
+const TIMEOUT_MS = 60_000
+const RESULT_LENGTH = 8000
+/** Timers take no longer waits. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1
+
+/** A tool whose options have been checked. */
+export interface CheckedTool {
+  readonly execute: NonNullable<RunnableTool['execute']>
+  readonly timeoutMs: number
+  readonly maxResultLength: number
+  readonly fault: FaultFinder
+}
+
+/** Undefined for a tool without a function. Throws `unsupported` for wrong options. */
+export function checkedTool(tool: RunnableTool): CheckedTool | undefined {
+  if (!isObject(tool)) return undefined
+  const { name, parameters, execute, timeoutMs = TIMEOUT_MS, maxResultLength = RESULT_LENGTH } = tool
+  if (execute === undefined) return undefined
+  if (typeof execute !== 'function') throw wrongOption(`execute of ${shown(name)}`, execute, 'a function')
+  if (!(typeof timeoutMs === 'number' && timeoutMs > 0))
+    throw wrongOption(`timeoutMs of ${shown(name)}`, timeoutMs, 'a number above 0')
+  if (!(isCount(maxResultLength) && maxResultLength > 0))
+    throw wrongOption(`maxResultLength of ${shown(name)}`, maxResultLength, 'a whole number from 1')
+  return { execute: execute.bind(tool), timeoutMs, maxResultLength, fault: argumentFaults(name, parameters) }
+}
+
+function argumentFaults(name: string, parameters: unknown): FaultFinder {
+  if (parameters === undefined) return () => undefined
+  const named = <Result>(read: () => Result): Result => {
+    try {
+      return read()
+    } catch (cause) {
+      if (!isHalfbyteError(cause)) throw cause
+      const sentence = `calls of ${name} cannot be checked: ${cause.message}`
+      throw new HalfbyteError(cause.code, sentence, cause.detail, { cause })
+    }
+  }
+  const fault = named(() => faultFinder(parameters, 'the arguments'))
+  return (value) => named(() => fault(value))
+}
+
+/**
+ * Runs the call. Never rejects for what the model or the function did; rejects with `unsupported` where the
+ * tool's schema has a keyword that cannot be checked. An aborted signal ends the wait, not the function.
+ */
+export async function runCall(call: ToolCall, tool: CheckedTool, signal: AbortSignal): Promise<ToolRun> {
+  const fault = tool.fault(call.arguments)
+  try {
+    if (fault !== undefined) throw new HalfbyteError('unsupported', fault, { name: call.name })
+    const value = await inTime(call, tool, signal)
+    return { ...call, state: 'done', value, result: cut(textOf(value), tool.maxResultLength) }
+  } catch (error) {
+    return { ...call, state: 'failed', error, result: cut(`error: ${reasonOf(error)}`, tool.maxResultLength) }
+  }
+}
+
+/** What the function returns, unless the time is over or the signal aborts before. */
+async function inTime(
+  { id, name, arguments: given }: ToolCall,
+  { execute, timeoutMs }: CheckedTool,
+  outer: AbortSignal,
+): Promise<unknown> {
+  const stop = new AbortController()
+  const abort = () => stop.abort(outer.reason)
+  if (outer.aborted) abort()
+  outer.addEventListener('abort', abort)
+  const late = () => stop.abort(new DOMException(`${name} took longer than ${timeoutMs} ms`, 'TimeoutError'))
+  const timer = timeoutMs > LONGEST_TIMER_MS ? undefined : setTimeout(late, timeoutMs)
+  try {
+    stop.signal.throwIfAborted()
+    return await new Promise((resolve, reject) => {
+      stop.signal.addEventListener('abort', () => reject(stop.signal.reason))
+      // The function gets a copy, so the conversation keeps what the model wrote.
+      new Promise((run) => run(execute(structuredClone(given), { callId: id, signal: stop.signal }))).then(
+        resolve,
+        reject,
+      )
+    })
+  } finally {
+    clearTimeout(timer)
+    outer.removeEventListener('abort', abort)
+  }
+}
+
+/** Throws for values that JSON can't represent, such as cycles. */
+const textOf = (value: unknown): string =>
+  typeof value === 'string' ? value : (JSON.stringify(value) ?? 'done')
+
+/** The text's beginning, and a line that says how much is missing. */
+function cut(text: string, most: number): string {
+  if (text.length <= most) return text
+  const kept = text.slice(0, most).replace(/[\uD800-\uDBFF]$/, '')
+  return `${kept}\n[the first ${kept.length} of ${text.length} characters]`
+}

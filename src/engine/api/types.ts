@@ -1,0 +1,385 @@
+// The public types: the records and interfaces that a caller of Halfbyte sees.
+import type { GraphDtype } from '../../core/formats/names/graph-files.ts'
+import type { KvFormat } from '../../core/graph/ir.ts'
+import type { Build } from '../../core/runtime/features.ts'
+import type { PoolKind } from '../../core/runtime/pool.ts'
+import type { StoredSession } from '../../core/store/device/sessions.ts'
+import type { Hub, RepoAddress } from '../../core/store/hub.ts'
+import type {
+  DecodeOptions,
+  LoadProgress,
+  Message,
+  Outcome,
+  Overflow,
+  PictureSource,
+  TextChunk,
+  Tool,
+  ToolCall,
+  WeightPolicy,
+} from '../wire/protocol.ts'
+
+export { SAMPLER_DEFAULTS, type SamplerOptions } from '../../core/generate/sampler/sampler-options.ts'
+// What else a caller sees. Adapters import public types from here only.
+export type {
+  FinishReason,
+  GraphOffer,
+  LoadProgress,
+  MemoryUse,
+  Message,
+  ModelInfo,
+  PictureSource,
+  ProbeReport,
+  Smaller,
+  SpeculationKind,
+  TextChunk,
+  Timings,
+  TokenLogprob,
+  TokenLogprobs,
+  Tool,
+  ToolCall,
+  Usage,
+  WeightPolicy,
+} from '../wire/protocol.ts'
+
+/**
+ * Where a model is. One of:
+ * - an address: of a `.gguf` file, or of a folder of safetensors if it ends with a slash
+ * - files that the user picked, or a Blob or the bytes of one file
+ * - a repository of the Hugging Face hub, as an object or as `owner/name[:file][@revision]`
+ *
+ * Two plain names with one slash between them mean a repository, unless they end like a model file. Write
+ * `./owner/name` for an address relative to the page, and `hf:owner/name.gguf` for a repository whose name
+ * ends like a model file.
+ */
+export type ModelSource = string | URL | Blob | ArrayBuffer | Uint8Array | readonly File[] | RepoAddress
+
+/**
+ * A part of a message: a text, or a picture as a file (PNG, JPEG, WebP), as its bytes or as its pixels.
+ */
+export type ContentPart =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'image'; readonly data: PictureSource }
+
+/** A message as a caller writes it. A list of parts becomes a text and `images`. */
+export interface SaidMessage extends Omit<Message, 'content'> {
+  readonly content: string | readonly ContentPart[]
+}
+
+/**
+ * Options of `Engine.load`; every key is optional. An unknown key, or a value that a key cannot have, rejects
+ * the load with `unsupported`.
+ */
+export interface LoadOptions {
+  /** Aborting rejects the load with the signal's reason and ends its worker. Default: none. */
+  readonly signal?: AbortSignal | undefined
+  /**
+   * Called as the load advances. If it throws, or returns a promise that rejects, the load rejects with that
+   * error and ends its worker. Default: none.
+   */
+  readonly onProgress?: ((event: LoadProgress) => void) | undefined
+  /**
+   * A smaller model with the same vocabulary, loaded into the same memory. It drafts several tokens, and the
+   * model checks them in one step: replies are the same and arrive sooner. Rejects with `unsupported` if the
+   * vocabularies differ. Default: none.
+   */
+  readonly draft?: ModelSource | undefined
+  /**
+   * The vision tower that belongs to the model, an mmproj file in GGUF or a folder of safetensors with one:
+   * messages may then have pictures (docs/guide/models.md#pictures). Rejects with `architecture` if it is
+   * another model's, and with `unsupported` for a tower that is not built. Default: the one in the model's
+   * folder of safetensors; of picked files, a GGUF with `mmproj` in its name; otherwise none.
+   */
+  readonly vision?: ModelSource | undefined
+  /**
+   * Most tiles along the longer side of a picture, for towers that cut pictures into tiles. Fewer are read
+   * sooner, take less of the context, and show less detail; with 1 the model reads the whole picture as
+   * one tile. Qwen2-VL and Qwen2.5-VL read pictures whole: with 1, as at most 256 tokens, and with 2 as at
+   * most 1,024, which is the most. Default: the tower's own number, 4 for SmolVLM and 2 for Qwen2-VL.
+   */
+  readonly imageTiles?: number | undefined
+  /**
+   * A chat template in Jinja that replaces the model's own. Rejects with `format` if it cannot be read.
+   * Default: the model's own.
+   */
+  readonly chatTemplate?: string | undefined
+  /**
+   * LoRA adapters to merge into the model while it loads: GGUF files, or PEFT folders. `scale` multiplies the
+   * adapter's own scale; default 1. Quantised matrices that an adapter changes are stored in 8 bits. Rejects
+   * with `architecture` if an adapter belongs to another model. Default: none.
+   */
+  readonly lora?: readonly { readonly source: ModelSource; readonly scale?: number | undefined }[] | undefined
+  /**
+   * Number of threads that compute, at most 32 or, if that is more, four for each core. Default `auto`:
+   * measured.
+   */
+  readonly threads?: number | 'auto' | undefined
+  /**
+   * How threads share the work. `shared`: on one memory; the page must be cross-origin isolated. `shards`:
+   * each worker holds a part of the model. With `shards`, logits differ in their last bits from the other
+   * pools, and from load to load unless `threads` is a number. `single`: one thread. Default `auto`: `shared`
+   * if the page allows it, else `shards`, else `single`.
+   */
+  readonly pool?: PoolKind | 'auto' | undefined
+  /**
+   * Most tokens that a conversation may hold. Memory grows as it fills. Default: the model's trained length,
+   * at most 4096.
+   */
+  readonly contextLength?: number | undefined
+  /**
+   * Most bytes for the state of all conversations together, including what is kept of conversations that have
+   * ended. When it is full, state that no conversation holds is freed first. After that the reply that needs
+   * more fails with `out-of-memory`; other conversations and existing state are not affected. Default: as
+   * much as the memory allows.
+   */
+  readonly stateBytes?: number | undefined
+  /**
+   * Precision of the weights. `w4_channel` is `w4` with one scale for each output, and with one scale for
+   * each row of activations: faster and less exact. Default `auto`: the file's own precision.
+   */
+  readonly weights?: WeightPolicy | undefined
+  /**
+   * How the conversation's keys and values are stored. `int8` has a scale and an offset for each position and
+   * KV head; it takes about a third of the memory of `f32` and is faster in long contexts. `fp8` is for
+   * values only. Default: `f32` for both, which is exact.
+   */
+  readonly kvCache?: Partial<KvFormat> | undefined
+  /**
+   * Whether downloads are kept on this device, in the origin private file system. Default `opfs`: they are
+   * kept.
+   */
+  readonly cache?: 'opfs' | 'none' | undefined
+  /**
+   * The precision of the ONNX graph, named as transformers.js names it, where a model has several: `q4` is
+   * `onnx/model_q4.onnx`. Rejects if the model has none of this precision. Default: its safetensors if it has
+   * them, else the first of `q8`, `q4`, `q4f16`, `int8`, `uint8`, `bnb4`, `fp16` and `fp32` that is there.
+   */
+  readonly dtype?: GraphDtype | undefined
+  /** The hub's address, and a token for private repositories. Default: Hugging Face, without a token. */
+  readonly hub?: Hub | undefined
+  /** Which kernels to run. Default `auto`: relaxed SIMD if the browser has it, else `simd128`. */
+  readonly build?: Build | 'auto' | undefined
+  /**
+   * Addresses of the package's own files, for a strict content policy or a CDN. Relative addresses are
+   * resolved against the page. Default: the files that came with the package.
+   */
+  readonly assets?: Assets | undefined
+}
+
+/** Options of `Engine.prepare`. */
+export type PrepareOptions = Pick<LoadOptions, 'assets'>
+
+/** Options of `Engine.probe`: those of the load in question, and a limit. */
+export interface ProbeOptions extends Omit<LoadOptions, 'onProgress'> {
+  /**
+   * Most bytes of memory to assume, even if the browser would grant more. Default: nine tenths of what a
+   * killed load needed (see `interruptedLoads`), otherwise no limit.
+   */
+  readonly limitBytes?: number | undefined
+}
+
+/** Where the package's own files are. */
+export interface Assets {
+  /** Script of the engine worker. Default: `workers/engine.worker.js` of the package. */
+  readonly worker?: string | URL | undefined
+  /** Script of the compute workers. Default: `workers/compute.worker.js` of the package. */
+  readonly compute?: string | URL | undefined
+  /** Folder of the `halfbyte-*.wasm` modules. Default: `wasm/` of the package. */
+  readonly wasm?: string | URL | undefined
+}
+
+/** Options of calls that may take long, other than loading and generating. */
+export interface AbortOptions {
+  /** Aborting rejects at once with the signal's reason. Default: none. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** What the function of a tool gets besides its arguments. */
+export interface ExecuteOptions {
+  /** The id of the call, unique in the conversation. */
+  readonly callId: string
+  /** Aborts when the reply ends early, or when the tool's time is over. */
+  readonly signal: AbortSignal
+}
+
+/** A function that the model may ask to call, with or without the code that runs. */
+export interface RunnableTool extends Tool {
+  /**
+   * Runs a call. The arguments fit `parameters`; calls that do not are answered with what is wrong in them.
+   * The model reads what it returns: a text, or another value as JSON; `done` for nothing. What it throws is
+   * told to the model as `error: MESSAGE`, and the reply goes on. Must not wait for its own session. Default:
+   * none; the caller answers the calls.
+   */
+  execute?(args: { readonly [name: string]: unknown }, options: ExecuteOptions): unknown
+  /** Milliseconds that `execute` may take; `Infinity` for no limit. Default: 60,000. */
+  readonly timeoutMs?: number | undefined
+  /**
+   * Most characters of a result that the model reads. Where it has more, a line says so. Default: 8,000.
+   */
+  readonly maxResultLength?: number | undefined
+}
+
+/** A call whose tool has `execute`. */
+export interface ToolRun extends ToolCall {
+  readonly state: 'running' | 'done' | 'failed'
+  /** What the model reads: the result, or `error: MESSAGE`. Absent while it runs. */
+  readonly result?: string | undefined
+  /** What `execute` returned, if it is done. */
+  readonly value?: unknown
+  /** What `execute` threw, a TimeoutError, or a HalfbyteError about the arguments, if it failed. */
+  readonly error?: unknown
+}
+
+/** A piece of a reply, or a call that began or ended in it. */
+export interface ReplyChunk extends TextChunk {
+  /** The call; `text` is then empty. Each call comes twice: as it begins, and as it ends. */
+  readonly toolRun?: ToolRun | undefined
+}
+
+/** One of the replies of the model in a generation with tools that run. */
+export interface ReplyStep extends Outcome {
+  /** Calls of this reply that were run, in their order. */
+  readonly toolRuns: readonly ToolRun[]
+}
+
+/**
+ * Options of one reply; every key is optional. A number outside its range rejects the generation with
+ * `unsupported`.
+ */
+export interface GenerateOptions extends Omit<DecodeOptions, 'processors'> {
+  /**
+   * Addresses of modules that change the logits, in the order in which they run. Relative addresses are
+   * resolved against the page. The modules are imported in the engine's worker, so they cannot reach the
+   * page. The default export of each is a `LogitProcessorFactory`. Default: none.
+   */
+  readonly processors?: readonly (string | URL)[] | undefined
+  /** Aborting rejects the generation with the signal's reason. Default: none. */
+  readonly signal?: AbortSignal | undefined
+  /**
+   * Functions that the model may ask to call. The chat template tells the model about them; if it cannot, the
+   * system text does. Only for `send`, `edit` and `regenerate`. Calls of tools with `execute` are run, and
+   * the reply goes on from their results. Other calls end the reply and are in the result's `toolCalls`;
+   * answer them with messages of the role `tool`. Default: none.
+   */
+  readonly tools?: readonly RunnableTool[] | undefined
+  /**
+   * Most times that the model replies where tools have `execute`, 2 to 100. The last reply is asked for
+   * without tools, so that it is an answer. Default: 6.
+   */
+  readonly maxSteps?: number | undefined
+  /**
+   * How the reply begins; the model continues it. Only for `send`, `edit` and `regenerate`. The result's
+   * text is what comes after it; the message in the session is both. `regenerate({ prefix })` with the last
+   * reply's text continues a reply that was cut short, without reading it again. Default: empty.
+   */
+  readonly prefix?: string | undefined
+  /**
+   * Further variables of the chat template, such as `{ enable_thinking: false }` or `{ reasoning_effort:
+   * 'low' }`: JSON values by name. Which names a template reads, its model's card says; others have no
+   * effect. They replace those of the session by name. Only for `send`, `edit` and `regenerate`. Default:
+   * none.
+   */
+  readonly templateArguments?: { readonly [name: string]: unknown } | undefined
+}
+
+/** What this page can run. */
+export interface Support {
+  /** Whether a model can be loaded here. */
+  readonly supported: boolean
+  /** What is missing, and what to do; undefined if `supported` is true. */
+  readonly reason: string | undefined
+  /** The kernels that `build: 'auto'` chooses; undefined if WebAssembly has no SIMD here. */
+  readonly build: Build | undefined
+  /** Whether threads can share memory here. In browsers the page must be cross-origin isolated. */
+  readonly sharedMemory: boolean
+  /** Number of logical cores; 1 if the browser does not say. */
+  readonly cores: number
+}
+
+/** How a reply ended. */
+export interface GenerationResult extends Outcome {
+  /**
+   * The replies of the model one by one, if a tool has `execute`; absent otherwise. `text` and `reasoning`
+   * are then those of all steps with an empty line between them, as they were streamed. `usage` and
+   * `timings` are sums, and `toolCalls` are the calls that were not run.
+   */
+  readonly steps?: readonly ReplyStep[] | undefined
+  /** The value that was passed to `cancel`; undefined if the reply was not cancelled. */
+  readonly reason?: unknown
+}
+
+/**
+ * A reply in progress. It starts at once, or when its session's turn comes. Iterate it, or await `text()` or
+ * `result`. If it is only iterated, it runs at most 32 chunks ahead of the loop. There is only one iteration:
+ * a second loop continues where the first stopped. Leaving the loop cancels the reply.
+ */
+export interface Generation extends AsyncIterable<ReplyChunk> {
+  /** The whole reply. If it was cancelled, the text up to then. Rejects as `result` does. */
+  text(): Promise<string>
+  /**
+   * How the reply ended. Rejects with the signal's reason if that is aborted, or with a HalfbyteError if the
+   * reply failed. If you only use the loop, this rejection is not reported as unhandled.
+   */
+  readonly result: Promise<GenerationResult>
+  /**
+   * Ends the reply: `result` resolves with the finishReason `cancelled` and the text so far. Does nothing
+   * after the end.
+   */
+  cancel(reason?: unknown): void
+}
+
+/** Options of a conversation; every key is optional. */
+export interface SessionOptions extends Overflow {
+  /** System text, placed before the messages in every turn. Default: none. */
+  readonly system?: string | undefined
+  /** The conversation so far. Default: empty. */
+  readonly messages?: readonly SaidMessage[] | undefined
+  /**
+   * Further variables of the chat template, such as `{ enable_thinking: false }` or `{ reasoning_effort:
+   * 'low' }`: JSON values by name. Which names a template reads, its model's card says; others have no
+   * effect. They hold for every reply, and are not saved with the session. Default: none.
+   */
+  readonly templateArguments?: { readonly [name: string]: unknown } | undefined
+}
+
+/** A conversation. Its state stays in the engine, so each turn reads only what is new. */
+export interface Session extends AsyncDisposable {
+  /**
+   * The conversation without its system text. A message appears when its turn starts; a reply appears when
+   * its generation resolves, even if it was cancelled. A generation that rejects leaves the messages as they
+   * were before it.
+   */
+  readonly messages: readonly Message[]
+  /** Number of tokens that the engine held for this session after its last generation. */
+  readonly contextUsed: number
+  /**
+   * Adds a user message or messages and answers. If another generation of this session is running, this one
+   * waits for it.
+   */
+  send(input: string | SaidMessage | readonly SaidMessage[], options?: GenerateOptions): Generation
+  /** Replaces the text of message `index`, drops the messages after it, and answers. */
+  edit(index: number, content: string, options?: GenerateOptions): Generation
+  /** Drops the last reply and answers again. */
+  regenerate(options?: GenerateOptions): Generation
+  /**
+   * Replaces the conversation. State for the part that both conversations share is kept. Throws `unsupported`
+   * while a generation runs.
+   */
+  setMessages(messages: readonly SaidMessage[]): void
+  /** Makes a second session with the same conversation and state. Waits for this session's turn. */
+  fork(options?: AbortOptions): Promise<Session>
+  /**
+   * A file of the conversation and its state, for `Engine.restoreSession`. A restored session does not read
+   * its prompt again, even after the page was reloaded. Waits for this session's turn. Rejects with
+   * `out-of-memory` if there is no room for the state of 64 tokens.
+   */
+  save(options?: AbortOptions): Promise<Blob>
+  /**
+   * Stores the same file on this device under a name, for `Engine.restoreSession(name)`. It replaces a file
+   * of the same name once the new one is complete. `storedSessions` lists stored sessions; `unstoreSession`
+   * removes one. Rejects with `storage-full`, `out-of-memory`, or `unsupported` if nothing can be stored
+   * here.
+   */
+  store(name: string, options?: AbortOptions): Promise<StoredSession>
+  /** Cancels running and waiting generations and frees the state. */
+  dispose(): Promise<void>
+}

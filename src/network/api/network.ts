@@ -1,0 +1,351 @@
+// Networks: ONNX graphs of any kind (encoders, classifiers, towers), in this thread or in a worker.
+import { checkChoice, checkKeys, readFrom, signalOf, wrongOption } from '../../core/base/check-options.ts'
+import { HalfbyteError } from '../../core/base/errors.ts'
+import { isObject } from '../../core/base/values.ts'
+import type { GraphDtype } from '../../core/formats/names/graph-files.ts'
+import type { Build } from '../../core/runtime/features.ts'
+import type { DownloadProgress } from '../../core/store/download/tally.ts'
+import type { Hub } from '../../core/store/hub.ts'
+import { asyncDispose } from '../../engine/api/generation.ts'
+import { checkedLoad, loadRequest, workerAddress } from '../../engine/api/request/load-request.ts'
+import type { AbortOptions, Assets, LoadOptions, ModelSource } from '../../engine/api/types.ts'
+import { engineModule } from '../../engine/browser-host.ts'
+import type { OpenFiles } from '../../engine/load/open/requested-files.ts'
+import type { LoadHooks } from '../../engine/wire/client.ts'
+import type { Connection } from '../../engine/wire/connection.ts'
+import { NETWORK_WEIGHTS, type WeightPolicy } from '../compile/lower/policy.ts'
+import type { OpenNetworkOptions } from '../compile/open-network.ts'
+import type { ForeignNode } from '../compile/refusal.ts'
+import { NETWORK_LIMITS, type NetworkLimits } from '../onnx/graph-budget.ts'
+import type { LoadedNetwork, NetworkHost } from '../service/load-network.ts'
+import type {
+  NetworkFallback,
+  NetworkMemory,
+  NetworkRequest,
+  NetworkValue,
+} from '../service/network-protocol.ts'
+import { checkTensor, type NetworkTensor } from './tensors.ts'
+import { checkTimeLimit, withTimeLimit } from './time-limit.ts'
+
+export type { ForeignNode } from '../compile/refusal.ts'
+export type { NetworkLimits } from '../onnx/graph-budget.ts'
+export type { NetworkFallback, NetworkMemory, NetworkValue } from '../service/network-protocol.ts'
+export type { NetworkDType, NetworkTensor } from './tensors.ts'
+
+/** Options of `Network.load`; every key is optional. An unknown key rejects the load with `unsupported`. */
+export interface NetworkOptions {
+  /** Aborting rejects the load with the signal's reason. Default: none. */
+  readonly signal?: AbortSignal | undefined
+  /** Called while files arrive. Default: none. */
+  readonly onProgress?: ((event: DownloadProgress) => void) | undefined
+  /**
+   * Whether the network runs in a worker of its own, so that the page stays responsive and a run can be ended
+   * at any time. Default: true in a page. In a worker, and in Node, a network runs in the thread that loads
+   * it, unless `threads` asks for more than one.
+   */
+  readonly worker?: boolean | undefined
+  /**
+   * Threads that share a run, which take a worker and a page that is cross-origin isolated; elsewhere it is
+   * one. `auto`: one for each core, at most eight. Default: one.
+   */
+  readonly threads?: number | 'auto' | undefined
+  /**
+   * Whether downloads are kept on this device, which only workers can do. Default `opfs`: they are kept where
+   * that works.
+   */
+  readonly cache?: 'opfs' | 'none' | undefined
+  /**
+   * The precision of the graph where a repository has several. Default: the first of `Engine.load`'s order.
+   */
+  readonly dtype?: GraphDtype | undefined
+  /** The hub's address, and a token for private repositories. Default: Hugging Face, without a token. */
+  readonly hub?: Hub | undefined
+  /**
+   * `relaxed` uses fused multiply-add; `simd128` runs in every browser with SIMD. Default `auto`: relaxed
+   * SIMD if it runs here.
+   */
+  readonly build?: Build | 'auto' | undefined
+  /**
+   * How constant matrices are multiplied. `f32`: in f32. `w8` and `w4`: rounded to 8 or 4 bits, by rows that
+   * are rounded to 8 bits, each 32 numbers with a scale of their own. Default `auto`: so where the file has
+   * 8-bit or 4-bit codes, which are kept; floats stay f32.
+   */
+  readonly weights?: WeightPolicy | undefined
+  /**
+   * Who runs the nodes that are not compiled. `ort`: the package onnxruntime-web, which the application
+   * installs beside this one; everything else is compiled. Default: such a node is refused by its name.
+   */
+  readonly fallback?: NetworkFallback | undefined
+  /**
+   * What the file may ask for, so that a small file cannot take all memory or hang a page. A run that would
+   * take more rejects with `out-of-memory` before it begins. Default: 2^27 units of planning, 2^40 steps and
+   * 512 MiB.
+   */
+  readonly limits?: NetworkLimits | undefined
+  /** Milliseconds that a run may take, from its call on. Default: any time. */
+  readonly timeLimitMs?: number | undefined
+  /**
+   * Addresses of the folder of the engine's `halfbyte-*.wasm`, and of the scripts of a network's own worker
+   * and of the threads. Default: where the library lies.
+   */
+  readonly assets?: Assets | undefined
+}
+
+/** Options of `Network.run`; every key is optional. */
+export interface NetworkRunOptions extends AbortOptions {
+  /**
+   * Milliseconds that this run may take, from its call on. It then rejects with a `TimeoutError`, as
+   * `AbortSignal.timeout` does. Default: that of the load.
+   */
+  readonly timeLimitMs?: number | undefined
+}
+
+/** What Node and tests replace. */
+interface Inside extends Partial<NetworkHost> {
+  /** Finds external data beside the graph. */
+  readonly beside?: OpenNetworkOptions['beside']
+}
+
+const KEYS = [
+  'signal',
+  'onProgress',
+  'worker',
+  'threads',
+  'cache',
+  'dtype',
+  'hub',
+  'build',
+  'weights',
+  'fallback',
+  'limits',
+  'timeLimitMs',
+  'assets',
+]
+
+/** A graph that runs in this thread, or in a worker of its own. */
+export class Network implements AsyncDisposable {
+  readonly inputs: readonly NetworkValue[]
+  readonly outputs: readonly NetworkValue[]
+  /** Instructions in use. */
+  readonly build: Build
+  /** Number of threads that share a run. */
+  readonly threads: number
+  // Functions, because pages keep objects in proxies, through which private names cannot be read.
+  private readonly loaded: () => LoadedNetwork
+  private readonly close: () => Promise<void>
+  private readonly timeLimitMs: number | undefined
+
+  private constructor(loaded: LoadedNetwork, { timeLimitMs }: NetworkOptions) {
+    let open: LoadedNetwork | undefined = loaded
+    this.loaded = () => {
+      if (open !== undefined) return open
+      throw new HalfbyteError('disposed', 'the network was disposed; load it again')
+    }
+    this.close = async () => {
+      if (open === undefined) return
+      open = undefined
+      await loaded.dispose()
+    }
+    const { inputs, outputs, build, threads } = loaded.info
+    this.inputs = inputs
+    this.outputs = outputs
+    this.build = build
+    this.threads = threads
+    this.timeLimitMs = timeLimitMs
+  }
+
+  /**
+   * Loads an ONNX file. What its graph needs is compiled when a shape of inputs is first run.
+   *
+   * ```ts
+   * const network = await Network.load('/models/minilm.onnx', { worker: true })
+   * ```
+   *
+   * Rejects with a HalfbyteError (`network`, `storage-full`, `format`, `integrity`, `out-of-memory`,
+   * `unsupported`, `worker` or `internal`) or with the signal's reason.
+   */
+  static async load(source: ModelSource, options: NetworkOptions = {}): Promise<Network> {
+    const checked = checkedOptions(options)
+    checked.signal?.throwIfAborted()
+    const { worker = isSeveral(checked.threads) || isPage() } = checked
+    if (worker) {
+      const { startNetworkWorker } = await import('./remote-network.ts')
+      return Network.remote(startNetworkWorker(workerAddress(checked)), source, checked)
+    }
+    const request = networkRequest(source, checked)
+    const { loadNetwork } = await import('../service/load-network.ts')
+    const { signal = new AbortController().signal, onProgress = () => undefined } = hooksOf(checked)
+    return new Network(await loadNetwork(request, { signal, onProgress }, hostHere(request.assets)), checked)
+  }
+
+  /**
+   * The same through a service that runs elsewhere.
+   * @internal
+   */
+  static async through(
+    connection: Connection,
+    source: ModelSource,
+    options: NetworkOptions = {},
+  ): Promise<Network> {
+    return Network.remote(connection, source, checkedOptions(options))
+  }
+
+  /** @internal */
+  private static async remote(
+    connection: Connection,
+    source: ModelSource,
+    checked: NetworkOptions,
+  ): Promise<Network> {
+    try {
+      const request = networkRequest(source, checked)
+      const { loadRemotely } = await import('./remote-network.ts')
+      return new Network(await loadRemotely(connection, request, hooksOf(checked)), checked)
+    } catch (error) {
+      connection.close()
+      throw error
+    }
+  }
+
+  /**
+   * The same from files that are open, in this thread: for Node and tests. Several threads need
+   * `startWorker`.
+   * @internal
+   */
+  static async open(
+    files: OpenFiles,
+    options: NetworkOptions = {},
+    { beside, ...others }: Inside = {},
+  ): Promise<Network> {
+    const checked = checkedOptions(options)
+    const { signal, dtype, build = 'auto', weights = 'auto', threads = 1, fallback, limits } = checked
+    const { buildNetwork } = await import('../service/load-network.ts')
+    const host = { ...hostHere({}), ...others }
+    const how = { build, weights, threads, fallback, limits }
+    return new Network(await buildNetwork(files, how, host, { signal, dtype, beside }), checked)
+  }
+
+  /**
+   * Computes the outputs for one tensor per input, by name.
+   *
+   * ```ts
+   * const { last_hidden_state } = await network.run({ input_ids, attention_mask, token_type_ids })
+   * ```
+   *
+   * The first run with new sizes plans them, which takes some milliseconds. Runs come one after the other.
+   * An abort and a time limit end a run between two of its parts, some 200 ms. A worker that does not answer
+   * them within 5 s is ended, and later runs reject with `disposed`.
+   *
+   * Rejects with `unsupported` for an input that is missing, unknown or of another dtype or shape, and for a
+   * node that is not compiled; with `format` for an index outside of its table; with `out-of-memory` for more
+   * than the limits or the device allow; `disposed`, a `TimeoutError`, or the signal's reason.
+   */
+  async run(
+    inputs: Readonly<Record<string, NetworkTensor>>,
+    options?: NetworkRunOptions,
+  ): Promise<Record<string, NetworkTensor>> {
+    const loaded = this.loaded()
+    const signal = signalOf(options)
+    const timeLimitMs = readFrom('the options', () => options?.timeLimitMs) ?? this.timeLimitMs
+    checkTimeLimit(timeLimitMs)
+    const feeds = readFrom('the inputs', () => {
+      if (!isObject(inputs))
+        throw new HalfbyteError('unsupported', 'the inputs are not an object; give tensors by name')
+      checkKeys(
+        'the inputs',
+        inputs,
+        this.inputs.map(({ name }) => name),
+      )
+      return new Map(
+        this.inputs.flatMap(({ name, dtype }) =>
+          Object.hasOwn(inputs, name) && dtype !== undefined
+            ? [[name, checkTensor(name, inputs[name], dtype)] as const]
+            : [],
+        ),
+      )
+    })
+    signal?.throwIfAborted()
+    return Object.fromEntries(await withTimeLimit(signal, timeLimitMs, (either) => loaded.run(feeds, either)))
+  }
+
+  /** Bytes of memory after the load or the last run. */
+  memory(): NetworkMemory {
+    return this.loaded().memory()
+  }
+
+  /**
+   * Nodes that `fallback` runs, with the reasons, after the load or the last run: some are found when sizes
+   * are known.
+   */
+  foreignNodes(): readonly ForeignNode[] {
+    return this.loaded().foreign()
+  }
+
+  /** Frees the memory, and ends the worker. Later calls reject with `disposed`. */
+  dispose(): Promise<void> {
+    return this.close()
+  }
+
+  [asyncDispose](): Promise<void> {
+    return this.dispose()
+  }
+}
+
+/** The thread of the caller starts no threads, because a page may not wait for them. */
+const hostHere = (assets: NetworkRequest['assets']): NetworkHost => ({
+  loadModule: (build, memory) => engineModule(build, memory, assets),
+  cores: 1,
+})
+
+const isPage = (): boolean => globalThis.document !== undefined && globalThis.Worker !== undefined
+
+const isSeveral = (threads: NetworkOptions['threads']): boolean => threads !== undefined && threads !== 1
+
+function checkedOptions(options: NetworkOptions): NetworkOptions {
+  const { worker, onProgress, fallback, limits, timeLimitMs, ...others } = readFrom('the options', () => {
+    checkKeys('the options', options, KEYS)
+    return { ...options }
+  })
+  checkChoice('weights', others.weights, NETWORK_WEIGHTS)
+  checkChoice('fallback', fallback, ['ort'])
+  checkLimits(limits)
+  checkTimeLimit(timeLimitMs)
+  if (worker !== undefined && typeof worker !== 'boolean')
+    throw wrongOption('worker', worker, 'true or false')
+  const checked = checkedLoad(
+    { ...others, onProgress: onProgress as LoadOptions['onProgress'] },
+    'onProgress',
+  )
+  if (worker === false && isSeveral(others.threads))
+    throw wrongOption('worker', worker, `true with ${others.threads} threads`)
+  return { ...others, onProgress, worker, fallback, limits, timeLimitMs, assets: checked.assets }
+}
+
+function networkRequest(source: ModelSource, options: NetworkOptions): NetworkRequest {
+  const {
+    threads = 1,
+    weights = 'auto',
+    fallback,
+    limits,
+    timeLimitMs: _limit,
+    onProgress: _,
+    ...others
+  } = options
+  const { source: place, cache, hub, dtype, build, assets } = loadRequest(source, others)
+  return { source: place, cache, hub, dtype, build, assets, threads, weights, fallback, limits }
+}
+
+function checkLimits(limits: unknown): asserts limits is NetworkLimits | undefined {
+  if (limits === undefined) return
+  readFrom('limits', () => {
+    checkKeys('limits', limits, Object.keys(NETWORK_LIMITS))
+    for (const [name, value] of Object.entries(limits as object))
+      if (value !== undefined && !(typeof value === 'number' && value >= 0))
+        throw wrongOption(`limits.${name}`, value, 'a count, or Infinity')
+  })
+}
+
+/** Reports downloads only. */
+const hooksOf = ({ signal, onProgress }: NetworkOptions): LoadHooks => ({
+  signal,
+  onProgress: (event) => (event.phase === 'download' ? onProgress?.(event) : undefined),
+})

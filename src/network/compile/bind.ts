@@ -1,0 +1,94 @@
+// Gives a graph the sizes of a run: symbols of the inputs become numbers, the passes run again, and a plan is
+// made.
+import { HalfbyteError } from '../../core/base/errors.ts'
+import type { PlanBudget } from '../onnx/graph-budget.ts'
+import { evaluateDim } from '../onnx/ir/dims.ts'
+import type { Graph, Input } from '../onnx/ir/graph.ts'
+import type { Tensor } from '../onnx/ir/tensor.ts'
+import { type Pass, runPasses } from '../onnx/passes/pass.ts'
+import { lower } from './lower/lower.ts'
+import type { LowerOptions } from './lower/lowering.ts'
+import { planOf } from './plan/plan.ts'
+
+/** Throws `unsupported` for an input that is missing or of another shape, with both shapes. */
+export function boundGraph(
+  graph: Graph,
+  shapes: ReadonlyMap<string, readonly number[]>,
+  passes: readonly Pass[],
+  budget: PlanBudget,
+): Graph {
+  const sizes = sizesOf(graph.inputs, shapes)
+  const inputs = graph.inputs.map((input): Input => {
+    const dims = shapes.get(input.name)!
+    checkDims(input, dims, sizes)
+    return { ...input, type: { dtype: input.type!.dtype, dims } }
+  })
+  return runPasses({ ...graph, inputs }, passes, { budget }).graph
+}
+
+/** The plan of a bound graph, and the graph with the constants that the plan made. Throws as `lower` does. */
+export function planBound(graph: Graph, options: LowerOptions) {
+  const program = lower(graph, options)
+  const constants = new Map([...graph.constants, ...program.made])
+  return { graph: { ...graph, constants }, plan: planOf(program, options) }
+}
+
+export const shapesOf = (tensors: ReadonlyMap<string, Tensor>): ReadonlyMap<string, readonly number[]> =>
+  new Map([...tensors].map(([name, { dims }]) => [name, dims]))
+
+/** What plans depend on: equal for runs that one plan serves. */
+export const keyOf = ({ inputs }: Graph, shapes: ReadonlyMap<string, readonly number[]>): string =>
+  JSON.stringify(inputs.map(({ name }) => shapes.get(name)))
+
+/** Throws `unsupported` for an input of another dtype. */
+export function checkDtypes({ inputs }: Graph, feeds: ReadonlyMap<string, Tensor>): void {
+  for (const { name, type } of inputs) {
+    const given = feeds.get(name)
+    if (given !== undefined && given.dtype !== type!.dtype)
+      throw new HalfbyteError(
+        'unsupported',
+        `the input ${name} is ${given.dtype} where the model takes ${type!.dtype}; convert it`,
+        { name, given: given.dtype, due: type!.dtype },
+      )
+  }
+}
+
+/** Every symbol has one size in a run. */
+function sizesOf(
+  inputs: readonly Input[],
+  shapes: ReadonlyMap<string, readonly number[]>,
+): ReadonlyMap<string, number> {
+  const sizes = new Map<string, number>()
+  for (const { name, type } of inputs) {
+    const given = shapes.get(name)
+    if (given === undefined)
+      throw new HalfbyteError('unsupported', `the input ${name} is missing; give a tensor for it`, { name })
+    for (const [axis, dim] of (type?.dims ?? []).entries()) {
+      const size = given[axis]
+      if (typeof dim === 'string' && size !== undefined && !sizes.has(dim)) sizes.set(dim, size)
+    }
+  }
+  return sizes
+}
+
+function checkDims(
+  { name, type }: Input,
+  given: readonly number[],
+  sizes: ReadonlyMap<string, number>,
+): void {
+  const dims = type?.dims
+  if (dims === undefined) return
+  const isFit =
+    given.length === dims.length &&
+    dims.every((dim, axis) => {
+      const due = typeof dim === 'string' ? (sizes.get(dim) ?? evaluateDim(dim, sizes)) : dim
+      return due === undefined || due === given[axis]
+    })
+  if (isFit) return
+  const known = [...sizes].map(([symbol, size]) => `${symbol} ${size}`).join(', ')
+  throw new HalfbyteError(
+    'unsupported',
+    `the input ${name} has the shape [${given}] where the model takes [${dims.join(', ')}]${known && ` (${known})`}; give it that shape`,
+    { name, given: given.join(), due: dims.join() },
+  )
+}

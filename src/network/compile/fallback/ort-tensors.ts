@@ -1,0 +1,56 @@
+// Tensors as onnxruntime-web has them, and back.
+import type { Tensor as OrtTensor, TensorConstructor } from 'onnxruntime-web'
+import { floatToHalf, halfTable } from '../../../core/base/half.ts'
+import type { Node } from '../../onnx/ir/graph.ts'
+import { unclaimed } from '../../onnx/ir/operator.ts'
+import type { DType, Elements, Tensor } from '../../onnx/ir/tensor.ts'
+
+/** bf16 and 4-bit values are not among those that a page can pass to it. */
+const NAMES: ReadonlyMap<DType, OrtTensor.Type> = new Map<DType, OrtTensor.Type>([
+  ['f32', 'float32'],
+  ['f64', 'float64'],
+  ['f16', 'float16'],
+  ['i8', 'int8'],
+  ['u8', 'uint8'],
+  ['i16', 'int16'],
+  ['u16', 'uint16'],
+  ['i32', 'int32'],
+  ['u32', 'uint32'],
+  ['i64', 'int64'],
+  ['u64', 'uint64'],
+  ['bool', 'bool'],
+])
+const DTYPES: ReadonlyMap<string, DType> = new Map([...NAMES].map(([dtype, name]) => [name, dtype]))
+
+/** Throws `unsupported` for a dtype of which it takes no values. `reader`: who reads the value. */
+export function checkPassed(dtype: DType, name: string, reader: Node): void {
+  if (!NAMES.has(dtype))
+    throw unclaimed(reader, `it reads ${name}, and values of ${dtype} cannot be passed to onnxruntime-web`)
+}
+
+/**
+ * The dtype of what it makes. Throws `unsupported` for texts, sequences and what else is not a tensor here.
+ */
+export function dtypeFrom(type: string, name: string, maker: Node): DType {
+  const dtype = DTYPES.get(type)
+  if (dtype === undefined) throw unclaimed(maker, `it makes ${name} of ${type}, which Halfbyte does not read`)
+  return dtype
+}
+
+export function toOrt(make: TensorConstructor, { dtype, dims, data }: Tensor): OrtTensor {
+  const given = dtype === 'f16' ? Uint16Array.from(data as Float32Array, floatToHalf) : data
+  return new make(NAMES.get(dtype)!, given as Float32Array, dims)
+}
+
+export function fromOrt({ type, dims, data }: OrtTensor, name: string, maker: Node): Tensor {
+  const dtype = dtypeFrom(type, name, maker)
+  if (dtype !== 'f16') return { dtype, dims, data: data as Elements }
+  // Newer browsers have an array of their own for it.
+  const { buffer, byteOffset, length } = data as Uint16Array
+  const table = halfTable()
+  return {
+    dtype,
+    dims,
+    data: Float32Array.from(new Uint16Array(buffer, byteOffset, length), (at) => table[at]!),
+  }
+}

@@ -1,0 +1,157 @@
+// Loops. In: graphs with Loop and Scan. Out: whether steps of a known number give what the evaluator gives,
+// and whether others are refused by name.
+import { expect, test } from 'vitest'
+import { bufferSource } from '../../core/base/bytes.ts'
+import { evaluate } from '../onnx/evaluate.ts'
+import { type Tensor, tensorOf } from '../onnx/ir/tensor.ts'
+import { readModel } from '../onnx/read-model.ts'
+import { NodeWriter, TYPE } from '../onnx/testing/node-writer.ts'
+import { modelBytes, type WrittenGraph } from '../onnx/testing/write-model.ts'
+import { CompiledGraph } from './compiled-graph.ts'
+import { NOTHING, STAGES } from './stages.ts'
+
+const f32 = (name: string, dims?: readonly (number | string)[]) => ({ name, type: TYPE.f32, dims })
+const numbers = (dims: readonly number[]): Tensor =>
+  tensorOf(
+    'f32',
+    dims,
+    Array.from({ length: dims.reduce((count, size) => count * size, 1) }, (_, at) => Math.sin(at + 1)),
+  )
+
+async function graphOf(g: NodeWriter, rest: Pick<WrittenGraph, 'inputs' | 'outputs'>) {
+  const bytes = modelBytes({ nodes: g.nodes, constants: g.constants, ...rest }, 18)
+  return (await readModel(bufferSource('model.onnx', bytes))).graph
+}
+
+/** state = tanh(state * i + x), which is also an output of each step; reads `x` of the graph around it. */
+function body(condition: 'kept' | 'computed' = 'kept'): WrittenGraph {
+  const b = new NodeWriter('b_')
+  const scaled = b.op('Mul', ['state', b.op('Cast', ['i'], { to: TYPE.f32 })])
+  const next = b.op('Tanh', [b.op('Add', [scaled, 'x'])])
+  const isSmall = b.op('Less', [b.op('ReduceSum', [next], { keepdims: 0 }), b.float(0.5)])
+  const goes = condition === 'kept' ? b.op('Identity', ['goes']) : isSmall
+  return {
+    nodes: b.nodes,
+    constants: b.constants,
+    inputs: [
+      { name: 'i', type: TYPE.i64, dims: [] },
+      { name: 'goes', type: TYPE.bool, dims: [] },
+      f32('state'),
+    ],
+    outputs: [{ name: goes, type: TYPE.bool }, f32(next), f32(next)],
+  }
+}
+
+async function compare(
+  graph: Awaited<ReturnType<typeof graphOf>>,
+  feeds: ReadonlyMap<string, Tensor>,
+): Promise<void> {
+  const wanted = evaluate(graph, feeds)
+  for (const leftOut of [NOTHING, new Set(STAGES)]) {
+    const found = await new CompiledGraph(graph, { fuse: true, leftOut }).run(feeds)
+    for (const [name, { dims, data }] of wanted) {
+      expect(found.get(name)!.dims).toEqual(dims)
+      for (const [at, value] of [...data].entries())
+        expect(Math.abs(Number(found.get(name)!.data[at]) - Number(value))).toBeLessThan(1e-5)
+    }
+  }
+}
+
+test.each([1, 5])('a loop of %i steps is its steps, with what each of them made', async (count) => {
+  const g = new NodeWriter()
+  g.node('Loop', [g.int(count), '', 'x'], ['last', 'all'], { body: body() })
+  const graph = await graphOf(g, { inputs: [f32('x', ['rows', 3])], outputs: [f32('last'), f32('all')] })
+  await compare(graph, new Map([['x', numbers([2, 3])]]))
+})
+
+test('a loop without steps gives what it was given', async () => {
+  const g = new NodeWriter()
+  const { outputs, ...rest } = body()
+  g.node('Loop', [g.int(0), '', 'x'], ['last'], { body: { ...rest, outputs: outputs!.slice(0, 2) } })
+  const graph = await graphOf(g, { inputs: [f32('x', [3])], outputs: [f32('last')] })
+  await compare(graph, new Map([['x', numbers([3])]]))
+})
+
+test('a loop whose count is a size of the input runs at every size', async () => {
+  const g = new NodeWriter()
+  const rows = g.op('Gather', [g.op('Shape', ['x']), g.int(0)])
+  g.node('Loop', [rows, '', 'x'], ['last'], { body: body() })
+  const graph = await graphOf(g, { inputs: [f32('x', ['rows', 2])], outputs: [f32('last')] })
+  for (const size of [1, 3, 7]) await compare(graph, new Map([['x', numbers([size, 2])]]))
+})
+
+/** state = state * x[step] + 1, beside the state of every step. */
+function scanned(): WrittenGraph {
+  const b = new NodeWriter('s_')
+  const next = b.op('Add', [b.op('Mul', ['held', 'row']), b.float(1)])
+  return {
+    nodes: b.nodes,
+    constants: b.constants,
+    inputs: [f32('held'), f32('row')],
+    outputs: [f32(next), f32(next)],
+  }
+}
+
+test('a scan goes over rows, also twice in one graph', async () => {
+  const g = new NodeWriter()
+  const attributes = { body: scanned(), num_scan_inputs: 1 }
+  const start = g.floats([1, 2, 3])
+  g.node('Scan', [start, 'x'], ['last', 'all'], attributes)
+  g.node('Scan', ['last', 'all'], ['end', 'every'], attributes)
+  const graph = await graphOf(g, { inputs: [f32('x', ['rows', 3])], outputs: [f32('end'), f32('every')] })
+  for (const size of [1, 6]) await compare(graph, new Map([['x', numbers([size, 3])]]))
+})
+
+test('a loop in a loop is unrolled too', async () => {
+  const inner = new NodeWriter('in_')
+  const sum = inner.op('Add', ['part', 'outer'])
+  const outer = new NodeWriter('out_')
+  const steps = outer.int(3)
+  const doubled = outer.op('Loop', [steps, '', 'outer'], {
+    body: {
+      nodes: inner.nodes,
+      inputs: [
+        { name: 'j', type: TYPE.i64, dims: [] },
+        { name: 'on', type: TYPE.bool, dims: [] },
+        f32('part'),
+      ],
+      outputs: [{ name: 'on', type: TYPE.bool }, f32(sum)],
+    },
+  })
+  const g = new NodeWriter()
+  g.node('Loop', [g.int(2), '', 'x'], ['y'], {
+    body: {
+      nodes: outer.nodes,
+      constants: outer.constants,
+      inputs: [
+        { name: 'i', type: TYPE.i64, dims: [] },
+        { name: 'goes', type: TYPE.bool, dims: [] },
+        f32('outer'),
+      ],
+      outputs: [{ name: 'goes', type: TYPE.bool }, f32(doubled)],
+    },
+  })
+  const graph = await graphOf(g, { inputs: [f32('x', [4])], outputs: [f32('y')] })
+  await compare(graph, new Map([['x', numbers([4])]]))
+})
+
+test.each<[string, (g: NodeWriter) => void]>([
+  [
+    'whose condition is computed',
+    (g) => g.node('Loop', [g.int(3), '', 'x'], ['y'], { body: body('computed') }),
+  ],
+  ['of too many steps', (g) => g.node('Loop', [g.ints([2 ** 50], []), '', 'x'], ['y'], { body: body() })],
+  [
+    'whose count is computed',
+    (g) => {
+      const count = g.op('Cast', [g.op('ReduceMax', ['x'], { keepdims: 0 })], { to: TYPE.i64 })
+      g.node('Loop', [count, '', 'x'], ['y'], { body: body() })
+    },
+  ],
+])('a loop %s is refused by name', async (_, make) => {
+  const g = new NodeWriter()
+  make(g)
+  const graph = await graphOf(g, { inputs: [f32('x', [2])], outputs: [f32('y')] })
+  const run = new CompiledGraph(graph, { fuse: true }).run(new Map([['x', numbers([2])]]))
+  await expect(run).rejects.toMatchObject({ code: 'unsupported', message: expect.stringContaining('(Loop)') })
+})

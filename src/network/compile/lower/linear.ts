@@ -1,0 +1,64 @@
+// Products by constant matrices that kernels of the engine compute: rows as 8-bit codes, and matrices in 8 or
+// 4 bits.
+import { roundUp } from '../../../core/abi/encodings.ts'
+import type { Node } from '../../onnx/ir/graph.ts'
+import { countOf } from '../../onnx/ir/tensor.ts'
+import {
+  type BlockCodes,
+  type Codes,
+  codedRowBytes,
+  dimsOf,
+  isConstant,
+  type MatrixEncoding,
+  type Ref,
+  refTo,
+} from '../loops/program.ts'
+import { sliced } from '../loops/view.ts'
+import type { Lowering } from './lowering.ts'
+import type { WeightPolicy } from './policy.ts'
+
+/** Numbers that share a scale; kernels have no part of it. */
+const GROUP = 32
+/** Smaller matrices are multiplied in f32, whose panels need no rows of codes. */
+const LEAST_ELEMENTS = 4096
+
+/** Undefined where a matrix [k, n] is multiplied in f32. */
+export function encodingOf({ value, view }: Ref, policy: WeightPolicy): MatrixEncoding | undefined {
+  if (policy === 'f32' || !isConstant(value)) return undefined
+  const { codes } = value.given
+  if (view.dims.length !== 2 || view.dims[0]! % GROUP !== 0 || countOf(view.dims) < LEAST_ELEMENTS)
+    return undefined
+  if (codes !== undefined) return isNibbles(codes) ? 'w4_g32' : 'w8_g32'
+  if (policy === 'auto') return undefined
+  return policy === 'w4' ? 'w4_g32' : 'w8_g32'
+}
+
+/** Whether 4 bits hold what the codes stand for: with zero points of their own, they need 8. */
+const isNibbles = (codes: Codes | BlockCodes): boolean =>
+  'block' in codes && codes.bits === 4 && codes.zeros === undefined && codes.block % GROUP === 0
+
+/** [m, k] times a constant [k, n]. Rows are quantised once for all matrices by which they are multiplied. */
+export function linear(lowering: Lowering, node: Node, a: Ref, matrix: Ref, encoding: MatrixEncoding): Ref {
+  const [m, k] = dimsOf(a) as [number, number]
+  const n = dimsOf(matrix)[1]!
+  const rows = a.view.strides[1] === 1 ? a : lowering.copy(node, a)
+  const x = lowering.once(`codes ${rows.value.id} ${JSON.stringify(rows.view)}`, () => {
+    const out = lowering.value(node.name, 'i32', [m, codedRowBytes(k) / 4])
+    lowering.add({ loop: 'quantize', node: node.name, mapping: 'many-to-many', out, args: [rows] })
+    return refTo(out)
+  })
+  // Kernels write whole groups of columns.
+  const out = lowering.value(node.name, 'f32', [m, roundUp(n, GROUP)])
+  lowering.add({
+    loop: 'linear',
+    node: node.name,
+    mapping: 'many-to-many',
+    out,
+    args: [x],
+    m,
+    matrix,
+    encoding,
+  })
+  const made = refTo(out)
+  return { ...made, view: sliced(made.view, 1, 0, n) }
+}

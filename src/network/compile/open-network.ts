@@ -1,0 +1,57 @@
+// Opens an ONNX file as a graph that runs.
+import type { ByteSource } from '../../core/base/bytes.ts'
+import { chooseGraph, type GraphDtype } from '../../core/formats/names/graph-files.ts'
+import { baseName } from '../../core/formats/names/named-files.ts'
+import type { Graph } from '../onnx/ir/graph.ts'
+import { type FindFile, readModel } from '../onnx/read-model.ts'
+import { CompiledGraph, type CompileOptions, type RunnableGraph } from './compiled-graph.ts'
+
+export interface OpenNetworkOptions {
+  readonly signal?: AbortSignal | undefined
+  /**
+   * Finds external data that is not among the sources, by its path relative to the graph. Default: there is
+   * none.
+   */
+  readonly beside?: FindFile | undefined
+  /** The precision of the graph where the sources have several. */
+  readonly dtype?: GraphDtype | undefined
+}
+
+/** The graph of a model's files. Throws `format` for damaged files, `unsupported` for what is not read. */
+export async function readNetwork(
+  sources: readonly ByteSource[],
+  { signal, beside, dtype }: OpenNetworkOptions = {},
+): Promise<Graph> {
+  const source = graphAmong(sources, dtype)
+  const files = new Map(sources.map((each) => [baseName(each.name), each]))
+  const find: FindFile = async (path) => files.get(path) ?? (await beside?.(path))
+  return (await readModel(source, { find, signal })).graph
+}
+
+/** A single file without an extension is the graph: bytes and addresses of a page have no name. */
+function graphAmong(sources: readonly ByteSource[], dtype: GraphDtype | undefined): ByteSource {
+  const [first] = sources
+  if (first !== undefined && sources.length === 1 && !first.name.includes('.')) return first
+  const names = sources.map(({ name }) => name)
+  return sources[names.indexOf(chooseGraph(names, dtype))] as ByteSource
+}
+
+/**
+ * The same, ready to run. `fuse`: with instructions of relaxed SIMD. With `fallback`, onnxruntime-web runs
+ * the nodes that are not compiled.
+ */
+export async function openNetwork(
+  sources: readonly ByteSource[],
+  {
+    fallback,
+    beside,
+    dtype,
+    signal,
+    ...how
+  }: OpenNetworkOptions & CompileOptions & { fallback?: 'ort' | undefined },
+): Promise<RunnableGraph> {
+  const graph = await readNetwork(sources, { beside, dtype, signal })
+  if (fallback === undefined) return new CompiledGraph(graph, how)
+  const { MixedGraph } = await import('./fallback/mixed-graph.ts')
+  return MixedGraph.open(graph, how, signal)
+}

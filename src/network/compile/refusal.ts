@@ -1,0 +1,33 @@
+// Nodes that the compiler cannot run: what their errors say, and the way out that a caller has.
+import { HalfbyteError, isHalfbyteError } from '../../core/base/errors.ts'
+
+/** A node that is not compiled, but run by another runtime. */
+export interface ForeignNode {
+  /** The file's name for it, or its first output's. */
+  readonly node: string
+  /** Its operator. */
+  readonly op: string
+  /** Why the compiler does not run it, as a clause. */
+  readonly reason: string
+}
+
+/** The node that an error refuses because of what it is; undefined for other errors. */
+export function refusedIn(error: unknown): ForeignNode | undefined {
+  if (!isHalfbyteError(error) || error.code !== 'unsupported') return undefined
+  const { node, op, reason } = error.detail
+  const isRefusal = typeof node === 'string' && typeof op === 'string' && typeof reason === 'string'
+  return isRefusal ? { node, op, reason } : undefined
+}
+
+/** The same error, with what a caller of `Network.load` can do. Other errors are unchanged. */
+export function withWayOut(error: unknown): unknown {
+  const refused = refusedIn(error)
+  if (refused === undefined) return error
+  const { node, op, reason } = refused
+  return new HalfbyteError(
+    'unsupported',
+    `node ${node} (${op}): ${reason}; set the option fallback to ort to run it in onnxruntime-web, or export the model without it`,
+    { node, op, reason },
+    { cause: error },
+  )
+}

@@ -1,0 +1,220 @@
+// The constants of a graph in linear memory: as they are, or, for products, in panels of eight columns.
+import { readInto } from '../../../core/base/bytes.ts'
+import { HalfbyteError } from '../../../core/base/errors.ts'
+import { memo } from '../../../core/base/values.ts'
+import { walk } from '../../onnx/ir/broadcast.ts'
+import { type Constant, type Graph, isStored } from '../../onnx/ir/graph.ts'
+import { arrayOf, countOf, type DType, type Tensor } from '../../onnx/ir/tensor.ts'
+import { tensorFromBytes } from '../../onnx/proto/tensor-proto.ts'
+import { PANEL } from '../emit/kernel.ts'
+import { unheldOf, WHY_UNHELD, wordsOf } from '../loops/held.ts'
+import type { BlockCodes, Codes, GivenConstant, MatrixEncoding, Ref, Value } from '../loops/program.ts'
+import type { Kind } from '../loops/tree.ts'
+import type { View } from '../loops/view.ts'
+import { type Coded, codedBy, codedInBlocks, packed } from './coded.ts'
+import { laidMatrix } from './matrices.ts'
+
+/** A constant in one form, in memory. */
+export interface LaidConstant {
+  readonly constant: Constant
+  readonly form: string
+  readonly address: number
+  /** Plans that use it. */
+  users: number
+}
+
+/** Where constants lie. */
+interface Memory {
+  buffer(): ArrayBufferLike
+  take(bytes: number): number
+  give(address: number): void
+}
+
+/** Loads constants once, whichever plans use them. */
+export class Constants {
+  readonly #memory: Memory
+  /** By the constant itself: two graphs may give one name to two of them. */
+  readonly #laid = new Map<Constant, Map<string, LaidConstant>>()
+
+  constructor(memory: Memory) {
+    this.#memory = memory
+  }
+
+  /** A plan no longer uses it. It is freed after its last user. */
+  release(laid: LaidConstant): void {
+    if (--laid.users > 0) return
+    const forms = this.#laid.get(laid.constant)
+    forms?.delete(laid.form)
+    if (forms?.size === 0) this.#laid.delete(laid.constant)
+    this.#memory.give(laid.address)
+  }
+
+  /** The address of the elements in row order. */
+  plain(graph: Graph, value: Value): number {
+    return this.#known(graph, value, '')
+  }
+
+  /** The address of the panels of a matrix, or of each matrix of a batch. */
+  packed(graph: Graph, { value, view }: Ref): number {
+    return this.#known(graph, value, JSON.stringify(view))
+  }
+
+  loadPlain(graph: Graph, value: Value, signal?: AbortSignal): Promise<LaidConstant> {
+    return this.#load(graph, value, '', signal, (tensor) => {
+      const { data, dtype } = tensor()
+      checkHeld(`the constant ${givenOf(value, '').constant}`, dtype, data)
+      const address = this.#memory.take(4 * data.length)
+      fill(this.#memory.buffer(), address, value.kind, data)
+      return address
+    })
+  }
+
+  loadPacked(graph: Graph, { value, view }: Ref, signal?: AbortSignal): Promise<LaidConstant> {
+    return this.#load(graph, value, JSON.stringify(view), signal, (tensor) => {
+      const { data } = tensor()
+      const batch = view.dims.slice(0, -2)
+      const [k, n] = view.dims.slice(-2) as [number, number]
+      const panels = Math.ceil(n / PANEL)
+      // Axes along which the matrix repeats have it once.
+      const sizes = batch.map((size, axis) => (view.strides[axis] === 0 ? 1 : size))
+      const address = this.#memory.take(4 * countOf(sizes) * panels * k * PANEL)
+      const to = new Float32Array(this.#memory.buffer(), address, countOf(sizes) * panels * k * PANEL)
+      const source = data as Float32Array
+      const [kStep, nStep] = view.strides.slice(-2) as [number, number]
+      for (let item = 0; item < countOf(sizes); item++) {
+        let from = view.offset
+        let rest = item
+        for (let axis = sizes.length - 1; axis >= 0; axis--) {
+          from += (rest % sizes[axis]!) * view.strides[axis]!
+          rest = Math.floor(rest / sizes[axis]!)
+        }
+        let next = item * panels * k * PANEL
+        for (let panel = 0; panel < panels; panel++)
+          for (let at = 0; at < k; at++)
+            for (let column = panel * PANEL; column < (panel + 1) * PANEL; column++)
+              to[next++] = column < n ? source[from + at * kStep + column * nStep]! : 0
+      }
+      return address
+    })
+  }
+
+  /** The address of a matrix as kernels of the engine read it. */
+  matrix(graph: Graph, { value, view }: Ref, encoding: string): number {
+    return this.#known(graph, value, `${encoding} ${JSON.stringify(view)}`)
+  }
+
+  loadMatrix(
+    graph: Graph,
+    { value, view }: Ref,
+    encoding: MatrixEncoding,
+    signal?: AbortSignal,
+  ): Promise<LaidConstant> {
+    const form = `${encoding} ${JSON.stringify(view)}`
+    return this.#load(graph, value, form, signal, (tensor, coded) => {
+      const laid = laidMatrix(coded ?? tensor().data, view, encoding)
+      const address = this.#memory.take(laid.byteLength)
+      new Uint8Array(this.#memory.buffer(), address).set(laid)
+      return address
+    })
+  }
+
+  #known(graph: Graph, value: Value, form: string): number {
+    const { constant, key } = givenOf(value, form)
+    const laid = this.#laid.get(graph.constants.get(constant)!)?.get(key)
+    if (laid !== undefined) return laid.address
+    throw new HalfbyteError('internal', `the constant ${constant} is not loaded`, { constant })
+  }
+
+  async #load(
+    graph: Graph,
+    value: Value,
+    form: string,
+    signal: AbortSignal | undefined,
+    place: (floats: () => Tensor, coded: Coded | undefined) => number,
+  ): Promise<LaidConstant> {
+    const { constant: name, key, codes, view, packing } = givenOf(value, form)
+    const constant = graph.constants.get(name)!
+    const known = this.#laid.get(constant)?.get(key)
+    if (known !== undefined) return known
+    const tensor = await constantTensor(name, constant, signal)
+    const whole = () => {
+      if (packing !== undefined) return packed(tensor, packing)
+      return view === undefined ? tensor : viewed(tensor, view)
+    }
+    const coded = codes && (await this.#coded(graph, tensor, codes, signal))
+    const address = place(() => (coded === undefined ? whole() : decoded(value.dims, coded)), coded)
+    const laid = { constant, form: key, address, users: 0 }
+    memo(this.#laid, constant, () => new Map<string, LaidConstant>()).set(key, laid)
+    return laid
+  }
+
+  async #coded(
+    graph: Graph,
+    tensor: Tensor,
+    codes: Codes | BlockCodes,
+    signal?: AbortSignal,
+  ): Promise<Coded> {
+    if (!('block' in codes)) return codedBy(tensor, codes)
+    const read = (name: string) => constantTensor(name, graph.constants.get(name)!, signal)
+    const zeros = codes.zeros === undefined ? undefined : await read(codes.zeros)
+    return codedInBlocks(tensor, codes, await read(codes.scales), zeros)
+  }
+}
+
+function givenOf({ given }: Value, form: string) {
+  const parts = given as GivenConstant
+  const { codes, view, packing } = parts
+  const key = [form, codes, view, packing].map((part) => JSON.stringify(part)).join(' ')
+  return { ...parts, key }
+}
+
+/** The elements of a view in row order. */
+function viewed(tensor: Tensor, { offset, dims, strides }: View): Tensor {
+  const made = { ...tensor, dims, data: arrayOf(tensor.dtype, countOf(dims)) }
+  const places = walk(dims, strides, offset)
+  for (let at = 0; at < places.length; at++) made.data[at] = tensor.data[places[at]!]!
+  return made
+}
+
+function decoded(dims: readonly number[], { code, scale }: Coded): Tensor {
+  const data = Float32Array.from({ length: countOf(dims) }, (_, at) => code(at) * scale(at))
+  return { dtype: 'f32', dims, data }
+}
+
+/** The elements of a constant, which are read from its file. */
+export async function constantTensor(
+  name: string,
+  constant: Constant,
+  signal?: AbortSignal,
+): Promise<Tensor> {
+  if (!isStored(constant)) return constant
+  const { source, offset, byteLength, dtype, dims } = constant
+  const bytes = new Uint8Array(byteLength)
+  await readInto(source, bytes, offset, signal)
+  return tensorFromBytes(source.name, name, dtype, dims, bytes)
+}
+
+/** Throws `unsupported` for a number that would become another one in memory. `what` has it. */
+export function checkHeld(what: string, dtype: DType, data: Tensor['data']): void {
+  const value = unheldOf(dtype, data)
+  if (value === undefined) return
+  throw new HalfbyteError(
+    'unsupported',
+    `${what} has the number ${value}, ${WHY_UNHELD}; use smaller numbers, or a model that does`,
+    { value: `${value}` },
+  )
+}
+
+/** Writes elements in the four bytes that loops read; `checkHeld` has been asked. */
+export function fill(memory: ArrayBufferLike, address: number, kind: Kind, data: Tensor['data']): void {
+  if (kind === 'f32') {
+    new Float32Array(memory, address, data.length).set(data as Float32Array)
+    return
+  }
+  const to = new Int32Array(memory, address, data.length)
+  if (!(data instanceof BigInt64Array || data instanceof BigUint64Array)) to.set(data as Int32Array)
+  else {
+    const words = wordsOf(data)
+    for (let at = 0; at < to.length; at++) to[at] = words[2 * at]!
+  }
+}

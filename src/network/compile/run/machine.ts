@@ -1,0 +1,392 @@
+// Runs plans: the functions of their kernels, the constants, and one arena for the values of a run.
+import { SYNC_WORDS } from '../../../core/abi/constants.ts'
+import { rowsAfter, SINGLE_OP_BYTES, writeSingleOp } from '../../../core/abi/records.ts'
+import { quickTurn } from '../../../core/base/budget.ts'
+import { HalfbyteError, reasonOf } from '../../../core/base/errors.ts'
+import { FunctionPool } from '../../../core/runtime/functions/function-pool.ts'
+import {
+  addFunctions,
+  ENGINE_OP,
+  STEP_ENTRY,
+  STEP_ENTRY_WORDS,
+  type StepFunction,
+  type StepList,
+} from '../../../core/runtime/functions/step-list.ts'
+import type { ComputePort } from '../../../core/runtime/host.ts'
+import { createMemory } from '../../../core/runtime/memory/linear-memory.ts'
+import { type EngineExports, instantiateEngine } from '../../../core/runtime/module.ts'
+import type { Graph } from '../../onnx/ir/graph.ts'
+import { arrayOf, countOf, rounder, type Tensor } from '../../onnx/ir/tensor.ts'
+import { emitKernel, PARAMETERS } from '../emit/emit.ts'
+import { canLeave, type Kernel, STATUS, type StreamPlace } from '../emit/kernel.ts'
+import { wordsOf } from '../loops/held.ts'
+import { isConstant, type Value } from '../loops/program.ts'
+import { aligned } from '../plan/memory.ts'
+import { emitted, type Plan, type Step } from '../plan/plan.ts'
+import { moduleBytes } from '../wasm/assembler.ts'
+import { Constants, checkHeld, fill, type LaidConstant } from './constants.ts'
+import { listOf, partsOf, type RunPart } from './parts.ts'
+import { Pieces } from './pieces.ts'
+import { type Room, recordBytes, writeRecord } from './records.ts'
+
+const PAGE = 65_536
+/** The first bytes stay empty, so that no address is 0. */
+const START = 64
+const MOST_PAGES = 65_536
+const MOST_BYTES = 2 ** 32 - PAGE
+/** A device that reserves shared memory as a whole must grant this. */
+const LEAST_SHARED = 256 * 1024 * 1024
+/** Kernels need little stack. */
+const STACK_BYTES = 65_536
+
+export interface MachineOptions {
+  /** Whether functions may use fused multiply-add, an instruction of relaxed SIMD. */
+  readonly fuse: boolean
+  /**
+   * The engine's module, for plans with steps that its kernels run, and for threads. Default: there are none.
+   */
+  readonly kernels?: WebAssembly.Module | undefined
+  /** Starts a worker for each thread but the first. The module is then the one for shared memory. */
+  readonly workers?: { readonly threads: number; readonly start: () => ComputePort } | undefined
+}
+
+/** A plan whose records are in the arena. */
+interface PlacedPlan {
+  readonly plan: Plan
+  readonly base: number
+  /** Addresses by thread, then by step. */
+  readonly records: readonly (readonly number[])[]
+  readonly lists: readonly StepList[]
+}
+
+/** A plan whose functions and constants are there. */
+export interface LoadedPlan {
+  readonly plan: Plan
+  readonly graph: Graph
+  readonly constants: ReadonlySet<LaidConstant>
+}
+
+export class Machine {
+  readonly #memory: WebAssembly.Memory
+  readonly #fuse: boolean
+  readonly #engine: EngineExports | undefined
+  readonly #sync: number
+  /** Functions of kernels by their numbers, which are the same on every thread. */
+  readonly #functions: StepFunction[] = []
+  readonly #numbers = new Map<string, number>()
+  readonly #constants: Constants
+  #pool: FunctionPool | undefined
+  readonly #pieces: Pieces
+  #current: PlacedPlan | undefined
+  #codeBytes = 0
+
+  private constructor({ fuse, kernels, workers }: MachineOptions) {
+    this.#fuse = fuse
+    this.#memory =
+      kernels === undefined
+        ? new WebAssembly.Memory({ initial: 1 })
+        : createMemory(workers === undefined ? 'plain' : 'shared', LEAST_SHARED, MOST_BYTES)
+    this.#engine = kernels && instantiateEngine(kernels, this.#memory)
+    // The engine's data and stack come first.
+    this.#pieces = new Pieces(this.#engine === undefined ? START : Number(this.#engine.__heap_base.value))
+    this.#constants = new Constants({
+      buffer: () => this.#memory.buffer,
+      take: (bytes) => this.#allocate(bytes),
+      give: (address) => this.#pieces.give(address),
+    })
+    this.#sync = this.#allocate(4 * SYNC_WORDS)
+  }
+
+  /**
+   * Throws `out-of-memory`, and `internal` where the module is of another release or a worker does not start.
+   */
+  static async open(options: MachineOptions): Promise<Machine> {
+    const machine = new Machine(options)
+    const { kernels, workers } = options
+    if (kernels === undefined || workers === undefined || workers.threads < 2) return machine
+    machine.#pool = await FunctionPool.start({
+      engine: machine.#engine!,
+      sync: machine.#sync,
+      memory: machine.#memory,
+      module: kernels,
+      stackTops: Array.from(
+        { length: workers.threads - 1 },
+        () => machine.#allocate(STACK_BYTES) + STACK_BYTES,
+      ),
+      startWorker: workers.start,
+    })
+    return machine
+  }
+
+  /** Ends the workers. */
+  dispose(): void {
+    this.#pool?.dispose()
+  }
+
+  get threads(): number {
+    return this.#pool?.threads ?? 1
+  }
+
+  /** Bytes of linear memory, and of the functions that were made. */
+  get sizes(): { readonly memoryBytes: number; readonly codeBytes: number; readonly functions: number } {
+    const { byteLength } = this.#memory.buffer
+    return { memoryBytes: byteLength, codeBytes: this.#codeBytes, functions: this.#numbers.size }
+  }
+
+  /** Makes the functions that the plan lacks, and loads its constants. */
+  async load(plan: Plan, graph: Graph, signal?: AbortSignal): Promise<LoadedPlan> {
+    const loaded = { plan, graph, constants: new Set<LaidConstant>() }
+    try {
+      await this.#loadConstants(loaded, signal)
+      await this.#emit(plan)
+      return loaded
+    } catch (error) {
+      this.unload(loaded)
+      throw error
+    }
+  }
+
+  /** Frees the constants that no other plan has. The plan must not run again. */
+  unload({ constants }: LoadedPlan): void {
+    for (const laid of constants) this.#constants.release(laid)
+  }
+
+  async #loadConstants(
+    { plan, graph, constants }: LoadedPlan & { readonly constants: Set<LaidConstant> },
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const use = async (laying: Promise<LaidConstant>): Promise<void> => {
+      const laid = await laying
+      if (!constants.has(laid)) laid.users++
+      constants.add(laid)
+    }
+    const plain = async ({ at }: Pick<StreamPlace, 'at'>): Promise<void> => {
+      if ('value' in at && isConstant(at.value)) await use(this.#constants.loadPlain(graph, at.value, signal))
+    }
+    for (const step of plan.steps) {
+      if ('kernel' in step) {
+        const { kernel } = step
+        await plain({ at: { value: kernel.args[0].value, offset: 0 } })
+        if (kernel.loop === 'linear')
+          await use(this.#constants.loadMatrix(graph, kernel.matrix, kernel.encoding, signal))
+        continue
+      }
+      const { kernel, streams, product } = step.call
+      for (const stream of streams) await plain(stream)
+      if (product === undefined) continue
+      await plain(product.a)
+      if (product.windows !== undefined) {
+        await plain(product.windows.rows)
+        await plain(product.windows.gaps)
+      }
+      if (kernel.product?.b === 'packed') await use(this.#constants.loadPacked(graph, product.matrix, signal))
+      else await plain(product.b)
+    }
+  }
+
+  async #emit(plan: Plan): Promise<void> {
+    const missing = new Map(
+      emitted(plan.steps)
+        .filter(({ key }) => !this.#numbers.has(key))
+        .map(({ key, call }) => [key, call.kernel]),
+    )
+    if (missing.size === 0) return
+    const bodies = [...missing.values()].map((kernel) => emitKernel(kernel, this.#fuse))
+    const sharedPages = this.#memory.buffer instanceof ArrayBuffer ? undefined : MOST_PAGES
+    const bytes = moduleBytes(bodies, { parameters: PARAMETERS, sharedPages })
+    const code = await WebAssembly.compile(bytes)
+    this.#codeBytes += bytes.byteLength
+    for (const key of missing.keys()) this.#numbers.set(key, this.#numbers.size)
+    if (this.#pool === undefined) addFunctions({ functions: this.#functions, memory: this.#memory }, code)
+    else this.#pool.add(code)
+  }
+
+  /**
+   * Rejects with `format` for an index outside of its table, `unsupported` for a whole number that leaves 32
+   * bits, `out-of-memory`, `internal` where a thread died, or the signal's reason. Runs must not overlap.
+   */
+  async run(
+    { plan, graph }: LoadedPlan,
+    feeds: ReadonlyMap<string, Tensor>,
+    signal?: AbortSignal,
+  ): Promise<Map<string, Tensor>> {
+    const placed = this.#place(plan, graph)
+    const { buffer } = this.#memory
+    const addressOf = (value: Value): number => placed.base + plan.places.get(value)!
+    for (const [name, value] of plan.program.inputs) {
+      // Inputs that nothing reads have no place.
+      if (!plan.places.has(value)) continue
+      const { dtype, data } = feeds.get(name)!
+      checkHeld(`the input ${name}`, dtype, data)
+      fill(buffer, addressOf(value), value.kind, data)
+    }
+    let failure: HalfbyteError | undefined
+    try {
+      for (const [at, part] of partsOf(plan.steps, this.#pool === undefined).entries()) {
+        if (at > 0) await quickTurn()
+        signal?.throwIfAborted()
+        if (this.#pool === undefined) this.#runAlone(plan, placed, part)
+        else this.#pool.run(placed.lists.map((list) => listOf(list, part)))
+      }
+    } finally {
+      failure = this.#takeStatus(plan, placed)
+    }
+    if (failure !== undefined) throw failure
+    return new Map(
+      plan.program.outputs.map(({ name, ref, dtype }) => [
+        name,
+        readTensor(buffer, addressOf(ref.value), ref.value.kind, dtype, ref.view.dims),
+      ]),
+    )
+  }
+
+  #runAlone({ steps }: Plan, { records }: PlacedPlan, { from, to, units }: RunPart): void {
+    for (let index = from; index < to; index++) {
+      const step = steps[index]!
+      const record = records[0]![index]!
+      if ('kernel' in step) this.#engine!.run(this.#sync, record, rowsAfter(record), 0, 1, 0, 1)
+      else {
+        const { first, last } = units ?? { first: 0, last: step.units }
+        this.#functions[this.#numbers.get(step.key)!]!(record, first, last)
+      }
+    }
+  }
+
+  /**
+   * Functions read nothing outside of a table. They note that they would have, and that a number left 32
+   * bits. Returns the first such error of the run and clears the notes.
+   */
+  #takeStatus({ steps }: Plan, { records }: PlacedPlan): HalfbyteError | undefined {
+    const words = new Int32Array(this.#memory.buffer)
+    let failure: HalfbyteError | undefined
+    for (const [index, step] of steps.entries()) {
+      if ('kernel' in step || !hasStatus(step.call.kernel)) continue
+      let status = 0
+      for (const each of records) {
+        const word = each[index]! / 4
+        status |= words[word]!
+        words[word] = 0
+      }
+      if (status !== 0) failure ??= (status & STATUS.index) === 0 ? leftError(step) : wrongIndex(step)
+    }
+    return failure
+  }
+
+  /** Writes the plan's records, for each thread its own, unless they are there. */
+  #place(plan: Plan, graph: Graph): PlacedPlan {
+    const base = this.#pieces.top
+    if (this.#current?.plan === plan && this.#current.base === base) return this.#current
+    let next = base + plan.arenaBytes
+    const take = (bytes: number): number => {
+      next += aligned(bytes)
+      return next - aligned(bytes)
+    }
+    const threads = Array.from({ length: this.threads }, () => ({
+      scratch: take(plan.scratchBytes),
+      records: plan.steps.map((step) => take(recordBytes(step))),
+      entries: take(4 * STEP_ENTRY_WORDS * plan.steps.length),
+    }))
+    const shared = { claims: take(4 * plan.steps.length), barrier: take(SINGLE_OP_BYTES) }
+    this.#grow(next)
+    for (const { scratch, records } of threads) {
+      const room: Room = {
+        scratch,
+        addressOf: ({ at }) => {
+          if (!('value' in at)) return scratch + at.scratch
+          const { value, offset } = at
+          const isOwn = isConstant(value)
+          return (isOwn ? this.#constants.plain(graph, value) : base + plan.places.get(value)!) + 4 * offset
+        },
+        packed: (matrix) => this.#constants.packed(graph, matrix),
+        matrix: (matrix, encoding) => this.#constants.matrix(graph, matrix, encoding),
+      }
+      for (const [index, step] of plan.steps.entries())
+        writeRecord(this.#memory.buffer, step, records[index]!, room)
+    }
+    const lists = threads.map(({ entries }) => ({ entries, count: plan.steps.length, ...shared }))
+    if (this.#pool !== undefined) this.#writeLists(plan, threads, shared)
+    this.#current = { plan, base, records: threads.map(({ records }) => records), lists }
+    return this.#current
+  }
+
+  #writeLists(
+    { steps }: Plan,
+    threads: readonly { readonly entries: number; readonly records: readonly number[] }[],
+    { claims, barrier }: Pick<StepList, 'claims' | 'barrier'>,
+  ): void {
+    const words = new Int32Array(this.#memory.buffer)
+    for (const { entries, records } of threads)
+      for (const [index, step] of steps.entries()) {
+        const entry = entries / 4 + index * STEP_ENTRY_WORDS
+        const isOp = 'kernel' in step
+        words[entry + STEP_ENTRY.function] = isOp ? ENGINE_OP : this.#numbers.get(step.key)!
+        words[entry + STEP_ENTRY.record] = records[index]!
+        words[entry + STEP_ENTRY.units] = isOp ? 0 : step.units
+      }
+    words.fill(0, claims / 4, claims / 4 + steps.length)
+    const op = words.subarray(barrier / 4, (barrier + SINGLE_OP_BYTES) / 4).fill(0)
+    writeSingleOp(op, 'quantize', 0, {})
+  }
+
+  #allocate(bytes: number): number {
+    const address = this.#pieces.take(bytes)
+    this.#grow(this.#pieces.top)
+    return address
+  }
+
+  #grow(bytes: number): void {
+    const pages = Math.ceil((bytes - this.#memory.buffer.byteLength) / PAGE)
+    if (pages <= 0) return
+    try {
+      if (bytes > MOST_BYTES) throw new RangeError('32-bit addresses end at 4 GiB')
+      this.#memory.grow(pages)
+    } catch (cause) {
+      throw new HalfbyteError(
+        'out-of-memory',
+        `the network needs ${bytes} bytes of memory, which were refused (${reasonOf(cause)}); give smaller inputs or close other tabs`,
+        { bytes },
+        { cause },
+      )
+    }
+  }
+}
+
+const hasStatus = (kernel: Kernel): boolean =>
+  canLeave(kernel) || kernel.streams.some(({ index }) => index !== undefined)
+
+const leftError = ({ nodes }: Step): HalfbyteError =>
+  new HalfbyteError(
+    'unsupported',
+    `${nodes.join(', ')} makes a whole number that 32 bits do not hold, in which the compiler computes i64; give smaller numbers, or use a model that computes them as floats`,
+    { nodes: nodes.join() },
+  )
+
+const wrongIndex = ({ nodes }: Step): HalfbyteError =>
+  new HalfbyteError(
+    'format',
+    `an index of ${nodes.join(', ')} is outside of its table; check the ids that the inputs have`,
+    { nodes: nodes.join() },
+  )
+
+function readTensor(
+  memory: ArrayBufferLike,
+  address: number,
+  kind: Value['kind'],
+  dtype: Tensor['dtype'],
+  dims: readonly number[],
+): Tensor {
+  const count = countOf(dims)
+  const made = { dtype, dims, data: arrayOf(dtype, count) }
+  const from =
+    kind === 'f32' ? new Float32Array(memory, address, count) : new Int32Array(memory, address, count)
+  const { data } = made
+  if (data instanceof BigInt64Array || data instanceof BigUint64Array) {
+    const words = wordsOf(data)
+    for (let at = 0; at < count; at++) {
+      words[2 * at] = from[at]!
+      words[2 * at + 1] = from[at]! >> 31
+    }
+  } else if (dtype === 'f16' || dtype === 'bf16') data.set(from.map(rounder(dtype)))
+  else data.set(from)
+  return made
+}

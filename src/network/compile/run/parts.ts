@@ -1,0 +1,49 @@
+// Cuts the steps of a run into parts, between which the thread hears an abort.
+import { STEP_ENTRY_WORDS, type StepList } from '../../../core/runtime/functions/step-list.ts'
+import type { Step } from '../plan/plan.ts'
+
+/** Steps `from` to `to` of a plan; with `units`, a range of the units of step `from`. */
+export interface RunPart {
+  readonly from: number
+  readonly to: number
+  readonly units?: { readonly first: number; readonly last: number } | undefined
+}
+
+/** What a part takes, as `NetworkLimits` counts it: about 200 ms. */
+export const PART_STEPS = 2 ** 32
+
+/** `cuts`: whether a long step may be cut, which threads that meet after each step do not allow. */
+export function partsOf(steps: readonly Step[], cuts: boolean): readonly RunPart[] {
+  const parts: RunPart[] = []
+  let from = 0
+  let taken = 0
+  const close = (to: number): void => {
+    if (to > from) parts.push({ from, to })
+    from = to
+    taken = 0
+  }
+  for (const [at, step] of steps.entries()) {
+    const units = 'units' in step && cuts ? step.units : 1
+    const count = Math.min(units, Math.ceil(step.taken / PART_STEPS))
+    if (count > 1) {
+      close(at)
+      const place = (part: number): number => Math.floor((part * units) / count)
+      for (let part = 0; part < count; part++)
+        parts.push({ from: at, to: at + 1, units: { first: place(part), last: place(part + 1) } })
+      from = at + 1
+      continue
+    }
+    taken += step.taken
+    if (taken >= PART_STEPS) close(at + 1)
+  }
+  close(steps.length)
+  return parts
+}
+
+/** A part of a thread's list. */
+export const listOf = ({ entries, claims, barrier }: StepList, { from, to }: RunPart): StepList => ({
+  entries: entries + 4 * STEP_ENTRY_WORDS * from,
+  count: to - from,
+  claims: claims + 4 * from,
+  barrier,
+})

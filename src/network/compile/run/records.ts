@@ -1,0 +1,112 @@
+// Records: what a step gives to its function or to a kernel of the engine, as words in linear memory.
+import { ENCODINGS, roundUp } from '../../../core/abi/encodings.ts'
+import { SINGLE_OP_BYTES, writeSingleOp } from '../../../core/abi/records.ts'
+import {
+  type KernelCall,
+  PANEL,
+  PRODUCT_WORDS,
+  productWord,
+  RECORD,
+  recordWords,
+  STREAM_WORDS,
+  type StreamPlace,
+  selectedWord,
+  sizesWord,
+  streamWord,
+  TILE_ROWS,
+} from '../emit/kernel.ts'
+import { codedRowBytes, dimsOf, type KernelLoop, type Ref } from '../loops/program.ts'
+import type { Step } from '../plan/plan.ts'
+
+/** Addresses of what a step reads and writes. */
+export interface Room {
+  /** The scratch memory of steps. */
+  readonly scratch: number
+  addressOf(place: Pick<StreamPlace, 'at'>): number
+  /** Of a constant matrix in panels of eight columns. */
+  packed(matrix: Ref): number
+  /** Of a constant matrix as kernels of the engine read it. */
+  matrix(matrix: Ref, encoding: string): number
+}
+
+export const recordBytes = (step: Step): number =>
+  'kernel' in step ? SINGLE_OP_BYTES : 4 * recordWords(step.call.kernel)
+
+export function writeRecord(memory: ArrayBufferLike, step: Step, record: number, room: Room): void {
+  const words = new Int32Array(memory, record, recordBytes(step) / 4).fill(0)
+  if ('kernel' in step) writeOp(words, step.kernel, room)
+  else writeCall(words, step.call, room)
+}
+
+function writeOp(words: Int32Array, loop: KernelLoop, room: Room): void {
+  const [ref] = loop.args
+  const x = room.addressOf({ at: { value: ref.value, offset: ref.view.offset } })
+  const out = room.addressOf({ at: { value: loop.out, offset: 0 } })
+  const m = dimsOf(ref)[0]!
+  if (loop.loop === 'quantize') {
+    const k = dimsOf(ref)[1]!
+    const fields = { x, x_stride: 4 * ref.view.strides[0]!, n: k, q: out, q_stride: codedRowBytes(k) }
+    writeSingleOp(words, 'quantize', m, fields)
+    return
+  }
+  const [k, n] = dimsOf(loop.matrix) as [number, number]
+  writeSingleOp(words, ENCODINGS[loop.encoding].linear, m, {
+    w: room.matrix(loop.matrix, loop.encoding),
+    n,
+    k,
+    x,
+    x_stride: codedRowBytes(k),
+    y: out,
+    y_stride: 4 * roundUp(n, 32),
+  })
+}
+
+const bytesFrom = (steps: readonly number[]): number[] => steps.map((step) => 4 * step)
+
+function writeCall(words: Int32Array, call: KernelCall, room: Room): void {
+  const { kernel, outer, inner, streams, sizes, product, selected } = call
+  words[RECORD.inner] = inner
+  words.set(outer, RECORD.outer)
+  for (const [index, stream] of streams.entries()) {
+    const word = streamWord(kernel, index)
+    words[word + STREAM_WORDS.base] = room.addressOf(stream)
+    words[word + STREAM_WORDS.inner] = 4 * stream.inner
+    words[word + STREAM_WORDS.index] = 4 * (stream.index?.step ?? 0)
+    words[word + STREAM_WORDS.size] = stream.index?.size ?? 0
+    words.set(bytesFrom(stream.steps), word + STREAM_WORDS.steps)
+  }
+  new Float32Array(words.buffer, words.byteOffset, words.length).set(sizes, sizesWord(kernel))
+  if (selected !== undefined) words[selectedWord(kernel)] = selected
+  if (product === undefined) return
+  const word = productWord(kernel)
+  const isPacked = kernel.product?.b === 'packed'
+  const at = (name: keyof typeof PRODUCT_WORDS): number => word + PRODUCT_WORDS[name]
+  words[at('m')] = product.m
+  words[at('k')] = product.k
+  words[at('a')] = room.addressOf(product.a)
+  words[at('aRow')] = 4 * product.a.row
+  words[at('aK')] = 4 * product.a.k
+  words[at('b')] = isPacked ? room.packed(product.matrix) : room.addressOf(product.b)
+  words[at('bK')] = 4 * product.b.k
+  words[at('bColumn')] = 4 * product.b.column
+  words[at('tile')] = room.scratch
+  words[at('panel')] = room.scratch + 4 * PANEL * TILE_ROWS
+  if (product.windows !== undefined) {
+    words[at('rows')] = room.addressOf(product.windows.rows)
+    words[at('gaps')] = room.addressOf(product.windows.gaps)
+    words[at('run')] = product.windows.run
+  }
+  words.set(bytesFrom(product.a.steps), at('aSteps'))
+  words.set(bytesFrom(isPacked ? packedSteps(product) : product.b.steps), at('aSteps') + kernel.outer)
+}
+
+/** Steps from one packed matrix of a batch to the next. */
+function packedSteps({ k, n, b, matrix }: NonNullable<KernelCall['product']>): number[] {
+  let step = Math.ceil(n / PANEL) * PANEL * k
+  const steps: number[] = []
+  for (let axis = b.steps.length - 1; axis >= 0; axis--) {
+    steps[axis] = b.steps[axis] === 0 ? 0 : step
+    if (b.steps[axis] !== 0) step *= matrix.view.dims[axis]!
+  }
+  return steps
+}

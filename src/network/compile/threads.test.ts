@@ -1,0 +1,125 @@
+// Threads. In: random graphs, and an encoder in f32 and in 8 bits. Out: whether two and three threads give
+// what one gives, bit for bit, and what errors do.
+import { expect, test } from 'vitest'
+import { bertBytes } from '../../../lab/bench/graphs/bert.ts'
+import { bufferSource } from '../../core/base/bytes.ts'
+import type { ComputePort } from '../../core/runtime/host.ts'
+import { nodeHost } from '../../tools/cli/node-host.ts'
+import type { Graph } from '../onnx/ir/graph.ts'
+import { type Tensor, tensorOf } from '../onnx/ir/tensor.ts'
+import { readModel } from '../onnx/read-model.ts'
+import { CompiledGraph, type CompileOptions } from './compiled-graph.ts'
+import { randomGraph } from './testing/random-graph.ts'
+
+/** HALFBYTE_SEED and HALFBYTE_GRAPHS draw other graphs, and more. */
+const SEED = Number(process.env['HALFBYTE_SEED'] ?? 21)
+const GRAPHS = Number(process.env['HALFBYTE_GRAPHS'] ?? 8)
+const SHAPE = { layers: 2, hidden: 96, heads: 4, intermediate: 160, vocabulary: 50, positions: 64 }
+
+const host = nodeHost()
+
+function open(
+  graph: Graph,
+  threads: number,
+  weights: CompileOptions['weights'] = 'f32',
+  start = host.startWorker!,
+): CompiledGraph {
+  return new CompiledGraph(graph, {
+    fuse: true,
+    weights,
+    loadKernels: () => host.loadModule('relaxed', threads > 1 ? 'shared' : 'plain'),
+    workers: threads > 1 ? { threads, start } : undefined,
+  })
+}
+
+const ids = (dims: readonly number[], below: number) =>
+  tensorOf(
+    'i64',
+    dims,
+    Float64Array.from({ length: dims.reduce((a, b) => a * b, 1) }, (_, at) => (at * 13) % below),
+  )
+
+const feedsOf = (batch: number, tokens: number, vocabulary: number): ReadonlyMap<string, Tensor> =>
+  new Map([
+    ['input_ids', ids([batch, tokens], vocabulary)],
+    ['attention_mask', tensorOf('i64', [batch, tokens], new Float64Array(batch * tokens).fill(1))],
+    ['token_type_ids', ids([batch, tokens], 2)],
+  ])
+
+const encoder = async () => (await readModel(bufferSource('bert.onnx', bertBytes(SHAPE)))).graph
+
+test.each([2, 3])(
+  `%d threads compute random graphs as one does (seed ${SEED}, ${GRAPHS} graphs)`,
+  {
+    timeout: 3_600_000,
+  },
+  async (threads) => {
+    for (let index = 0; index < GRAPHS; index++) {
+      const { graph, feeds } = randomGraph(SEED, index)
+      const alone = open(graph, 1)
+      const together = open(graph, threads)
+      const wanted = await alone.run(feeds)
+      expect(await together.run(feeds)).toEqual(wanted)
+      expect(together.machine.threads).toBe(threads)
+      together.dispose()
+    }
+  },
+)
+
+test.each(['f32', 'w8', 'w4'] as const)(
+  'two threads compute an encoder in %s as one does',
+  async (weights) => {
+    const graph = await encoder()
+    const alone = open(graph, 1, weights)
+    const together = open(graph, 2, weights)
+    // Several lengths, so that memory grows and plans change between runs.
+    for (const [batch, tokens] of [
+      [1, 3],
+      [2, 40],
+      [1, 3],
+      [3, 17],
+    ] as const) {
+      const feeds = feedsOf(batch, tokens, SHAPE.vocabulary)
+      const wanted = await alone.run(feeds)
+      for (let again = 0; again < 3; again++) expect(await together.run(feeds)).toEqual(wanted)
+    }
+    together.dispose()
+  },
+)
+
+test('an id outside of its table is an error on whichever thread, and the next run is right', async () => {
+  const graph = await encoder()
+  const alone = open(graph, 1)
+  const together = open(graph, 2)
+  const wrong = feedsOf(2, 30, SHAPE.vocabulary + 7)
+  await expect(together.run(wrong)).rejects.toMatchObject({ code: 'format' })
+  const right = feedsOf(2, 30, SHAPE.vocabulary)
+  expect(await together.run(right)).toEqual(await alone.run(right))
+  together.dispose()
+  await expect(together.run(right)).rejects.toMatchObject({ code: 'disposed' })
+})
+
+test('a worker that does not start rejects the run, and one that dies ends the threads', async () => {
+  const graph = await encoder()
+  const feeds = feedsOf(1, 5, SHAPE.vocabulary)
+  const broken = open(graph, 2, 'f32', () => {
+    const port = host.startWorker!()
+    return { ...port, postMessage: () => port.postMessage({ type: 'code', code: undefined as never }) }
+  })
+  await expect(broken.run(feeds)).rejects.toMatchObject({ code: 'internal' })
+  const ports: ComputePort[] = []
+  const dying = open(graph, 2, 'f32', () => {
+    ports.push(host.startWorker!())
+    return ports.at(-1)!
+  })
+  await dying.run(feeds)
+  ports[0]!.postMessage({ type: 'code', code: undefined as never })
+  const rejected = async () => {
+    for (let run = 0; run < 200; run++) {
+      await dying.run(feeds)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+  await expect(rejected()).rejects.toMatchObject({ code: 'internal' })
+  dying.dispose()
+})

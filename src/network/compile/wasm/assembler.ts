@@ -1,0 +1,267 @@
+// Writes WebAssembly modules: functions as lists of instructions, and the sections around them.
+import { joinBytes } from '../../../core/base/bytes.ts'
+import {
+  EXTRACT_LANE,
+  LOAD_LANE,
+  type MemoryName,
+  memoryOpcode,
+  type PlainName,
+  plainOpcode,
+  REPLACE_FLOAT_LANE,
+  SHUFFLE,
+  STORE_LANE,
+  VECTOR_CONST,
+  VECTOR_PREFIX,
+  type VectorName,
+  vectorOpcode,
+} from './opcodes.ts'
+
+export type ValueType = 'i32' | 'i64' | 'v128'
+const TYPES: Readonly<Record<ValueType, number>> = { i32: 0x7f, i64: 0x7e, v128: 0x7b }
+const EMPTY = 0x40
+/** log2 of 4: elements are aligned to their own size. */
+const ALIGNED_TO_4 = 2
+const ALIGNED_TO_8 = 3
+
+/** A local variable of the function that made it. */
+export interface Local {
+  readonly index: number
+  readonly type: ValueType
+}
+
+export function leb(value: number): number[] {
+  const bytes: number[] = []
+  let rest = value >>> 0
+  do {
+    const more = rest > 0x7f
+    bytes.push((rest & 0x7f) | (more ? 0x80 : 0))
+    rest >>>= 7
+  } while (rest > 0)
+  return bytes
+}
+
+function signedLeb(value: bigint): number[] {
+  const bytes: number[] = []
+  let rest = value
+  for (;;) {
+    const byte = Number(rest & 0x7fn)
+    rest >>= 7n
+    const isLast = rest === ((byte & 0x40) === 0 ? 0n : -1n)
+    bytes.push(isLast ? byte : byte | 0x80)
+    if (isLast) return bytes
+  }
+}
+
+/**
+ * The body of one function. Its parameters are i32. Methods return the body, so that calls can be chained.
+ */
+export class FunctionBody {
+  readonly #bytes: number[] = []
+  readonly #locals: ValueType[] = []
+  readonly #parameters: number
+
+  constructor(parameters: number) {
+    this.#parameters = parameters
+  }
+
+  parameter(index: number): Local {
+    return { index, type: 'i32' }
+  }
+
+  local(type: ValueType): Local {
+    this.#locals.push(type)
+    return { index: this.#parameters + this.#locals.length - 1, type }
+  }
+
+  get({ index }: Local): this {
+    return this.#push(0x20, ...leb(index))
+  }
+
+  set({ index }: Local): this {
+    return this.#push(0x21, ...leb(index))
+  }
+
+  tee({ index }: Local): this {
+    return this.#push(0x22, ...leb(index))
+  }
+
+  /** The local becomes itself plus a constant. */
+  increase(local: Local, by: number): this {
+    return this.get(local).number(by).plain('i32.add').set(local)
+  }
+
+  number(value: number): this {
+    return this.#push(0x41, ...signedLeb(BigInt(value | 0)))
+  }
+
+  /** An i64 of these bits. */
+  long(value: bigint): this {
+    return this.#push(0x42, ...signedLeb(BigInt.asIntN(64, value)))
+  }
+
+  /** An f64. */
+  double(value: number): this {
+    return this.#push(0x44, ...new Uint8Array(Float64Array.of(value).buffer))
+  }
+
+  plain(name: PlainName): this {
+    return this.#push(plainOpcode(name))
+  }
+
+  vector(name: VectorName): this {
+    return this.#push(VECTOR_PREFIX, ...leb(vectorOpcode(name)))
+  }
+
+  /** Four times the same f32. */
+  floats(value: number): this {
+    return this.#constant(new Uint8Array(Float32Array.of(value, value, value, value).buffer))
+  }
+
+  /** Four times the same i32. */
+  integers(value: number): this {
+    return this.lanes([value, value, value, value])
+  }
+
+  /** Four i32. */
+  lanes(values: readonly number[]): this {
+    return this.#constant(new Uint8Array(Int32Array.from(values).buffer))
+  }
+
+  /** A load, splat or store at the address on the stack plus `offset` bytes. */
+  memory(name: MemoryName, offset = 0): this {
+    return this.#push(VECTOR_PREFIX, ...leb(memoryOpcode(name)), ALIGNED_TO_4, ...leb(offset))
+  }
+
+  load32(offset = 0): this {
+    return this.#push(0x28, ALIGNED_TO_4, ...leb(offset))
+  }
+
+  store32(offset = 0): this {
+    return this.#push(0x36, ALIGNED_TO_4, ...leb(offset))
+  }
+
+  load64(offset = 0): this {
+    return this.#push(0x29, ALIGNED_TO_8, ...leb(offset))
+  }
+
+  store64(offset = 0): this {
+    return this.#push(0x37, ALIGNED_TO_8, ...leb(offset))
+  }
+
+  /** Replaces one lane of the vector on the stack. */
+  loadLane(lane: number, offset = 0): this {
+    return this.#push(VECTOR_PREFIX, LOAD_LANE, ALIGNED_TO_4, ...leb(offset), lane)
+  }
+
+  storeLane(lane: number, offset = 0): this {
+    return this.#push(VECTOR_PREFIX, STORE_LANE, ALIGNED_TO_4, ...leb(offset), lane)
+  }
+
+  extractLane(lane: number): this {
+    return this.#push(VECTOR_PREFIX, EXTRACT_LANE, lane)
+  }
+
+  /** Puts an f32 into one lane of the vector below it. */
+  floatLane(lane: number): this {
+    return this.#push(VECTOR_PREFIX, REPLACE_FLOAT_LANE, lane)
+  }
+
+  /** Lanes of the two vectors on the stack, 0 to 3 of the first and 4 to 7 of the second. */
+  shuffle(lanes: readonly number[]): this {
+    return this.#push(
+      VECTOR_PREFIX,
+      SHUFFLE,
+      ...lanes.flatMap((lane) => [4 * lane, 4 * lane + 1, 4 * lane + 2, 4 * lane + 3]),
+    )
+  }
+
+  /** Repeats `inner` while its last value, an i32, is not 0. It runs at least once. */
+  loop(inner: () => void): this {
+    this.#push(0x03, EMPTY)
+    inner()
+    return this.#push(0x0d, 0, 0x0b)
+  }
+
+  /** Repeats `inner` as long as the local is less than the limit, which `inner` brings nearer. */
+  whileLess(local: Local, limit: Local, inner: () => void): this {
+    const isLess = () => this.get(local).get(limit).plain('i32.lt_s')
+    isLess()
+    return this.when(() =>
+      this.loop(() => {
+        inner()
+        isLess()
+      }),
+    )
+  }
+
+  /** Takes an i32 from the stack and runs `inner` if it is not 0. */
+  when(inner: () => void): this {
+    this.#push(0x04, EMPTY)
+    inner()
+    return this.#push(0x0b)
+  }
+
+  /** The function as the code section holds it. */
+  encoded(): number[] {
+    const locals = this.#locals.flatMap((type) => [1, TYPES[type]])
+    const body = [...leb(this.#locals.length), ...locals, ...this.#bytes, 0x0b]
+    return [...leb(body.length), ...body]
+  }
+
+  #constant(bytes: Uint8Array): this {
+    return this.#push(VECTOR_PREFIX, VECTOR_CONST, ...bytes)
+  }
+
+  #push(...bytes: number[]): this {
+    // A loop, because a long list of arguments overflows the stack.
+    for (const byte of bytes) this.#bytes.push(byte)
+    return this
+  }
+}
+
+const HEADER = [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0]
+
+const section = (id: number, contents: readonly number[]): number[] => [
+  id,
+  ...leb(contents.length),
+  ...contents,
+]
+
+const text = (value: string): number[] => {
+  const bytes = new TextEncoder().encode(value)
+  return [...leb(bytes.length), ...bytes]
+}
+
+export interface ModuleOptions {
+  /** The number of parameters of every function, each an i32. */
+  readonly parameters: number
+  /** Whether the imported memory is shared, and then its most pages of 64 KB. */
+  readonly sharedPages?: number | undefined
+}
+
+/** A module with a memory `env.memory` and these functions, exported as `f0`, `f1` and so on. */
+export function moduleBytes(
+  bodies: readonly FunctionBody[],
+  { parameters, sharedPages }: ModuleOptions,
+): Uint8Array<ArrayBuffer> {
+  const type = [1, 0x60, ...leb(parameters), ...Array.from({ length: parameters }, () => TYPES.i32), 0]
+  const limits = sharedPages === undefined ? [0, 1] : [3, 1, ...leb(sharedPages)]
+  const imports = [1, ...text('env'), ...text('memory'), 2, ...limits]
+  const functions = [...leb(bodies.length), ...bodies.map(() => 0)]
+  const exported = bodies.flatMap((_, index) => [...text(`f${index}`), 0, ...leb(index)])
+  const parts = [
+    HEADER,
+    section(1, type),
+    section(2, imports),
+    section(3, functions),
+    section(7, [...leb(bodies.length), ...exported]),
+  ]
+  const codes = bodies.map((body) => Uint8Array.from(body.encoded()))
+  const count = leb(bodies.length)
+  const length = codes.reduce((sum, { byteLength }) => sum + byteLength, count.length)
+  return joinBytes([
+    ...parts.map((part) => Uint8Array.from(part)),
+    Uint8Array.from([10, ...leb(length), ...count]),
+    ...codes,
+  ])
+}

@@ -1,0 +1,232 @@
+// The evaluator: computes the outputs of a graph node by node, in plain TypeScript. It defines what a graph
+// means; models run as plans.
+import type { Budget } from '../../core/base/budget.ts'
+import { HalfbyteError } from '../../core/base/errors.ts'
+import { memo } from '../../core/base/values.ts'
+import { graphBudget } from './graph-budget.ts'
+import { type Graph, isStored, type Node, readsOf } from './ir/graph.ts'
+import { checkAxes, type Evaluate, type Operator, unclaimed, unfit } from './ir/operator.ts'
+import { type DType, rounder, type Tensor } from './ir/tensor.ts'
+import { operatorOf, whyUnclaimed } from './operators.ts'
+
+/** A name's value, in a graph or in the graphs around it. */
+type Lookup = (name: string) => Tensor | undefined
+
+/** Evaluators of operators whose entries have no evaluator. */
+export type Evaluators = ReadonlyMap<Operator, Evaluate>
+const NONE: Evaluators = new Map()
+
+/** What evaluation needs besides graphs and values. */
+export interface Resources {
+  /** Default: that of one file. */
+  readonly budget?: Budget | undefined
+  readonly evaluators?: Evaluators | undefined
+}
+
+/**
+ * The outputs, in the graph's order. Throws `unsupported` for a node that no operator covers, `format` for
+ * inputs that do not fit or are not given, `out-of-memory` for a value of more than `MOST_ELEMENTS` or for
+ * more than the budget has.
+ */
+export function evaluate(
+  graph: Graph,
+  feeds: ReadonlyMap<string, Tensor>,
+  resources: Resources = {},
+): ReadonlyMap<string, Tensor> {
+  const steps = evaluateInSteps(graph, feeds, resources)
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done) return value
+  }
+}
+
+/** The same, but stops after each node, so that the caller can let an abort arrive. */
+export function* evaluateInSteps(
+  graph: Graph,
+  feeds: ReadonlyMap<string, Tensor>,
+  { budget = graphBudget(), evaluators = NONE }: Resources = {},
+): Generator<void, ReadonlyMap<string, Tensor>> {
+  const run = new Run(budget, evaluators)
+  try {
+    const made = yield* run.steps(graph, (name) => feeds.get(name))
+    return new Map(graph.outputs.map((name, index) => [name, made[index]!]))
+  } finally {
+    run.end()
+  }
+}
+
+/** One node's outputs, for these inputs. */
+export function evaluateNode(
+  node: Node,
+  inputs: readonly (Tensor | undefined)[],
+  budget = graphBudget(),
+): readonly (Tensor | undefined)[] {
+  return new Run(budget, NONE).node(node, inputs, () => undefined)
+}
+
+/** Work of a node beside its elements, and of a run of the graph in it. */
+const NODE_UNITS = 512
+
+/** One evaluation: a graph with the graphs inside it. */
+class Run {
+  readonly #budget: Budget
+  readonly #evaluators: Evaluators
+  /** How many readers hold each buffer: names in running graphs, and values that loops carry. */
+  readonly #readers = new Map<ArrayBufferLike, number>()
+
+  constructor(budget: Budget, evaluators: Evaluators) {
+    this.#budget = budget
+    this.#evaluators = evaluators
+  }
+
+  /** Each tensor is held until it has been dropped as often as kept. */
+  keep(tensors: readonly (Tensor | undefined)[]): void {
+    for (const tensor of tensors) {
+      if (tensor === undefined) continue
+      const { buffer } = tensor.data
+      const readers = this.#readers.get(buffer) ?? 0
+      this.#readers.set(buffer, readers + 1)
+      if (readers === 0) this.#budget.hold(buffer.byteLength)
+    }
+  }
+
+  drop(tensors: readonly (Tensor | undefined)[]): void {
+    for (const tensor of tensors) {
+      if (tensor === undefined) continue
+      const { buffer } = tensor.data
+      const readers = this.#readers.get(buffer)! - 1
+      if (readers > 0) this.#readers.set(buffer, readers)
+      else if (this.#readers.delete(buffer)) this.#budget.release(buffer.byteLength)
+    }
+  }
+
+  /** The caller owns whatever is still held. */
+  end(): void {
+    for (const { byteLength } of this.#readers.keys()) this.#budget.release(byteLength)
+    this.#readers.clear()
+  }
+
+  /** The graph's outputs, which the caller drops. A value is dropped when its last reader has run. */
+  *steps(graph: Graph, outer: Lookup): Generator<void, readonly Tensor[]> {
+    const values = new Map<string, Tensor>()
+    const lookup: Lookup = (name) => {
+      const constant = graph.constants.get(name)
+      if (constant !== undefined && isStored(constant)) throw stored(name)
+      return values.get(name) ?? outer(name) ?? constant
+    }
+    const lastReads = lastReadsOf(graph)
+    for (const node of graph.nodes) {
+      const inputs = node.inputs.map((name) => {
+        if (name === '') return undefined
+        const value = lookup(name)
+        if (value === undefined) throw unfit(node, `it reads ${name}, which nothing before it makes`)
+        return value
+      })
+      const made = this.node(node, inputs, lookup)
+      for (const [index, name] of node.outputs.entries()) {
+        const tensor = made[index]
+        if (name === '' || tensor === undefined) continue
+        this.keep([tensor])
+        this.drop([values.get(name)])
+        values.set(name, tensor)
+      }
+      for (const name of lastReads.get(node) ?? []) {
+        this.drop([values.get(name)])
+        values.delete(name)
+      }
+      yield
+    }
+    const outputs = graph.outputs.map((name) => {
+      const value = lookup(name)
+      if (value !== undefined) return value
+      throw new HalfbyteError(
+        'format',
+        `graph ${graph.name}: nothing makes its output ${name}; export it again`,
+        { output: name },
+      )
+    })
+    this.keep(outputs)
+    this.drop([...values.values()])
+    return outputs
+  }
+
+  /** `lookup` finds the values that the graphs in the node's attributes may see. */
+  node(node: Node, inputs: readonly (Tensor | undefined)[], lookup: Lookup): readonly (Tensor | undefined)[] {
+    const why = whyUnclaimed(
+      node,
+      inputs.map((input) => input?.dtype),
+    )
+    if (why !== undefined) throw unclaimed(node, why)
+    const operator = operatorOf(node)!
+    const compute = operator.evaluate ?? this.#evaluators.get(operator)
+    if (compute === undefined) throw unclaimed(node, 'it is not computed while a model is read')
+    const budget = this.#budget
+    // A slice reads no more than it makes.
+    budget.spend(NODE_UNITS + (node.op === 'Slice' ? 0 : unitsOf(inputs)))
+    // Values that its inner graphs made, until the node itself is done.
+    const carried = new Map<Tensor, number>()
+    const count = (tensor: Tensor, by: number) => carried.set(tensor, (carried.get(tensor) ?? 0) + by)
+    const made = compute({
+      node,
+      inputs,
+      spend: (units) => budget.spend(units),
+      run: (graph, given) => {
+        budget.spend(NODE_UNITS)
+        const named = new Map(graph.inputs.map(({ name }, index) => [name, given[index]]))
+        const steps = this.steps(graph, (name) => named.get(name) ?? lookup(name))
+        for (;;) {
+          const { done, value } = steps.next()
+          if (!done) continue
+          for (const tensor of value) count(tensor, 1)
+          return value
+        }
+      },
+      drop: (tensors) => {
+        for (const tensor of tensors) count(tensor, -1)
+        this.drop(tensors)
+      },
+    }).map((tensor) => tensor && rounded(tensor))
+    budget.spend(unitsOf(made))
+    for (const tensor of made) checkAxes(node, tensor?.dims)
+    for (const [tensor, readers] of carried)
+      for (let reader = 0; reader < readers; reader++) this.drop([tensor])
+    return made
+  }
+}
+
+/** Graphs are evaluated for many steps, and bodies of loops many times in one. */
+const LAST_READS = new WeakMap<Graph, ReadonlyMap<Node, readonly string[]>>()
+
+/** The values of a graph that neither a later node nor the caller reads. */
+function lastReadsOf(graph: Graph): ReadonlyMap<Node, readonly string[]> {
+  return memo(LAST_READS, graph, () => {
+    const later = new Set(graph.outputs)
+    const last = new Map<Node, readonly string[]>()
+    for (const node of graph.nodes.toReversed()) {
+      const names = new Set([...readsOf(node), ...node.outputs].filter((name) => !later.has(name)))
+      last.set(node, [...names])
+      for (const name of names) later.add(name)
+    }
+    return last
+  })
+}
+
+/** Converting or rounding elements one by one takes about four times as long. */
+const SLOW: readonly DType[] = ['i64', 'u64', 'f16', 'bf16']
+const SLOW_UNITS = 4
+
+const unitsOf = (tensors: readonly (Tensor | undefined)[]): number =>
+  tensors.reduce((sum, tensor) => {
+    if (tensor === undefined) return sum
+    return sum + tensor.data.length * (SLOW.includes(tensor.dtype) ? SLOW_UNITS : 1)
+  }, 0)
+
+function rounded(tensor: Tensor): Tensor {
+  if (tensor.dtype !== 'f16' && tensor.dtype !== 'bf16') return tensor
+  return { ...tensor, data: (tensor.data as Float32Array).map(rounder(tensor.dtype)) }
+}
+
+const stored = (name: string): HalfbyteError =>
+  new HalfbyteError('internal', `the weight ${name} lies in its file and is not read by the evaluator`, {
+    name,
+  })

@@ -1,0 +1,204 @@
+// The graphs of ONNX files: nodes over tensors of any rank, values by name, constants, symbolic dims,
+// attributes, edges.
+import type { ByteSource } from '../../../core/base/bytes.ts'
+import { memo } from '../../../core/base/values.ts'
+import type { Dim } from './dims.ts'
+import { type DType, numbersOf, type Tensor } from './tensor.ts'
+
+/** The node that makes each value. */
+export const producersOf = ({ nodes }: Pick<Graph, 'nodes'>): ReadonlyMap<string, Node> =>
+  memo(PRODUCERS, nodes, () => {
+    const producers = new Map<string, Node>()
+    for (const node of nodes) for (const name of node.outputs) if (name !== '') producers.set(name, node)
+    return producers
+  })
+
+/** Several passes ask for the edges of a graph that they do not change. */
+const PRODUCERS = new WeakMap<readonly Node[], ReadonlyMap<string, Node>>()
+const READERS = new WeakMap<readonly Node[], ReadonlyMap<string, readonly Node[]>>()
+
+/** The nodes that read each value, once for each read. The graph's own outputs do not count as reads. */
+export const readersOf = ({ nodes }: Pick<Graph, 'nodes'>): ReadonlyMap<string, readonly Node[]> =>
+  memo(READERS, nodes, () => foundReaders(nodes))
+
+function foundReaders(nodes: readonly Node[]): ReadonlyMap<string, readonly Node[]> {
+  const readers = new Map<string, Node[]>()
+  for (const node of nodes) {
+    for (const name of node.inputs) {
+      if (name === '') continue
+      const known = readers.get(name)
+      if (known === undefined) readers.set(name, [node])
+      else known.push(node)
+    }
+  }
+  return readers
+}
+
+/** Names of the values that exactly one node reads and that are not outputs of the graph. */
+export function readOnce(graph: Graph): ReadonlySet<string> {
+  const once = new Set<string>()
+  for (const [name, nodes] of readersOf(graph)) if (nodes.length === 1) once.add(name)
+  for (const output of graph.outputs) once.delete(output)
+  return once
+}
+
+/** Names that a node reads of the graph it is in: graphs of its attributes make names of their own. */
+export function readsOf(node: Node): string[] {
+  const outer = node.inputs.filter((name) => name !== '')
+  if (!hasGraph(node)) return outer
+  const inner = [...node.attributes.values()].flatMap((attribute) => {
+    if (attribute.kind !== 'graph') return []
+    const { inputs, constants, nodes, outputs } = attribute.value
+    const own = new Set([
+      ...inputs.map(({ name }) => name),
+      ...constants.keys(),
+      ...nodes.flatMap((each) => each.outputs),
+    ])
+    return [...nodes.flatMap(readsOf), ...outputs].filter((name) => !own.has(name))
+  })
+  return [...outer, ...inner]
+}
+
+/** Names that the nodes of a graph read and make, those of the graphs inside it among them. */
+export const sizeOf = ({ nodes }: Pick<Graph, 'nodes'>): number =>
+  memo(SIZES, nodes, () => nodes.reduce((sum, node) => sum + sizeOfNode(node), 0))
+
+const SIZES = new WeakMap<readonly Node[], number>()
+
+export function sizeOfNode(node: Node): number {
+  let size = 1 + node.inputs.length + node.outputs.length
+  if (!hasGraph(node)) return size
+  for (const { kind, value } of node.attributes.values()) if (kind === 'graph') size += sizeOf(value)
+  return size
+}
+
+/** The names of the graph's outputs. */
+export const outputsOf = ({ outputs }: Pick<Graph, 'outputs'>): ReadonlySet<string> =>
+  memo(OUTPUTS, outputs, () => new Set(outputs))
+
+const OUTPUTS = new WeakMap<readonly string[], ReadonlySet<string>>()
+
+/** Whether an attribute is a graph. */
+export function hasGraph({ attributes }: Pick<Node, 'attributes'>): boolean {
+  for (const { kind } of attributes.values()) if (kind === 'graph') return true
+  return false
+}
+
+/**
+ * The nodes, each after those that make what it reads, and otherwise in the given order: converters that
+ * insert casts append them. Nodes of a circle cannot be ordered; they come in some order.
+ */
+export function inOrder(nodes: readonly Node[]): readonly Node[] {
+  const makers = new Map(nodes.flatMap((node) => node.outputs.map((name) => [name, node] as const)))
+  const ordered = new Set<Node>()
+  const begun = new Set<Node>()
+  for (const first of nodes) {
+    // A stack instead of recursion: a graph may be a chain of many thousand nodes.
+    const waiting = [first]
+    for (let node = waiting.at(-1); node !== undefined; node = waiting.at(-1)) {
+      const before = begun.has(node)
+        ? []
+        : readsOf(node)
+            .flatMap((name) => makers.get(name) ?? [])
+            .filter((maker) => !begun.has(maker))
+      begun.add(node)
+      for (const maker of before.reverse()) waiting.push(maker)
+      if (before.length === 0) ordered.add(waiting.pop() as Node)
+    }
+  }
+  return [...ordered]
+}
+
+/** Elements of the longest constant or shape whose values are followed. */
+const MOST_KNOWN = 1024
+const FOLLOWED: readonly DType[] = ['i64', 'i32', 'bool']
+
+/** The same object for the same constant. */
+export const typeOf = (constant: Constant): Type => memo(CONSTANT_TYPES, constant, () => madeType(constant))
+
+const CONSTANT_TYPES = new WeakMap<Constant, Type>()
+
+function madeType(constant: Constant): Type {
+  const { dtype, dims } = constant
+  if (isStored(constant) || constant.data.length > MOST_KNOWN || !FOLLOWED.includes(dtype))
+    return { dtype, dims }
+  return { dtype, dims, elements: numbersOf(constant) }
+}
+
+/** '' is ONNX's own domain; 'com.microsoft' has the operators of ONNX Runtime. */
+export type Domain = string
+
+/**
+ * Whole numbers beyond 2^53 are cut to 2^53: exporters write INT64_MAX where they mean the end of a
+ * dimension.
+ */
+export type Attribute =
+  | { readonly kind: 'int'; readonly value: number }
+  | { readonly kind: 'ints'; readonly value: readonly number[] }
+  | { readonly kind: 'float'; readonly value: number }
+  | { readonly kind: 'floats'; readonly value: readonly number[] }
+  | { readonly kind: 'string'; readonly value: string }
+  | { readonly kind: 'strings'; readonly value: readonly string[] }
+  | { readonly kind: 'tensor'; readonly value: Tensor }
+  | { readonly kind: 'graph'; readonly value: Graph }
+export type AttributeKind = Attribute['kind']
+
+export interface Node {
+  /** The file's name for it, or its first output's. For messages. */
+  readonly name: string
+  readonly op: string
+  readonly domain: Domain
+  /** Opset of the node's domain. */
+  readonly version: number
+  /** '' where an optional input is left out. */
+  readonly inputs: readonly string[]
+  /** '' where an output is not wanted. */
+  readonly outputs: readonly string[]
+  readonly attributes: ReadonlyMap<string, Attribute>
+}
+
+/** What is known of a value. */
+export interface Type {
+  readonly dtype: DType
+  /** Absent: the rank is not known. */
+  readonly dims?: readonly Dim[] | undefined
+  /** Elements in row order, if they are known. Only for integers: sizes, indices, axes. */
+  readonly elements?: readonly Dim[] | undefined
+}
+
+export interface Input {
+  readonly name: string
+  /** Absent: the file does not say. Only inputs of graphs in attributes may lack it. */
+  readonly type?: Type | undefined
+}
+
+/** A constant that stays in its file until its rows are needed. */
+export interface StoredTensor {
+  readonly dtype: DType
+  readonly dims: readonly number[]
+  readonly source: ByteSource
+  /** First byte in `source`. */
+  readonly offset: number
+  readonly byteLength: number
+  /** The same values as bf16, if all of the f32 values are bf16. */
+  readonly bfloats?: ByteSource
+}
+
+export type Constant = Tensor | StoredTensor
+export const isStored = (constant: Constant): constant is StoredTensor => 'source' in constant
+
+/**
+ * Nodes in an order in which each reads only what is there: inputs, constants, outputs of earlier nodes, and,
+ * for the graph of an attribute, what the graphs around it have. Every name is made once.
+ */
+export interface Graph {
+  readonly name: string
+  readonly inputs: readonly Input[]
+  readonly outputs: readonly string[]
+  readonly constants: ReadonlyMap<string, Constant>
+  readonly nodes: readonly Node[]
+}
+
+/** Whether the node has this input: one that is left out has no name. */
+export const hasInput = ({ inputs }: Pick<Node, 'inputs'>, index: number): boolean =>
+  (inputs[index] ?? '') !== ''

@@ -1,0 +1,192 @@
+// Operators as data: the entry of the registry with its schema, shape rule, evaluator, mapping type and
+// layout class; and helpers for entries.
+import { HalfbyteError } from '../../../core/base/errors.ts'
+import type { Attribute, AttributeKind, Domain, Graph, Node, Type } from './graph.ts'
+import { type DType, MOST_AXES, reader, type Tensor } from './tensor.ts'
+
+/** Defaults: ONNX's own domain, one input, one output, no attributes. */
+type Definition = Pick<Operator, 'name' | 'infer' | 'evaluate' | 'mapping' | 'layout'> &
+  Partial<Pick<Operator, 'domain'>> &
+  Partial<Omit<Schema, 'dtypes'>> &
+  Pick<Schema, 'dtypes'> & {
+    /** First opset that the entry follows. */
+    readonly since: number
+    /** Last one. Default: the newest. */
+    readonly until?: number
+  }
+
+export function define(definition: Definition): Operator {
+  const { name, domain = '', since, until = LATEST_OPSET, mapping, layout, infer, evaluate } = definition
+  const { inputs = [1, 1], outputs = [1, 1], attributes = {}, dtypes } = definition
+  return {
+    name,
+    domain,
+    versions: [since, until],
+    schema: { inputs, outputs, attributes, dtypes },
+    mapping,
+    layout,
+    infer,
+    evaluate,
+  }
+}
+
+const MICROSOFT = 'com.microsoft'
+
+/** An operator of ONNX Runtime. These have one version. */
+export const defineContrib = (definition: Omit<Definition, 'domain' | 'since'>): Operator =>
+  define({ ...definition, domain: MICROSOFT, since: 1, until: 1 })
+
+/** The rule of operators whose output has the first input's dtype and shape. */
+export const sameType = ({ inputs: [input] }: Inference): [Type | undefined] => [
+  input && { dtype: input.dtype, dims: input.dims },
+]
+
+/** Whether the node names this output. */
+export const wants = (node: { readonly outputs: readonly string[] }, output: number): boolean =>
+  (node.outputs[output] ?? '') !== ''
+
+/** The first element of an input; undefined if the input is left out. */
+export const scalarOf = (tensor: Tensor | undefined): number | undefined =>
+  tensor === undefined || tensor.data.length === 0 ? undefined : reader(tensor)(0)
+
+type ValueOf<K extends AttributeKind> = Extract<Attribute, { kind: K }>['value']
+
+function found<K extends AttributeKind>(node: Node, name: string, kind: K): ValueOf<K> | undefined {
+  const attribute = node.attributes.get(name)
+  if (attribute === undefined) return undefined
+  if (attribute.kind === kind) return attribute.value as never
+  throw new HalfbyteError(
+    'format',
+    `node ${node.name} (${node.op}): its attribute ${name} is of kind ${attribute.kind} where ${kind} is due; ` +
+      'export the model again',
+    { node: node.name, attribute: name },
+  )
+}
+
+function or<K extends AttributeKind, F>(node: Node, name: string, kind: K, fallback: F): ValueOf<K> | F {
+  return found(node, name, kind) ?? fallback
+}
+
+/** Each throws `format` when the attribute has another kind. */
+export const intOf = <F extends number | undefined>(node: Node, name: string, fallback: F): number | F =>
+  or(node, name, 'int', fallback)
+export const flagOf = (node: Node, name: string, fallback = false): boolean =>
+  or(node, name, 'int', fallback ? 1 : 0) !== 0
+export const intsOf = <F extends readonly number[] | undefined>(
+  node: Node,
+  name: string,
+  fallback: F,
+): readonly number[] | F => or(node, name, 'ints', fallback)
+export const floatOf = <F extends number | undefined>(node: Node, name: string, fallback: F): number | F =>
+  or(node, name, 'float', fallback)
+export const stringOf = <F extends string | undefined>(node: Node, name: string, fallback: F): string | F =>
+  or(node, name, 'string', fallback)
+export const graphOf = (node: Node, name: string): ValueOf<'graph'> | undefined => found(node, name, 'graph')
+
+/**
+ * How an output element depends on input elements (the mapping types of DNNFusion):
+ * `one-to-one` elementwise; `one-to-many` with broadcasting or repetition; `many-to-many` reductions and
+ * products; `reorganize` the same elements in the same order under other dims; `shuffle` the same elements in
+ * another order.
+ */
+export type Mapping = 'one-to-one' | 'one-to-many' | 'many-to-many' | 'reorganize' | 'shuffle'
+
+/**
+ * Whether the time of an operator depends on the layout of its inputs, and whether it may choose that of its
+ * output: `ILD` input-layout dependent, `ILI` independent; `variable` output layout, or `fixed`.
+ */
+export type Layout = 'ILD variable' | 'ILI variable' | 'ILD fixed' | 'ILI fixed'
+
+export interface Schema {
+  /** Fewest and most inputs; `Infinity` where any number may come. */
+  readonly inputs: readonly [number, number]
+  readonly outputs: readonly [number, number]
+  /** Every attribute that is honoured. A node with another one is not claimed. */
+  readonly attributes: Readonly<Record<string, AttributeKind>>
+  /** Dtypes of each input, by position; the last entry holds for the inputs after it. */
+  readonly dtypes: readonly (readonly DType[])[]
+}
+
+/** What a shape rule reads. */
+export interface Inference {
+  readonly node: Node
+  /** undefined: the input is left out, or nothing is known of it. */
+  readonly inputs: readonly (Type | undefined)[]
+  /** The elements of an input that is a constant in memory. */
+  constant(input: number): Tensor | undefined
+  /** The types of a subgraph's outputs, for inputs of these types. */
+  subgraph(graph: Graph, inputs: readonly (Type | undefined)[]): readonly (Type | undefined)[]
+}
+
+/** What an evaluator reads. */
+export interface Evaluation {
+  readonly node: Node
+  /** undefined: the input is left out. */
+  readonly inputs: readonly (Tensor | undefined)[]
+  /** Charges for work beyond the elements that are read and written, before it is done. */
+  spend(units: number): void
+  /**
+   * Runs a graph of an attribute. It sees the values of the graphs around it. What it makes is held until it
+   * is dropped or the node is done.
+   */
+  run(graph: Graph, inputs: readonly Tensor[]): readonly Tensor[]
+  /** Releases results of `run` that are no longer needed. */
+  drop(made: readonly Tensor[]): void
+}
+
+export type Evaluate = (context: Evaluation) => readonly (Tensor | undefined)[]
+
+/** The newest opset of ONNX's own domain that entries follow. */
+export const LATEST_OPSET = 28
+
+export interface Operator {
+  readonly name: string
+  readonly domain: Domain
+  /** First and last opset whose definition the entry follows. `node.version` says which one a node has. */
+  readonly versions: readonly [number, number]
+  readonly schema: Schema
+  readonly mapping: Mapping
+  readonly layout: Layout
+  /** One type for each output; undefined where nothing is known. Throws what `unfit` makes. */
+  infer(context: Inference): readonly (Type | undefined)[]
+  /**
+   * One tensor for each output that the node names; undefined for one it does not want. The result of f16 and
+   * bf16 is rounded by the caller, so evaluators compute in f64 or f32 freely. Absent for operators that
+   * reading a model never computes: `test/conformance/onnx/verify/` has theirs.
+   */
+  readonly evaluate?: Evaluate | undefined
+}
+
+/** The `format` error for inputs that do not fit together. `what` is a clause with both numbers. */
+export function unfit(node: Node, what: string): HalfbyteError {
+  return new HalfbyteError(
+    'format',
+    `node ${node.name} (${node.op}): ${what}; the file contradicts itself, so export the model again`,
+    { node: node.name, op: node.op },
+  )
+}
+
+/** The `unsupported` error for what an operator's entry does not cover. */
+export function unclaimed(node: Node, what: string): HalfbyteError {
+  return new HalfbyteError(
+    'unsupported',
+    `node ${node.name} (${node.op}): ${what}; export the model without it, or as GGUF or safetensors`,
+    { node: node.name, op: node.op, reason: what },
+  )
+}
+
+/** Throws `unsupported` for a value of more axes than a value may have. */
+export function checkAxes(node: Node, dims: readonly unknown[] = []): void {
+  if (dims.length > MOST_AXES)
+    throw unclaimed(node, `it makes a value of ${dims.length} axes where ${MOST_AXES} are the most`)
+}
+
+/** An input that the schema requires. */
+export function given<T>(
+  { node, inputs }: { node: Node; inputs: readonly (T | undefined)[] },
+  index: number,
+): T {
+  const input = inputs[index]
+  if (input === undefined) throw unfit(node, `its input ${index} is left out`)
+  return input
+}

@@ -1,0 +1,207 @@
+// Tensors in memory, as evaluators read and make them, and the dtypes of their elements.
+import { HalfbyteError } from '../../../core/base/errors.ts'
+import { floatToHalf, halfToFloat } from '../../../core/base/half.ts'
+
+/** Element types. The names are ours; `DTYPES` has their numbers in TensorProto. */
+export type DType = keyof typeof ARRAYS
+
+export type Elements =
+  | Float32Array
+  | Float64Array
+  | Int8Array
+  | Uint8Array
+  | Int16Array
+  | Uint16Array
+  | Int32Array
+  | Uint32Array
+  | BigInt64Array
+  | BigUint64Array
+
+/**
+ * Elements in row order. f16 and bf16 are held as f32 values that the dtype has; i4 and u4 have one element
+ * per byte; bool is 0 or 1.
+ */
+export interface Tensor {
+  readonly dtype: DType
+  readonly dims: readonly number[]
+  readonly data: Elements
+}
+
+const ARRAYS = {
+  f32: Float32Array,
+  f64: Float64Array,
+  f16: Float32Array,
+  bf16: Float32Array,
+  i8: Int8Array,
+  u8: Uint8Array,
+  i16: Int16Array,
+  u16: Uint16Array,
+  i32: Int32Array,
+  u32: Uint32Array,
+  i64: BigInt64Array,
+  u64: BigUint64Array,
+  i4: Int8Array,
+  u4: Uint8Array,
+  bool: Uint8Array,
+} as const
+
+/** Bits of an element as files store it. */
+export const BITS: Readonly<Record<DType, number>> = {
+  f32: 32,
+  f64: 64,
+  f16: 16,
+  bf16: 16,
+  i8: 8,
+  u8: 8,
+  i16: 16,
+  u16: 16,
+  i32: 32,
+  u32: 32,
+  i64: 64,
+  u64: 64,
+  i4: 4,
+  u4: 4,
+  bool: 8,
+}
+
+/** The numbers of TensorProto.DataType. */
+export const DTYPES: ReadonlyMap<number, DType> = new Map<number, DType>([
+  ...([
+    [1, 'f32'],
+    [2, 'u8'],
+    [3, 'i8'],
+    [4, 'u16'],
+    [5, 'i16'],
+    [6, 'i32'],
+    [7, 'i64'],
+    [9, 'bool'],
+  ] as const),
+  ...([
+    [10, 'f16'],
+    [11, 'f64'],
+    [12, 'u32'],
+    [13, 'u64'],
+    [16, 'bf16'],
+    [21, 'u4'],
+    [22, 'i4'],
+  ] as const),
+])
+
+export const FLOATS: readonly DType[] = ['f32', 'f64', 'f16', 'bf16']
+export const INTEGERS: readonly DType[] = ['i8', 'u8', 'i16', 'u16', 'i32', 'u32', 'i64', 'u64']
+export const NUMBERS: readonly DType[] = [...FLOATS, ...INTEGERS]
+export const ALL_DTYPES = Object.keys(ARRAYS) as readonly DType[]
+
+export const isFloat = (dtype: DType): boolean => FLOATS.includes(dtype)
+export const isBig = (dtype: DType): boolean => dtype === 'i64' || dtype === 'u64'
+
+export const countOf = (dims: readonly number[]): number => dims.reduce((product, size) => product * size, 1)
+
+/** Elements of the largest tensor that is made in memory: masks and tables, not weights. */
+export const MOST_ELEMENTS = 2 ** 24
+
+/** Most axes of a value. */
+export const MOST_AXES = 64
+
+/**
+ * The count of elements, for making them. Throws `format` for no sizes, `out-of-memory` above
+ * `MOST_ELEMENTS`.
+ */
+export function countToMake(dims: readonly number[]): number {
+  const count = countOf(dims)
+  const isShape = dims.every((size) => size >= 0 && (Number.isSafeInteger(size) || size > MOST_ELEMENTS))
+  if (isShape && count <= MOST_ELEMENTS) return count
+  throw new HalfbyteError(
+    isShape ? 'out-of-memory' : 'format',
+    `a graph computes a value of shape [${dims}] where ${MOST_ELEMENTS} elements are the most; use another export`,
+    { count, most: MOST_ELEMENTS },
+  )
+}
+
+/** Zeros. Throws what `countToMake` throws. */
+export function zeros(dtype: DType, dims: readonly number[]): Tensor {
+  return { dtype, dims, data: arrayOf(dtype, countToMake(dims)) }
+}
+
+/** An array of the dtype's class. */
+export const arrayOf = (dtype: DType, length: number): Elements => new ARRAYS[dtype](length)
+
+/** Integers that do not fit wrap, as in C; bool becomes 0 or 1. Fractions are cut off. */
+export function tensorOf(dtype: DType, dims: readonly number[], values: ArrayLike<number | bigint>): Tensor {
+  const made = zeros(dtype, dims)
+  const write = writer(made)
+  const { data } = made
+  for (let index = 0; index < values.length; index++) {
+    const value = values[index]!
+    if (typeof value === 'bigint' && (data instanceof BigInt64Array || data instanceof BigUint64Array))
+      data[index] = value
+    else write(index, Number(value))
+  }
+  return made
+}
+
+/** The element at an index, as a number. 64-bit integers lose precision beyond 2^53. */
+export function reader({ data }: Tensor): (index: number) => number {
+  if (data instanceof BigInt64Array || data instanceof BigUint64Array) return (index) => Number(data[index])
+  return (index) => data[index]!
+}
+
+/** Stores a number, converted to the tensor's dtype. 64-bit integers end at their limits. */
+export function writer({ dtype, data }: Tensor): (index: number, value: number) => void {
+  if (data instanceof BigInt64Array || data instanceof BigUint64Array) {
+    const [least, most] = dtype === 'i64' ? [-(2n ** 63n), 2n ** 63n - 1n] : [0n, 2n ** 64n - 1n]
+    const [low, high] = [Number(least), Number(most)]
+    return (index, value) => {
+      if (value >= high) data[index] = most
+      else if (value <= low) data[index] = least
+      else data[index] = Number.isNaN(value) ? 0n : BigInt(Math.trunc(value))
+    }
+  }
+  if (dtype === 'bool') {
+    return (index, value) => {
+      data[index] = value === 0 ? 0 : 1
+    }
+  }
+  const round = rounder(dtype)
+  return (index, value) => {
+    data[index] = round(value)
+  }
+}
+
+/** All elements as numbers. */
+export const numbersOf = (tensor: Tensor): number[] => Array.from(tensor.data as ArrayLike<number>, Number)
+
+const FLOAT = new Float32Array(1)
+const WORD = new Uint32Array(FLOAT.buffer)
+
+/** Rounds to nearest even. */
+export function toBfloat16(value: number): number {
+  FLOAT[0] = value
+  const word = WORD[0]!
+  if (Number.isNaN(value)) return Number.NaN
+  WORD[0] = ((word + 0x7fff + ((word >>> 16) & 1)) & 0xffff0000) >>> 0
+  return FLOAT[0]!
+}
+
+export const bfloat16Of = (pattern: number): number => {
+  WORD[0] = (pattern << 16) >>> 0
+  return FLOAT[0]!
+}
+
+/** The nearest value of the dtype. Of dtypes whose arrays round by themselves: the value. */
+export function rounder(dtype: DType): (value: number) => number {
+  if (dtype === 'f16') return (value) => halfToFloat(floatToHalf(value))
+  if (dtype === 'bf16') return toBfloat16
+  return (value) => value
+}
+
+/** Where each step along a dimension leads: [.., d1 * d2, d2, 1]. */
+export function stridesOf(dims: readonly number[]): number[] {
+  const strides: number[] = []
+  let step = 1
+  for (let axis = dims.length - 1; axis >= 0; axis--) {
+    strides[axis] = step
+    step *= dims[axis]!
+  }
+  return strides
+}

@@ -1,0 +1,219 @@
+// Operators of one input, element by element.
+
+import { erf } from '../../../core/base/erf.ts'
+import { subtractDims } from '../ir/dims.ts'
+import type { AttributeKind, Node } from '../ir/graph.ts'
+import { define, floatOf, given, intOf, type Operator, sameType, stringOf, unfit } from '../ir/operator.ts'
+import {
+  ALL_DTYPES,
+  type DType,
+  FLOATS,
+  INTEGERS,
+  NUMBERS,
+  reader,
+  type Tensor,
+  writer,
+  zeros,
+} from '../ir/tensor.ts'
+
+type Compute = (x: number) => number
+
+/** The output has the input's dtype. `big` computes 64-bit integers, which lose digits as numbers. */
+function unary(
+  name: string,
+  since: number,
+  dtypes: readonly DType[],
+  compute: Compute,
+  big?: (x: bigint) => bigint,
+): Operator {
+  return define({
+    name,
+    since,
+    dtypes: [big === undefined ? dtypes.filter((dtype) => dtype !== 'i64' && dtype !== 'u64') : dtypes],
+    mapping: 'one-to-one',
+    layout: 'ILI variable',
+    infer: sameType,
+    evaluate: (context) => [map(given(context, 0), compute, big)],
+  })
+}
+
+/** The same with attributes. */
+function shaped(
+  name: string,
+  since: number,
+  attributes: Readonly<Record<string, AttributeKind>>,
+  computeOf: (node: Node) => Compute,
+): Operator {
+  return {
+    ...unary(name, since, FLOATS, (x) => x),
+    schema: { inputs: [1, 1], outputs: [1, 1], attributes, dtypes: [FLOATS] },
+    evaluate: (context) => [map(given(context, 0), computeOf(context.node))],
+  }
+}
+
+/** A yes-or-no question about each number. */
+function test(
+  name: string,
+  since: number,
+  attributes: Readonly<Record<string, AttributeKind>>,
+  testOf: (node: Node) => (x: number) => boolean,
+): Operator {
+  return {
+    ...shaped(name, since, attributes, () => (x) => x),
+    infer: ({ inputs: [input] }) => [{ dtype: 'bool', dims: input?.dims }],
+    evaluate(context) {
+      const holds = testOf(context.node)
+      return [map(given(context, 0), (x) => Number(holds(x)), undefined, 'bool')]
+    },
+  }
+}
+
+function map(input: Tensor, compute: Compute, big?: (x: bigint) => bigint, dtype = input.dtype): Tensor {
+  const made = zeros(dtype, input.dims)
+  if (made.data instanceof BigInt64Array || made.data instanceof BigUint64Array) {
+    for (let at = 0; at < made.data.length; at++) made.data[at] = big!(input.data[at] as bigint)
+    return made
+  }
+  const read = reader(input)
+  const write = writer(made)
+  for (let at = 0; at < made.data.length; at++) write(at, compute(read(at)))
+  return made
+}
+
+/** To the nearest whole number, halves to the even one. */
+export function roundEven(x: number): number {
+  const floor = Math.floor(x)
+  const rest = x - floor
+  if (rest !== 0.5) return rest < 0.5 ? floor : floor + 1
+  return floor % 2 === 0 ? floor : floor + 1
+}
+
+export const sigmoid: Compute = (x) => 1 / (1 + Math.exp(-x))
+export const gelu: Compute = (x) => 0.5 * x * (1 + erf(x / Math.SQRT2))
+export const geluTanh: Compute = (x) =>
+  0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)))
+/** ln(1 + e^x) without overflow. */
+const softplus: Compute = (x) => Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x)))
+const elu =
+  (alpha: number): Compute =>
+  (x) =>
+    x < 0 ? alpha * Math.expm1(x) : x
+
+function geluOf(node: Node): Compute {
+  const kind = stringOf(node, 'approximate', 'none')
+  if (kind === 'none') return gelu
+  if (kind === 'tanh') return geluTanh
+  throw unfit(node, `its attribute approximate is ${kind} but must be none or tanh`)
+}
+
+const SIGNED = NUMBERS.filter((dtype) => !dtype.startsWith('u'))
+
+const identity: Operator = {
+  ...unary(
+    'Identity',
+    1,
+    ALL_DTYPES,
+    (x) => x,
+    (x) => x,
+  ),
+  infer: ({ inputs: [input] }) => [input],
+  evaluate: (context) => [given(context, 0)],
+}
+
+const neg: Operator = {
+  ...unary(
+    'Neg',
+    6,
+    SIGNED,
+    (x) => -x,
+    (x) => -x,
+  ),
+  infer: ({ inputs: [input] }) => [
+    input && {
+      dtype: input.dtype,
+      dims: input.dims,
+      elements: input.elements?.map((each) => subtractDims(0, each)),
+    },
+  ],
+}
+
+export const UNARY: readonly Operator[] = [
+  identity,
+  neg,
+  unary('Abs', 6, NUMBERS, Math.abs, (x) => (x < 0n ? -x : x)),
+  unary('Sign', 9, NUMBERS, Math.sign, (x) => (x < 0n ? -1n : x > 0n ? 1n : 0n)),
+  unary(
+    'Relu',
+    6,
+    SIGNED,
+    (x) => (x < 0 ? 0 : x),
+    (x) => (x < 0n ? 0n : x),
+  ),
+  unary(
+    'BitwiseNot',
+    18,
+    INTEGERS,
+    (x) => ~x,
+    (x) => ~x,
+  ),
+  unary('Sqrt', 6, FLOATS, Math.sqrt),
+  unary('Reciprocal', 6, FLOATS, (x) => 1 / x),
+  unary('Exp', 6, FLOATS, Math.exp),
+  unary('Log', 6, FLOATS, Math.log),
+  unary('Sin', 7, FLOATS, Math.sin),
+  unary('Cos', 7, FLOATS, Math.cos),
+  unary('Tan', 7, FLOATS, Math.tan),
+  unary('Asin', 7, FLOATS, Math.asin),
+  unary('Acos', 7, FLOATS, Math.acos),
+  unary('Atan', 7, FLOATS, Math.atan),
+  unary('Sinh', 9, FLOATS, Math.sinh),
+  unary('Cosh', 9, FLOATS, Math.cosh),
+  unary('Asinh', 9, FLOATS, Math.asinh),
+  unary('Acosh', 9, FLOATS, Math.acosh),
+  unary('Atanh', 9, FLOATS, Math.atanh),
+  unary('Tanh', 6, FLOATS, Math.tanh),
+  unary('Sigmoid', 6, FLOATS, sigmoid),
+  unary('Erf', 9, FLOATS, erf),
+  unary('Floor', 6, FLOATS, Math.floor),
+  unary('Ceil', 6, FLOATS, Math.ceil),
+  unary('Round', 11, FLOATS, roundEven),
+  unary('Softplus', 1, FLOATS, softplus),
+  unary('Softsign', 1, FLOATS, (x) => x / (1 + Math.abs(x))),
+  unary('HardSwish', 14, FLOATS, (x) => x * Math.max(0, Math.min(1, x / 6 + 0.5))),
+  unary('Mish', 18, FLOATS, (x) => x * Math.tanh(softplus(x))),
+  unary('Not', 1, ['bool'], (x) => (x === 0 ? 1 : 0)),
+  shaped('Gelu', 20, { approximate: 'string' }, geluOf),
+  shaped('Swish', 24, { alpha: 'float' }, (node) => {
+    const alpha = floatOf(node, 'alpha', 1)
+    return (x) => x * sigmoid(alpha * x)
+  }),
+  shaped('LeakyRelu', 6, { alpha: 'float' }, (node) => {
+    const alpha = floatOf(node, 'alpha', 0.01)
+    return (x) => (x < 0 ? alpha * x : x)
+  }),
+  shaped('ThresholdedRelu', 10, { alpha: 'float' }, (node) => {
+    const alpha = floatOf(node, 'alpha', 1)
+    return (x) => (x > alpha ? x : 0)
+  }),
+  shaped('Elu', 6, { alpha: 'float' }, (node) => elu(floatOf(node, 'alpha', 1))),
+  shaped('Celu', 12, { alpha: 'float' }, (node) => {
+    const alpha = floatOf(node, 'alpha', 1)
+    return (x) => (x < 0 ? alpha * Math.expm1(x / alpha) : x)
+  }),
+  shaped('Selu', 6, { alpha: 'float', gamma: 'float' }, (node) => {
+    const compute = elu(floatOf(node, 'alpha', 1.6732631921768188))
+    const gamma = floatOf(node, 'gamma', 1.0507010221481323)
+    return (x) => gamma * compute(x)
+  }),
+  shaped('HardSigmoid', 6, { alpha: 'float', beta: 'float' }, (node) => {
+    const alpha = floatOf(node, 'alpha', 0.2)
+    const beta = floatOf(node, 'beta', 0.5)
+    return (x) => Math.max(0, Math.min(1, alpha * x + beta))
+  }),
+  test('IsNaN', 9, {}, () => Number.isNaN),
+  test('IsInf', 10, { detect_negative: 'int', detect_positive: 'int' }, (node) => {
+    const below = intOf(node, 'detect_negative', 1) !== 0
+    const above = intOf(node, 'detect_positive', 1) !== 0
+    return (x) => (above && x === Infinity) || (below && x === -Infinity)
+  }),
+]

@@ -1,0 +1,164 @@
+// The pass of constant folding: whatever can be known becomes a constant (Constant nodes, nodes of constants,
+// shapes that inference knows).
+import type { Budget } from '../../../core/base/budget.ts'
+import { isHalfbyteError } from '../../../core/base/errors.ts'
+import { evaluateNode } from '../evaluate.ts'
+import { graphBudget } from '../graph-budget.ts'
+import { inferAgain, inputTypes } from '../infer.ts'
+import {
+  type Constant,
+  type Graph,
+  hasGraph,
+  isStored,
+  type Node,
+  readsOf,
+  type Type,
+  typeOf,
+} from '../ir/graph.ts'
+import { countOf, type Tensor, tensorOf } from '../ir/tensor.ts'
+import { operatorOf, whyUnclaimed } from '../operators.ts'
+import { type Pass, withNodes } from './pass.ts'
+
+/** Elements of the largest constant that folding makes: masks and tables of positions, not weights. */
+const MOST_ELEMENTS = 2 ** 22
+/** Two runs of these give different results. */
+export const RANDOM: ReadonlySet<string> = new Set([
+  'RandomNormal',
+  'RandomNormalLike',
+  'RandomUniform',
+  'RandomUniformLike',
+  'Bernoulli',
+  'Multinomial',
+])
+
+export const foldConstants: Pass = {
+  name: 'constant folding',
+  run(graph, budget = graphBudget()) {
+    const folding = new Folding(graph, budget)
+    const { constants } = folding
+    const types = inputTypes(graph)
+    const nodes = graph.nodes.filter((node) => {
+      if (folding.fold(node)) return false
+      inferAgain({ constants }, types, node)
+      return !folding.take(node, types)
+    })
+    folding.end()
+    return nodes.length === graph.nodes.length ? graph : { ...withNodes(graph, nodes), constants }
+  },
+}
+
+/**
+ * Constants of a graph while it is folded. A constant that only folded nodes read is dropped after its last
+ * reader.
+ */
+class Folding {
+  readonly constants: Map<string, Constant>
+  readonly #budget: Budget
+  /** How many nodes still have to read each value; outputs of the graph count one more. */
+  readonly #readers = new Map<string, number>()
+  #heldBytes = 0
+
+  constructor(graph: Graph, budget: Budget) {
+    this.constants = new Map(graph.constants)
+    this.#budget = budget
+    for (const constant of graph.constants.values()) if (!isStored(constant)) this.#hold(constant, 1)
+    for (const name of [...graph.nodes.flatMap(readsOf), ...graph.outputs])
+      this.#readers.set(name, (this.#readers.get(name) ?? 0) + 1)
+  }
+
+  /** Adds the node's outputs to the constants; false when they cannot be known. */
+  fold(node: Node): boolean {
+    const { constants } = this
+    const inputs = node.inputs.map((name) => (name === '' ? undefined : constants.get(name)))
+    const isKnown = node.inputs.every((name, at) => name === '' || (inputs[at] && !isStored(inputs[at])))
+    const tensors = inputs as (Tensor | undefined)[]
+    if (!isKnown || hasGraph(node) || RANDOM.has(node.op) || isMatrixOfCodes(node, tensors)) return false
+    if (isTooLarge(node, tensors)) return false
+    const dtypes = tensors.map((tensor) => tensor?.dtype)
+    if (whyUnclaimed(node, dtypes) !== undefined) return false
+    const made = evaluated(node, tensors, this.#budget)
+    if (made === undefined) return false
+    for (const [index, name] of node.outputs.entries()) {
+      const tensor = made[index]
+      if (name !== '' && tensor !== undefined) this.#add(name, tensor)
+    }
+    for (const name of readsOf(node)) this.#read(name)
+    return true
+  }
+
+  /**
+   * Adds what inference knows of the node's outputs, which may be computed from sizes; false when it does not
+   * know all elements.
+   */
+  take(node: Node, types: Map<string, Type>): boolean {
+    const known = node.outputs.map((name) => {
+      const type = name === '' ? undefined : types.get(name)
+      const isWhole = type?.elements?.every((each) => Number.isSafeInteger(each)) === true
+      const isShaped = type?.dims?.every((each) => typeof each === 'number') === true
+      return isWhole && isShaped ? type : undefined
+    })
+    if (!known.every((type) => type !== undefined)) return false
+    for (const [index, { dtype, dims, elements }] of known.entries()) {
+      const name = node.outputs[index]!
+      this.#add(name, tensorOf(dtype, dims as number[], elements as number[]))
+      types.delete(name)
+    }
+    for (const name of readsOf(node)) this.#read(name)
+    return true
+  }
+
+  /** The graph that is made holds its constants from now on. */
+  end(): void {
+    this.#budget.release(this.#heldBytes)
+  }
+
+  #add(name: string, tensor: Tensor): void {
+    if (!this.#readers.has(name)) return
+    this.constants.set(name, tensor)
+    this.#hold(tensor, 1)
+  }
+
+  #read(name: string): void {
+    const left = this.#readers.get(name)! - 1
+    this.#readers.set(name, left)
+    const constant = this.constants.get(name)
+    if (left > 0 || constant === undefined || isStored(constant)) return
+    this.constants.delete(name)
+    this.#hold(constant, -1)
+  }
+
+  #hold({ data }: Tensor, sign: 1 | -1): void {
+    this.#heldBytes += sign * data.byteLength
+    if (sign > 0) this.#budget.hold(data.byteLength)
+    else this.#budget.release(data.byteLength)
+  }
+}
+
+/** Products need less memory for codes than for floats, so a matrix of codes is not folded. */
+const isMatrixOfCodes = ({ op }: Node, [codes]: readonly (Tensor | undefined)[]): boolean =>
+  op === 'DequantizeLinear' && (codes?.dims.length ?? 0) > 1
+
+/** Undefined for inputs that do not fit: a branch that no step takes may hold such a node. */
+function evaluated(node: Node, inputs: readonly (Tensor | undefined)[], budget: Budget) {
+  try {
+    return evaluateNode(node, inputs, budget)
+  } catch (error) {
+    budget.check()
+    if (isHalfbyteError(error)) return undefined
+    throw error
+  }
+}
+
+/** If inference does not know a size, the node stays. */
+function isTooLarge(node: Node, inputs: readonly (Tensor | undefined)[]): boolean {
+  const types = operatorOf(node)?.infer({
+    node,
+    inputs: inputs.map((tensor) => tensor && typeOf(tensor)),
+    constant: (index) => inputs[index],
+    subgraph: () => [],
+  })
+  return !(types ?? []).every((type) => {
+    const dims = type?.dims
+    return dims?.every((size) => typeof size === 'number') && countOf(dims as number[]) <= MOST_ELEMENTS
+  })
+}

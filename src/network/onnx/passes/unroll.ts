@@ -1,0 +1,208 @@
+// Replaces a Loop or a Scan whose number of steps is known by the nodes of its steps.
+import type { Budget } from '../../../core/base/budget.ts'
+import { graphBudget } from '../graph-budget.ts'
+import { inferTypes } from '../infer.ts'
+import { type Constant, type Graph, isStored, type Node, sizeOf } from '../ir/graph.ts'
+import { graphOf } from '../ir/operator.ts'
+import { type Tensor, tensorOf } from '../ir/tensor.ts'
+import { single, statesOf } from '../operators/flow.ts'
+import { whyUnclaimed } from '../operators.ts'
+import { type Around, inlined, namesIn } from './branches.ts'
+import { type Pass, withNodes } from './pass.ts'
+
+/** Nodes of all steps of one loop: a plan with more steps would take longer to make than to run. */
+const MOST_NODES = 2048
+/** Nodes of a graph in which loops are still unrolled. */
+const MOST_IN_GRAPH = 16_384
+/** Work for each name of a body in a step: it is renamed, and its types are inferred. */
+const STEP_UNITS = 64
+/** The opset of the nodes that are made. */
+const VERSION = 13
+
+/** What a Loop or a Scan does in each step. */
+interface Steps {
+  readonly count: number
+  readonly body: Graph
+  /** Values that are carried into the first step. */
+  readonly carried: readonly string[]
+  /** Outputs of the body before those that are carried. */
+  readonly skipped: number
+  /** The body's inputs in a step, from the values that it gets from the step before. */
+  inputsOf(step: number, carried: readonly string[]): readonly string[]
+}
+
+export const unrollLoops: Pass = {
+  name: 'loops',
+  run(graph, budget = graphBudget()) {
+    if (!graph.nodes.some(isLoop)) return graph
+    const unrolling = new Unrolling(graph, budget)
+    const nodes = graph.nodes.flatMap(
+      (node) => (isLoop(node) ? unrolling.unrolled(node) : undefined) ?? [node],
+    )
+    const next = withNodes(graph, nodes)
+    return next === graph ? graph : { ...next, constants: unrolling.around.constants }
+  },
+}
+
+const isLoop = ({ op, domain }: Node): boolean => domain === '' && (op === 'Loop' || op === 'Scan')
+
+class Unrolling {
+  readonly around: Around
+  readonly #graph: Graph
+  readonly #budget: Budget
+  #size: number
+  #made: Node[] = []
+
+  constructor(graph: Graph, budget: Budget) {
+    this.#graph = graph
+    this.#budget = budget
+    this.#size = graph.nodes.length
+    this.around = { constants: new Map(graph.constants), names: new Set(namesIn(graph)) }
+  }
+
+  /** The nodes of all steps. Undefined where their number is not known, or too large. */
+  unrolled(node: Node): readonly Node[] | undefined {
+    const steps = whyUnclaimed(node) === undefined ? this.#stepsOf(node) : undefined
+    if (steps === undefined) return undefined
+    const { count, body, carried, skipped } = steps
+    const isFit =
+      body.inputs.length === node.inputs.length &&
+      body.outputs.length >= skipped + node.outputs.length &&
+      !carried.includes('')
+    const size = count * (body.nodes.length + body.inputs.length)
+    const isStacked = node.outputs.slice(carried.length).some((name) => name !== '')
+    // Nothing tells the shape of an output to which no step adds.
+    if (!isFit || (count === 0 && isStacked)) return undefined
+    if (size > MOST_NODES || this.#size + size > MOST_IN_GRAPH) return undefined
+    this.#budget.spend(STEP_UNITS * count * sizeOf(body))
+    this.#made = []
+    let state = carried
+    const stacked: string[][] = []
+    for (let step = 0; step < count; step++) {
+      const made = inlined(node, body, this.around, steps.inputsOf(step, state))
+      this.#made.push(...made.nodes)
+      state = made.outputs.slice(skipped, skipped + carried.length)
+      stacked.push(made.outputs.slice(skipped + carried.length))
+    }
+    for (const [at, name] of node.outputs.entries()) {
+      if (name === '') continue
+      if (at < carried.length) this.#node(node, 'Identity', [state[at]!], name)
+      else
+        this.#join(
+          node,
+          name,
+          stacked.map((each) => each[at - carried.length]!),
+        )
+    }
+    this.#size += this.#made.length
+    return this.#made
+  }
+
+  #stepsOf(node: Node): Steps | undefined {
+    return node.op === 'Loop' ? this.#loop(node) : this.#scan(node)
+  }
+
+  #loop(node: Node): Steps | undefined {
+    const body = graphOf(node, 'body')
+    const [count, condition] = node.inputs.slice(0, 2).map((name) => this.#known(name)) as [
+      Tensor | undefined,
+      Tensor | undefined,
+    ]
+    const isOpen = node.inputs[1] === '' || isTrue(condition)
+    if (body === undefined || count?.data.length !== 1 || !isOpen || !staysTrue(body)) return undefined
+    return {
+      count: Math.max(0, Number(count.data[0])),
+      body,
+      carried: node.inputs.slice(2),
+      skipped: 1,
+      inputsOf: (step, carried) => [
+        this.#constant(node, tensorOf('i64', single(body, 0), [step])),
+        this.#constant(node, tensorOf('bool', single(body, 1), [1])),
+        ...carried,
+      ],
+    }
+  }
+
+  #scan(node: Node): Steps | undefined {
+    const body = graphOf(node, 'body')
+    const states = statesOf(node, node.inputs.length)
+    const types = inferTypes(this.#graph)
+    const sources = node.inputs.slice(states)
+    const sizes = sources.map((name) => types.get(name)?.dims?.[0])
+    const [count] = sizes
+    if (body === undefined || typeof count !== 'number' || sizes.some((size) => size !== count))
+      return undefined
+    return {
+      count,
+      body,
+      carried: node.inputs.slice(0, states),
+      skipped: 0,
+      inputsOf: (step, carried) => [
+        ...carried,
+        ...sources.map((name) => {
+          const index = this.#constant(node, tensorOf('i64', [], [step]))
+          return this.#node(node, 'Gather', [name, index], this.#free(`${name} ${step}`))
+        }),
+      ],
+    }
+  }
+
+  /** What the steps made, along a new first axis. */
+  #join(node: Node, output: string, parts: readonly string[]): void {
+    const axes = this.#constant(node, tensorOf('i64', [1], [0]))
+    const rows = parts.map((name) => this.#node(node, 'Unsqueeze', [name, axes], this.#free(`${name} row`)))
+    this.#node(node, 'Concat', rows, output, new Map([['axis', { kind: 'int', value: 0 }]]))
+  }
+
+  #node(
+    { name }: Node,
+    op: string,
+    inputs: readonly string[],
+    output: string,
+    attributes: Node['attributes'] = new Map(),
+  ): string {
+    this.#made.push({ name, op, domain: '', version: VERSION, inputs, outputs: [output], attributes })
+    return output
+  }
+
+  #constant({ name }: Node, tensor: Tensor): string {
+    const free = this.#free(`${name} number`)
+    this.around.constants.set(free, tensor)
+    return free
+  }
+
+  /** A name that nothing has. */
+  #free(name: string): string {
+    const { names } = this.around
+    let free = name
+    for (let at = names.size; names.has(free); at++) free = `${name} ${at}`
+    names.add(free)
+    return free
+  }
+
+  #known(name: string | undefined): Tensor | undefined {
+    const constant: Constant | undefined = this.#graph.constants.get(name ?? '')
+    return constant === undefined || isStored(constant) ? undefined : constant
+  }
+}
+
+const isTrue = (tensor: Tensor | undefined): boolean =>
+  tensor?.data.length === 1 && Number(tensor.data[0]) !== 0
+
+/** Whether a body that goes on once goes on until the last step: its condition is true, or the one it got. */
+function staysTrue({ inputs, outputs, nodes, constants }: Graph): boolean {
+  const makers = new Map(nodes.flatMap((node) => node.outputs.map((name) => [name, node] as const)))
+  let [name = ''] = outputs
+  for (let node = makers.get(name); node !== undefined; node = makers.get(name)) {
+    if (node.op === 'Constant') {
+      const value = node.attributes.get('value')
+      return value?.kind === 'tensor' && isTrue(value.value)
+    }
+    if (node.op !== 'Identity' && node.op !== 'Cast') return false
+    makers.delete(name)
+    name = node.inputs[0] ?? ''
+  }
+  const constant = constants.get(name)
+  if (constant !== undefined) return !isStored(constant) && isTrue(constant)
+  return name !== '' && name === inputs[1]?.name
+}

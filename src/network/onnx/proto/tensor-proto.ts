@@ -1,0 +1,163 @@
+// Reads a TensorProto: a tensor in memory, or the place of its bytes.
+import { HalfbyteError } from '../../../core/base/errors.ts'
+import { halfTable } from '../../../core/base/half.ts'
+import { malformed } from '../../../core/formats/malformed.ts'
+import type { Message } from '../../../core/formats/protobuf.ts'
+import { BITS, bfloat16Of, DTYPES, type DType, type Tensor, zeros } from '../ir/tensor.ts'
+
+const MOST_RANK = 16
+const EXTERNAL = 1
+
+/** The fields of a TensorProto, its bytes still as they are stored. */
+export interface TensorFields {
+  readonly name: string
+  readonly dtype: DType
+  readonly dims: readonly number[]
+  /** Bytes that dims and dtype imply. */
+  readonly byteLength: number
+  readonly data: TensorData
+}
+export type TensorData =
+  | { readonly in: 'raw'; readonly bytes: Uint8Array }
+  | { readonly in: 'list'; readonly values: readonly (number | bigint)[] }
+  | { readonly in: 'external'; readonly entries: ReadonlyMap<string, string> }
+  | { readonly in: 'none' }
+
+/** `raw` in place of field 9, when the caller left these bytes where they are. */
+export function readTensorFields(message: Message): TensorFields {
+  let name = ''
+  let type = 0
+  let location = 0
+  const dims: number[] = []
+  const values: (number | bigint)[] = []
+  const entries = new Map<string, string>()
+  let raw: Uint8Array | undefined
+  message.fields((field) => {
+    if (field === 1) message.ints(dims)
+    else if (field === 2) type = message.int()
+    else if (field === 4) message.floats(values as number[])
+    else if (field === 5) message.ints(values as number[])
+    else if (field === 7 || field === 11) message.bigs(values as bigint[])
+    else if (field === 8) name = message.text()
+    else if (field === 9) raw = message.bytes()
+    else if (field === 10) message.doubles(values as number[])
+    else if (field === 13) readEntry(message.message(), entries)
+    else if (field === 14) location = message.int()
+    else if (field === 3) throw unsupportedTensor(message.file, name, 'is stored in segments')
+  })
+  const dtype = dtypeOf(message.file, name, type)
+  const byteLength = sizeOf(message.file, name, dtype, dims)
+  const base = { name, dtype, dims, byteLength }
+  if (location === EXTERNAL) return { ...base, data: { in: 'external', entries } }
+  if (raw !== undefined) return { ...base, data: { in: 'raw', bytes: raw } }
+  return { ...base, data: values.length === 0 ? { in: 'none' } : { in: 'list', values } }
+}
+
+function readEntry(message: Message, entries: Map<string, string>): void {
+  let key = ''
+  let value = ''
+  message.fields((field) => {
+    if (field === 1) key = message.text()
+    if (field === 2) value = message.text()
+  })
+  entries.set(key, value)
+}
+
+export function dtypeOf(file: string, name: string, type: number): DType {
+  const dtype = DTYPES.get(type)
+  if (dtype === undefined) throw unsupportedTensor(file, name, `has the ONNX data type ${type}`)
+  return dtype
+}
+
+/** Stored bytes. Throws `format` for dims that are not sizes. */
+function sizeOf(file: string, name: string, dtype: DType, dims: readonly number[]): number {
+  if (dims.length > MOST_RANK)
+    throw malformed(file, `tensor ${name} has ${dims.length} dimensions where ${MOST_RANK} are the most`)
+  let count = 1
+  for (const size of dims) count *= size
+  const bytes = Math.ceil((count * BITS[dtype]) / 8)
+  if (dims.some((size) => !Number.isSafeInteger(size) || size < 0) || !Number.isSafeInteger(bytes))
+    throw malformed(file, `tensor ${name} has the impossible shape [${dims}]`)
+  return bytes
+}
+
+/** The tensor in memory. Throws `format` when it has more or fewer elements than its shape. */
+export function tensorFrom(file: string, fields: TensorFields): Tensor {
+  const { name, dtype, dims, data, byteLength } = fields
+  if (data.in === 'external')
+    throw unsupportedTensor(file, name, 'is in another file, but must be in this one')
+  if (data.in === 'raw') return tensorFromBytes(file, name, dtype, dims, data.bytes)
+  const found = data.in === 'none' ? 0 : data.values.length
+  const due =
+    dtype === 'i4' || dtype === 'u4' ? byteLength : dims.reduce((product, size) => product * size, 1)
+  if (found !== due)
+    throw malformed(file, `tensor ${name} has ${found} elements where its shape [${dims}] needs ${due}`)
+  const made = zeros(dtype, dims)
+  const isLong = made.data instanceof BigInt64Array || made.data instanceof BigUint64Array
+  if (
+    isLong &&
+    data.in === 'list' &&
+    !data.values.every((value) => typeof value === 'bigint' || Number.isInteger(value))
+  )
+    throw malformed(file, `tensor ${name} has fractions where ${dtype} is due`)
+  if (data.in === 'list') fillFromList(made, data.values)
+  return made
+}
+
+/** Half floats lie in lists of integers as their patterns; 4-bit integers as pairs. */
+function fillFromList({ dtype, data }: Tensor, values: readonly (number | bigint)[]): void {
+  if (data instanceof BigInt64Array || data instanceof BigUint64Array) {
+    for (const [index, value] of values.entries()) data[index] = BigInt(value)
+  } else if (dtype === 'i4' || dtype === 'u4') {
+    unpackNibbles(data as Int8Array | Uint8Array, dtype, Uint8Array.from(values, Number))
+  } else {
+    const value = patternReader(dtype)
+    for (const [index, each] of values.entries()) data[index] = value(Number(each))
+  }
+}
+
+function patternReader(dtype: DType): (pattern: number) => number {
+  if (dtype === 'f16') return (pattern) => halfTable()[pattern & 0xffff]!
+  if (dtype === 'bf16') return bfloat16Of
+  return (value) => value
+}
+
+/** Little-endian bytes, as raw and external data have them. */
+export function tensorFromBytes(
+  file: string,
+  name: string,
+  dtype: DType,
+  dims: readonly number[],
+  bytes: Uint8Array,
+): Tensor {
+  const due = sizeOf(file, name, dtype, dims)
+  if (bytes.byteLength !== due)
+    throw malformed(
+      file,
+      `tensor ${name} has ${bytes.byteLength} bytes where its shape [${dims}] needs ${due}`,
+    )
+  const made = zeros(dtype, dims)
+  if (dtype === 'i4' || dtype === 'u4') unpackNibbles(made.data as Int8Array | Uint8Array, dtype, bytes)
+  else if (dtype === 'f16' || dtype === 'bf16') {
+    const value = patternReader(dtype)
+    for (let at = 0; at < made.data.length; at++)
+      made.data[at] = value(bytes[2 * at]! | (bytes[2 * at + 1]! << 8))
+  } else new Uint8Array(made.data.buffer).set(bytes)
+  return made
+}
+
+/** The first of two elements is the low nibble. */
+function unpackNibbles(to: Int8Array | Uint8Array, dtype: 'i4' | 'u4', bytes: Uint8Array): void {
+  for (let at = 0; at < to.length; at++) {
+    const nibble = (bytes[at >> 1]! >> (4 * (at & 1))) & 15
+    to[at] = dtype === 'i4' && nibble > 7 ? nibble - 16 : nibble
+  }
+}
+
+export function unsupportedTensor(file: string, name: string, what: string): HalfbyteError {
+  return new HalfbyteError(
+    'unsupported',
+    `${file}: tensor ${name} ${what}, which Halfbyte does not read; export the model with another data type`,
+    { file, tensor: name },
+  )
+}

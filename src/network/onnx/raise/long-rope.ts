@@ -1,0 +1,140 @@
+// Finds the rotation of heads: by angles that the graph computes, by tables, or by two pairs of tables
+// between which an If chooses by the length of the text, as LongRoPE's.
+
+import { magnitudeOf } from '../../../core/arch/rope.ts'
+import { type Constant, type Node, producersOf } from '../ir/graph.ts'
+import { graphOf, scalarOf, unclaimed } from '../ir/operator.ts'
+import { knownRope, noteRope } from './findings.ts'
+import type { Rotation } from './meaning.ts'
+import { prove, provePositions } from './prove.ts'
+import { computedRope, type FoundRope, frequenciesOf, tableRope } from './rope-table.ts'
+import type { Translator } from './translator.ts'
+
+/** Names of cosines and sines. */
+type Names = readonly [string, string]
+type Tables = readonly [Constant, Constant]
+
+export interface TableRope {
+  readonly rope: Omit<FoundRope, 'precision'>
+  /** Rotated numbers of a head. */
+  readonly dims: number
+  /** Rows of the tables. */
+  readonly positions: number
+}
+
+/** Throws `unsupported` where the angle is not position times a fixed frequency. */
+export async function proveRope(
+  t: Translator,
+  node: Node,
+  kind: 'all' | 'local',
+  rotation: Rotation,
+): Promise<void> {
+  const { cos, sin, dims, positions: chosen } = rotation
+  const table = JSON.stringify(rotation)
+  if (knownRope(t.findings, node, kind, table) !== undefined) return
+  if (chosen === undefined) {
+    noteRope(t.findings, node, kind, { ...(await computedRope(t, node, rotation)), table, dims })
+    return
+  }
+  const { rope, dims: found, positions } = await ropeOf(t, node, [cos, sin])
+  if (found !== dims)
+    throw unclaimed(node, `its tables ${cos} and ${sin} have ${found / 2} angles where ${dims / 2} are due`)
+  await provePositions(t, node, chosen, positions)
+  noteRope(t.findings, node, kind, { ...rope, table, dims }, positions)
+}
+
+/** The rotation by tables [position][dims / 2], or by those that an If chooses. */
+export async function ropeOf(t: Translator, node: Node, names: Names): Promise<TableRope> {
+  const tables = tablesIn(t.graph.constants, names)
+  if (tables !== undefined) return found(await tableRope(t, node, tables, names), tables)
+  const choice = producersOf(t.graph).get(names[0])
+  if (choice?.op !== 'If' || producersOf(t.graph).get(names[1]) !== choice)
+    throw unclaimed(node, `its tables ${names.join(' and ')} are neither constants nor chosen by one If`)
+  return chosenRope(t, node, choice, names)
+}
+
+const found = (rope: FoundRope, [{ dims }]: Tables): TableRope => ({
+  rope,
+  dims: 2 * (dims[1] ?? 0),
+  positions: dims[0] ?? 0,
+})
+
+function tablesIn(constants: ReadonlyMap<string, Constant>, [cos, sin]: Names): Tables | undefined {
+  const one = constants.get(cos)
+  const other = constants.get(sin)
+  return one && other && [one, other]
+}
+
+/** Short texts rotate by one pair of tables, and those past some length by the other. */
+async function chosenRope(t: Translator, node: Node, choice: Node, names: Names): Promise<TableRope> {
+  const { first, last } = await lengthOf(t, choice)
+  const ropeIn = async (branch: boolean) => {
+    const graph = graphOf(choice, branch ? 'then_branch' : 'else_branch')
+    const inner = names.map((name) => graph?.outputs[choice.outputs.indexOf(name)] ?? '')
+    const all = new Map([...t.graph.constants, ...(graph?.constants ?? [])])
+    for (const { outputs, attributes } of graph?.nodes ?? []) {
+      const value = attributes.get('value')
+      if (value?.kind === 'tensor') all.set(outputs[0] ?? '', value.value)
+    }
+    const tables = tablesIn(all, [inner[0]!, inner[1]!])
+    if (tables === undefined)
+      throw unclaimed(choice, `its branch does not have ${inner.join(' and ')} as tables`)
+    return found(await tableRope(t, node, tables, inner), tables)
+  }
+  const short = await ropeIn(first)
+  if (last === undefined) return short
+  const long = await ropeIn(!first)
+  if (short.dims !== long.dims || short.positions < last)
+    throw unclaimed(
+      choice,
+      `it chooses after ${last} positions between tables of ${short.positions} and ${long.positions} rows for ` +
+        `${short.dims} and ${long.dims} numbers, where those of one rotation are known`,
+    )
+  const [magnitude, other] = [short, long].map(({ rope }) => magnitudeOf(rope))
+  if (Math.abs(magnitude! - other!) > MOST_APART)
+    throw unclaimed(
+      choice,
+      `its tables are multiplied by ${magnitude} and ${other}, where one number is known`,
+    )
+  const { theta } = short.rope
+  const half = short.dims / 2
+  const [shortFactors, longFactors] = [short, long].map(({ rope }) =>
+    frequenciesOf(half, rope).map((each, pair) => theta ** (-pair / half) / each),
+  ) as [number[], number[]]
+  const scaling = {
+    type: 'longrope',
+    originalContextLength: last,
+    shortFactors,
+    longFactors,
+    magnitude: magnitude!,
+  } as const
+  return { ...long, rope: { theta, scaling } }
+}
+
+/** Of magnitudes that are one number in f16. */
+const MOST_APART = 2 ** -10
+
+/** The branch of the shortest text, and the length of the longest that takes it; undefined: all do. */
+async function lengthOf(t: Translator, choice: Node): Promise<{ first: boolean; last: number | undefined }> {
+  const [condition = ''] = choice.inputs
+  let first: boolean | undefined
+  let last: number | undefined
+  let longest = 0
+  await prove(t, choice, [condition], {
+    shape: { width: 1 },
+    check([value], { tokens, past }) {
+      const total = tokens + past
+      const taken = scalarOf(value!) !== 0
+      first ??= taken
+      if (last === undefined && taken !== first && longest === total - 1) last = longest
+      if (taken !== (total > (last ?? total) ? !first : first))
+        throw unclaimed(
+          choice,
+          `it takes another branch for ${tokens} tokens after ${past} than for a text of ` +
+            `${longest === total ? 'the same' : `${longest}`} length, where one length for all is known`,
+        )
+      longest = total
+    },
+  })
+  return { first: first ?? false, last }
+}

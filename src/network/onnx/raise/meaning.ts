@@ -1,0 +1,236 @@
+// Meanings: what a value of the ONNX graph stands for while it is translated.
+import type { RopePairing } from '../../../core/arch/config/config.ts'
+import type { Activation, Limits, Value, WeightRef } from '../../../core/graph/ir.ts'
+import type { Node } from '../ir/graph.ts'
+import type { Terms } from './terms.ts'
+import type { CodeMatrix } from './weights/code-matrix.ts'
+
+/**
+ * `rows`: one row of `value` for each token, whatever the batch and its rank. `state`: past keys or values,
+ * an input. `present`: those with the step's own after them. `control`: what says where tokens stand: masks,
+ * positions, lengths, and all that is computed of them and of shapes. `constant`: a weight that is not read
+ * yet. `gate`: an activation of rows that a product may still join. `sigmoid`: of rows, until they are
+ * multiplied by it. `scaled`: rows times a number that the one node that reads them takes with it. `matrix`:
+ * a constant in codes, with its scales. `codes`, `scales`: rows of a table of codes, or of its scales, by id,
+ * or by position, of which the first has the row `from`.
+ * `terms`: what a recurrent layer computes between its matrices.
+ */
+export type Meaning =
+  | { readonly is: 'ids' }
+  | { readonly is: 'rows'; readonly value: Value }
+  | { readonly is: 'gate'; readonly value: Value; readonly activation: Activation }
+  | { readonly is: 'sigmoid'; readonly value: Value }
+  | Scaled
+  | { readonly is: 'state'; readonly name: string }
+  | { readonly is: 'present'; readonly of: string }
+  | { readonly is: 'control'; readonly name: string }
+  | { readonly is: 'constant'; readonly name: string }
+  | StoredMatrix
+  | { readonly is: 'codes'; readonly name: string; readonly from?: number }
+  | { readonly is: 'scales'; readonly name: string }
+  | Rounded
+  | Quantised
+  | WholeProduct
+  | Statistic
+  | Normed
+  | Heads
+  | HeadPart
+  | HeadPairs
+  | EveryOther
+  | Turned
+  | RotatedPart
+  | Scores
+  | { readonly is: 'gaps'; readonly of: Scores }
+  | Terms
+
+/** scale * x; with a cap above 0 it is cap * tanh(scale * x / cap), as plans have it. */
+export interface Scaled {
+  readonly is: 'scaled'
+  readonly value: Value
+  readonly scale: number
+  readonly cap: number
+}
+
+/** A constant matrix in codes, as a graph reads it. */
+export interface StoredMatrix {
+  readonly is: 'matrix'
+  readonly parts: Omit<CodeMatrix, 'isTurned'>
+  /** It is the transpose of the codes. */
+  readonly isTransposed: boolean
+  /**
+   * The axis of the codes along which scales differ, or which they do not divide into blocks. Undefined: one
+   * scale for all.
+   */
+  readonly outputs: 0 | 1 | undefined
+}
+
+/** Values that were rounded to codes of one constant scale, until they are read as floats again. */
+export interface Rounded {
+  readonly is: 'rounded'
+  readonly of: Meaning
+  readonly scale: number
+  readonly zero: number
+}
+
+/** The results of DynamicQuantizeLinear on rows: their codes, the scale, the zero point. */
+export interface Quantised {
+  readonly is: 'quantised'
+  readonly part: 'codes' | 'scale' | 'zero'
+  readonly of: Value
+  /** The constant that the scale was multiplied by: node and input. */
+  readonly by?: { readonly node: Node; readonly index: number } | undefined
+}
+
+/** A product of codes, in whole numbers until it is multiplied by the scales. */
+export interface WholeProduct {
+  readonly is: 'product'
+  readonly of: Value
+  readonly node: Node
+  /** It was multiplied by the scale of the rows, but not yet by that of the matrix. */
+  readonly isScaled: boolean
+  /** The constant scale of the rows, by which the scale of the matrix is multiplied beforehand. */
+  readonly rowScale?: number
+}
+
+/**
+ * Steps on the way to a norm over the last axis: `square` x^2, `mean` of x, `centred` x minus its mean,
+ * `variance` the mean of squares, `root` its square root with epsilon, `inverse` one over that.
+ */
+export interface Statistic {
+  readonly is: 'statistic'
+  readonly step: 'square' | 'mean' | 'centred' | 'variance' | 'root' | 'inverse'
+  readonly of: RowsMeaning
+  /** Whether x is minus its mean: a layer norm, not an RMS norm. */
+  readonly isCentred: boolean
+  readonly epsilon: number
+}
+export type RowsMeaning = Extract<Meaning, { is: 'rows' }> | Heads
+
+/** Rows divided by their root mean square, or standard deviation; a weight may still come. */
+export interface Normed {
+  readonly is: 'normed'
+  readonly of: RowsMeaning
+  readonly isCentred: boolean
+  readonly epsilon: number
+  /** Node and input of the weight that it was multiplied by. */
+  readonly weight?: { readonly node: Node; readonly index: number } | undefined
+}
+
+/** Rows as heads. */
+export interface Heads {
+  readonly is: 'heads'
+  readonly value: Value
+  readonly count: number
+  readonly dim: number
+  /**
+   * Axes in their order: b batch, t tokens, h heads, d numbers of a head, r copies of a head, 1 of size one;
+   * j tokens and heads in one, f heads and their numbers in one, g texts and heads in one.
+   */
+  readonly axes: string
+  /** How often each head is repeated after `r` was joined to `h`. */
+  readonly copies: number
+  readonly scale: number
+  readonly norm?: { readonly weight: WeightRef; readonly epsilon: number } | undefined
+  readonly rope?: Rotation | undefined
+  /** What they are limited to after their norm and rotation, before `scale`. */
+  readonly limits?: Limits | undefined
+  /** The state before the tokens; `''`: none, as before a concatenation. */
+  readonly past: string
+}
+
+/** How heads were rotated. */
+export interface Rotation {
+  /** Names of cosines and sines: rows of the step, or tables that `positions` choose rows of. */
+  readonly cos: string
+  readonly sin: string
+  /** Leading numbers of a head that are rotated. */
+  readonly dims: number
+  /** Rows have dims / 2 numbers, not each of them twice. */
+  readonly isHalf: boolean
+  /** They have an axis of heads between tokens and numbers. Default: it is before the tokens. */
+  readonly isBetween?: boolean
+  readonly pairing: RopePairing
+  readonly positions?: string | undefined
+}
+
+/** Numbers [from, to) of each head: those that rotate, or the queries of heads that have all three. */
+export interface HeadPart {
+  readonly is: 'part'
+  readonly of: Heads
+  readonly from: number
+  readonly to: number
+  readonly sign: 1 | -1
+}
+
+/** The numbers [from, to) of each head as pairs of neighbours, [.., (to - from) / 2, 2]. */
+export interface HeadPairs {
+  readonly is: 'pairs'
+  readonly of: Heads
+  readonly from: number
+  readonly to: number
+}
+
+/** The first numbers of such pairs, or the second ones. */
+export interface EveryOther extends Omit<HeadPairs, 'is'> {
+  readonly is: 'every other'
+  readonly isSecond: boolean
+  readonly sign: 1 | -1
+  /** They have an axis of size one at the end. */
+  readonly isApart: boolean
+}
+
+/**
+ * Heads whose halves, or neighbours, have changed places, the new first one negated; or heads on the way to
+ * their rotation.
+ */
+export interface Turned {
+  readonly is: 'turned'
+  readonly of: Heads
+  /**
+   * `plain`: x times `by`. `half`: the turned x, times `by` where it is there. `pairs`: the same as pairs,
+   * which have an axis of their own.
+   */
+  readonly form: 'plain' | 'half' | 'pairs'
+  readonly pairing: RopePairing
+  /** The numbers [from, from + dims) of a head turn. */
+  readonly from: number
+  readonly dims: number
+  readonly by?: string | undefined
+}
+
+/** Numbers of heads from `from` on, rotated, before the others are put after them. */
+export interface RotatedPart {
+  readonly is: 'rotated'
+  /** The heads as they were. */
+  readonly of: Heads
+  readonly from: number
+  readonly rope: Rotation
+}
+
+/** Scores of queries and keys, or their softmax. */
+export interface Scores {
+  readonly is: 'scores'
+  readonly q: Heads
+  readonly k: Heads
+  readonly scale: number
+  readonly cap: number
+  /** What they are limited to after `scale`. */
+  readonly limits?: Limits | undefined
+  /** `causal`: the operator itself hides later positions. Several hide what any of them hides. */
+  readonly mask?: readonly Mask[] | 'causal' | undefined
+  readonly isSoft: boolean
+}
+export interface Mask {
+  readonly name: string
+  /**
+   * `added` to the scores; `besides`, where the operator itself hides later positions; `kept` where it is
+   * true; `dropped` where it is true.
+   */
+  readonly form: 'added' | 'besides' | 'kept' | 'dropped'
+}
+
+/** A matrix that products read, and its outputs. */
+export interface Matrix {
+  readonly weight: WeightRef
+  readonly n: number
+}

@@ -1,0 +1,40 @@
+// Products of rows and matrices, each remembered so that some of its columns can become a product of their
+// own.
+import type { GraphBuilder } from '../../../core/graph/builder.ts'
+import type { Value, WeightRef } from '../../../core/graph/ir.ts'
+import type { StoredRuns, WeightTable } from './weights/weight-table.ts'
+
+interface Product {
+  readonly input: Value
+  readonly weight: WeightRef
+  readonly bias: WeightRef | undefined
+}
+
+export class Products {
+  readonly #b: GraphBuilder
+  readonly #weights: WeightTable
+  readonly #made = new Map<Value, Product>()
+
+  constructor(b: GraphBuilder, weights: WeightTable) {
+    this.#b = b
+    this.#weights = weights
+  }
+
+  linear(label: string, input: Value, weight: WeightRef, bias?: WeightRef): Value {
+    const made = this.#b.linear(label, input, weight, bias)
+    this.#made.set(made, { input, weight, bias })
+    return made
+  }
+
+  /**
+   * Columns of a product as one of their own. Where nothing else reads the whole, it is left out of the plan.
+   * `runs`: the first of some columns, and how many. Undefined for rows that no product makes.
+   */
+  columns(label: string, value: Value, runs: StoredRuns): Value | undefined {
+    const product = this.#made.get(value)
+    if (product?.weight.parts.length !== 1) return undefined
+    const { input, weight, bias } = product
+    const part = (whole: WeightRef) => this.#weights.rowsOf(whole, runs)
+    return this.linear(label, input, part(weight), bias && part(bias))
+  }
+}

@@ -1,0 +1,216 @@
+// Recognises a layer of Mamba among sums of products: a convolution over the newest inputs, a state that
+// decays, and the output.
+
+import type { GraphBuilder } from '../../../core/graph/builder.ts'
+import type { Value, WeightRef } from '../../../core/graph/ir.ts'
+import type { Node } from '../ir/graph.ts'
+import { unclaimed } from '../ir/operator.ts'
+import type { Findings } from './findings.ts'
+import type { Normed } from './meaning.ts'
+import {
+  type Call,
+  type Factor,
+  factorTerms,
+  isSameAxes,
+  type Memory,
+  onlyFactor,
+  type Source,
+  type Term,
+  type Terms,
+  textOf,
+  usedAxes,
+} from './terms.ts'
+import type { WeightTable } from './weights/weight-table.ts'
+
+/** What a norm needs of the translator. */
+interface NormRoom {
+  readonly b: GraphBuilder
+  readonly weights: WeightTable
+  readonly findings: Findings
+  beforeNorm(node: Node, value: Value): Value
+  afterNorm(node: Node, value: Value): void
+}
+
+/** `bias` is what is added after the weight. Throws `unsupported` where no weight follows. */
+export function normedRows(
+  t: NormRoom,
+  { of, isCentred, epsilon, weight }: Normed,
+  label: string,
+  bias?: WeightRef,
+): Value | undefined {
+  if (of.is !== 'rows' || weight === undefined) return undefined
+  const { node, index } = weight
+  t.findings.norms.add(isCentred ? 'layer' : 'rms')
+  t.findings.normEpsilon = epsilon
+  const rows = t.beforeNorm(node, of.value)
+  const gamma = t.weights.vector(node, index, rows.shape[1], 'norm')
+  if (!isCentred && bias !== undefined) throw unclaimed(node, 'a bias follows a norm that has no mean')
+  const made = isCentred
+    ? t.b.layernorm(label, rows, gamma, bias, epsilon)
+    : t.b.rmsnorm(label, rows, gamma, epsilon)
+  t.afterNorm(node, made)
+  return made
+}
+
+type Of<K extends Source['of']> = Factor & { readonly source: Extract<Source, { of: K }> }
+const isOf =
+  <K extends Source['of']>(of: K) =>
+  (factor: Factor): factor is Of<K> =>
+    factor.source.of === of
+const isCall =
+  (name: Call['name']) =>
+  (factor: Factor): factor is Of<'call'> =>
+    factor.source.of === 'call' && factor.source.name === name
+
+/** The rows that a value is, whatever its layout. */
+function rowsIn(value: Terms): Value | undefined {
+  const source = onlyFactor(value)?.source
+  return source?.of === 'rows' ? source.value : undefined
+}
+
+/** exp(A step) * state + step * b * x, where step is softplus(dt), with the same channels and states. */
+export function asMemory({ rank, terms }: Terms): Terms | undefined {
+  if (terms.length !== 2 || terms.some(({ sign }) => sign < 0)) return undefined
+  for (const [kept, added] of [terms, terms.toReversed()] as [Term, Term][]) {
+    const state = kept.factors.find(isOf('state'))
+    const decayed = kept.factors.find(isCall('exp'))
+    const step = added.factors.find(isCall('softplus'))
+    if (state === undefined || decayed === undefined || step === undefined) continue
+    const [channels = -1, states = -1] = state.axes
+    const rowsOver = (axis: number) =>
+      added.factors.find((each): each is Of<'rows'> => isOf('rows')(each) && isSameAxes(each.axes, [axis]))
+    const x = rowsOver(channels)
+    const b = rowsOver(states)
+    const dt = rowsIn(step.source.inner)
+    const decay = decayOf(decayed, state.axes, step)
+    const isWhole = kept.factors.length === 2 && added.factors.length === 3 && state.source.from === 0
+    if (!isWhole || !isSameAxes(step.axes, [channels]) || !x || !b || !dt || !decay) continue
+    const memory: Memory = {
+      of: 'memory',
+      state: state.source.name,
+      dt,
+      decay,
+      x: x.source.value,
+      b: b.source.value,
+    }
+    return factorTerms(memory, state.axes, rank)
+  }
+  return undefined
+}
+
+/** The decay in exp(decay * step): a constant [channels, states], or -exp of one. */
+function decayOf(
+  { source: { inner }, axes }: Of<'call'>,
+  due: readonly number[],
+  step: Of<'call'>,
+): Memory['decay'] | undefined {
+  const [term, ...others] = inner.terms
+  if (term === undefined || others.length > 0 || term.factors.length !== 2) return undefined
+  const used = usedAxes(inner)
+  const outside = (own: readonly number[]) => own.map((axis) => axes[used.indexOf(axis)]!)
+  const isStep = (each: Factor) =>
+    isCall('softplus')(each) &&
+    rowsIn(each.source.inner) === rowsIn(step.source.inner) &&
+    isSameAxes(outside(each.axes), step.axes)
+  const decay = term.factors.find((each) => !isStep(each))
+  if (!term.factors.some(isStep) || decay === undefined || !isSameAxes(outside(decay.axes), due))
+    return undefined
+  if (isOf('constant')(decay)) return term.sign > 0 ? { name: decay.source.name, isLog: false } : undefined
+  const logarithm = isCall('exp')(decay) ? onlyFactor(decay.source.inner) : undefined
+  // A call has its axes in order.
+  const isPlain =
+    logarithm !== undefined &&
+    isSameAxes(
+      logarithm.axes,
+      logarithm.axes.toSorted((p, q) => p - q),
+    )
+  if (!isPlain || !isOf('constant')(logarithm) || term.sign > 0) return undefined
+  return { name: logarithm.source.name, isLog: true }
+}
+
+/** The sum of a product over one axis: the taps of a convolution, or the output of a state. */
+export function asSum(value: Terms, axis: number, isKept: boolean): Terms | undefined {
+  const [term, ...others] = value.terms
+  if (term === undefined || others.length > 0) return undefined
+  const source = summed(
+    term.factors.filter(({ axes }) => axes.includes(axis)),
+    axis,
+  )
+  if (source === undefined) return undefined
+  const rest = term.factors.filter(({ axes }) => !axes.includes(axis))
+  const after = (at: number) => (isKept || at < axis ? at : at - 1)
+  const factors = [source, ...rest].map((each) => ({ ...each, axes: each.axes.map(after) }))
+  return { is: 'terms', rank: isKept ? value.rank : value.rank - 1, terms: [{ sign: term.sign, factors }] }
+}
+
+function summed(factors: readonly Factor[], axis: number): Factor | undefined {
+  const recent = factors.find(isOf('recent'))
+  const weight = factors.find(isOf('constant'))
+  const memory = factors.find(isOf('memory'))
+  const c = factors.find(isOf('rows'))
+  const [first = -1, last = -1] = (recent ?? memory)?.axes ?? []
+  if (factors.length !== 2 || last !== axis) return undefined
+  if (recent && weight && isSameAxes(recent.axes, weight.axes))
+    return { source: { of: 'convolved', recent: recent.source, weight: weight.source.name }, axes: [first] }
+  if (memory && c)
+    return { source: { of: 'recalled', memory: memory.source, c: c.source.value }, axes: [first] }
+  return undefined
+}
+
+/** x * sigmoid(x): that x. */
+export function asSilu(left: Terms, right: Terms): Terms | undefined {
+  for (const [x, by] of [
+    [left, right],
+    [right, left],
+  ] as const) {
+    const factor = onlyFactor(by)
+    if (factor === undefined || !isCall('sigmoid')(factor)) continue
+    const { inner } = factor.source
+    if (textOf(inner) === textOf(x) && isSameAxes(factor.axes, usedAxes(x))) return x
+  }
+  return undefined
+}
+
+export interface Convolution extends Pick<Of<'convolved'>, 'source' | 'axes'> {
+  /** Name of the constant that is added. */
+  readonly bias: string | undefined
+}
+
+/** A convolution, with a bias or without. */
+export function asConvolution({ terms }: Terms): Convolution | undefined {
+  const factors = terms.flatMap((term) => (term.sign > 0 && term.factors.length === 1 ? term.factors : []))
+  const sum = factors.find(isOf('convolved'))
+  const bias = factors.find(isOf('constant'))
+  const isWhole = factors.length === terms.length && terms.length === (bias === undefined ? 1 : 2)
+  if (sum === undefined || !isWhole || (bias && !isSameAxes(bias.axes, sum.axes))) return undefined
+  return { source: sum.source, axes: sum.axes, bias: bias?.source.name }
+}
+
+export interface Scanned {
+  readonly memory: Memory
+  readonly c: Value
+  readonly z: Value
+  /** Name of the constant that x is multiplied by. */
+  readonly skip: string
+  readonly axes: readonly number[]
+}
+
+/** (sum over states of memory * c + skip * x) * silu(z) */
+export function asScan({ terms }: Terms): Scanned | undefined {
+  if (terms.length !== 2 || terms.some(({ sign }) => sign < 0)) return undefined
+  for (const [read, passed] of [terms, terms.toReversed()] as [Term, Term][]) {
+    const recalled = read.factors.find(isOf('recalled'))
+    const gate = read.factors.find(isOf('gate'))
+    const x = passed.factors.find(isOf('rows'))
+    const skip = passed.factors.find(isOf('constant'))
+    const again = passed.factors.find(isOf('gate'))
+    const isWhole = read.factors.length === 2 && passed.factors.length === 3
+    if (!isWhole || !recalled || !gate || !x || !skip || !again) continue
+    const { memory, c } = recalled.source
+    const isOne = [gate, x, skip, again].every(({ axes }) => isSameAxes(axes, recalled.axes))
+    const isGated = gate.source.value === again.source.value && gate.source.activation === 'silu'
+    if (isOne && isGated && x.source.value === memory.x)
+      return { memory, c, z: gate.source.value, skip: skip.source.name, axes: recalled.axes }
+  }
+  return undefined
+}

@@ -1,5 +1,0 @@
-// The script dist/readers/onnx.js, which hands the ONNX reader to the engine that loads it.
-import { tellReader } from '../formats/readers.ts'
-import * as reader from './open-model.ts'
-
-tellReader('ONNX', reader)

@@ -1,0 +1,18 @@
+// Loads an encoder for the command line, in this process.
+import type { WeightPolicy } from '../../core/weights/choose-encoding.ts'
+import type { Embedder } from '../../encoders/embedder/embedder.ts'
+import { loadEmbedder } from './models/node-models.ts'
+import { clearProgress, showProgress } from './terminal/output.ts'
+
+export interface EncoderFlags {
+  readonly maxTokens?: number
+  readonly threads: number | 'auto'
+  readonly weights: WeightPolicy
+}
+
+/** Loads a sentence encoder or a reranker. If the signal is aborted, it rejects with its reason. */
+export const openEmbedder = (model: string, flags: EncoderFlags, signal: AbortSignal): Promise<Embedder> =>
+  loadEmbedder(model, { ...encoderOptions(flags), signal, onProgress: showProgress }).finally(clearProgress)
+
+/** Flags of one command may hold those of others. */
+const encoderOptions = ({ maxTokens, threads, weights }: EncoderFlags) => ({ maxTokens, threads, weights })

@@ -1,0 +1,77 @@
+// Loads `<model>` for the command line, with an engine in this process.
+import { Engine } from '../../engine/api/engine.ts'
+import { type BuiltModel, loadModel } from '../../engine/load/build-model.ts'
+import type { ModelLoader } from '../../engine/load/loaded-model.ts'
+import type { FileOpener } from '../../engine/load/open/requested-files.ts'
+import { probeModel } from '../../engine/probe/probe.ts'
+import { createService } from '../../engine/service.ts'
+import { localConnection } from '../../engine/wire/connection.ts'
+import type { ProbeReport } from '../../engine/wire/protocol.ts'
+import { openModelFiles, peekModelFiles, placedAdapters, placeOf, readText } from './files.ts'
+import { nodeHost } from './node-host.ts'
+import type { EngineFlags, VisionFlags } from './options.ts'
+import type { SamplerFlags } from './sampler-flags.ts'
+import { clearProgress, showProgress } from './terminal/output.ts'
+
+const openFiles: FileOpener = ({ source, dtype }, { signal, onProgress }) =>
+  openModelFiles(String(source), { signal, dtype, onProgress })
+
+/** Tells whether `<model>` would fit here, without loading it. */
+export async function probeEngine(
+  model: string,
+  flags: Pick<EngineFlags, 'weights' | 'kv' | 'context' | 'lora' | 'dtype'>,
+  signal: AbortSignal,
+): Promise<ProbeReport> {
+  const noModel: ModelLoader = () => Promise.reject(new Error('nothing is loaded here'))
+  const service = createService(noModel, (request, hooks) =>
+    probeModel(request, hooks, nodeHost(), ({ source, dtype }, { signal }) =>
+      peekModelFiles(String(source), { signal, dtype }),
+    ),
+  )
+  const { weights, kv: kvCache, context: contextLength, dtype } = flags
+  const [place, lora] = await Promise.all([placeOf(model), placedAdapters(flags.lora)])
+  return Engine.ask(localConnection(service), place, {
+    weights,
+    lora,
+    kvCache,
+    contextLength,
+    dtype,
+    signal,
+  })
+}
+
+/** Loads `<model>`. If the signal is aborted, it rejects with its reason. */
+export async function openEngine(
+  model: string,
+  flags: EngineFlags & Pick<SamplerFlags, 'draft'> & VisionFlags,
+  signal: AbortSignal,
+): Promise<Engine> {
+  // The connection keeps the process alive until it is closed, so what can fail comes before it.
+  const [place, draft, vision, lora, chatTemplate] = await Promise.all([
+    placeOf(model),
+    flags.draft && placeOf(flags.draft),
+    flags.vision && placeOf(flags.vision),
+    placedAdapters(flags.lora),
+    flags.chatTemplate && readText(flags.chatTemplate),
+  ])
+  const service = createService((request, hooks) => loadModel(request, hooks, nodeHost(), openFiles))
+  return Engine.open(localConnection(service), place, {
+    draft,
+    vision,
+    lora,
+    chatTemplate,
+    threads: flags.threads,
+    build: flags.build,
+    weights: flags.weights,
+    kvCache: flags.kv,
+    contextLength: flags.context,
+    stateBytes: flags.stateBytes,
+    dtype: flags.dtype,
+    signal,
+    onProgress: showProgress,
+  }).finally(clearProgress)
+}
+
+/** An engine over a model that is loaded and that `withModel` disposes of. */
+export const engineOver = (built: BuiltModel): Promise<Engine> =>
+  Engine.open(localConnection(createService(async () => ({ ...built, dispose: () => undefined }))), 'loaded')

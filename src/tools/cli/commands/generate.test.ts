@@ -1,0 +1,195 @@
+// halfbyte generate and chat. In: the real program on a tiny model. Out: replies as people and scripts rely
+// on them.
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { text } from 'node:stream/consumers'
+import { describe, expect, test } from 'vitest'
+import { TRIALS } from '../../../core/generate/sampler/testing/brute-force.ts'
+import { flagOf } from '../sampler-flags.ts'
+import { ended, GREEDY, halfbyte, MAIN, model, path, start, testModels } from '../testing/program.ts'
+
+testModels()
+
+/** A reply that nobody waits for to its end. */
+const startEndless = () =>
+  start('generate', model, '--raw', '--prompt', 'ab', '--max-tokens', '16000', '--temperature', '0')
+
+describe.concurrent('generate', () => {
+  test('reads a prompt from stdin', async () => {
+    const options = ['--raw', '--temperature', '0', '--max-tokens', '12']
+    const piped = await ended(start('generate', model, ...options, '--prompt', '-'), 'ab')
+    const given = await halfbyte('generate', model, ...options, '--prompt', 'ab')
+    expect(piped).toEqual(given)
+    expect(given).toMatchObject({ code: 0, out: expect.stringMatching(/\S/) })
+    expect(await halfbyte('generate', model, 'ab', ...options)).toEqual(given)
+    expect(await ended(start('generate', model, '-', ...options), 'ab')).toEqual(given)
+  })
+
+  test('wants one prompt', async () => {
+    const [none, two] = await Promise.all([
+      halfbyte('generate', model),
+      halfbyte('generate', model, 'ab', '--prompt', 'ab'),
+    ])
+    expect(none).toMatchObject({ code: 2, err: expect.stringContaining("missing argument 'prompt'") })
+    expect(two).toMatchObject({ code: 2, err: expect.stringContaining('there are two prompts') })
+  })
+
+  test('prints one JSON object with what it promises, the same on one thread and on two', async () => {
+    const runs = await Promise.all(
+      ['1', '2'].map((threads) => halfbyte('generate', model, ...GREEDY, '--threads', threads, '--json')),
+    )
+    const [one, two] = runs.map(({ code, out, err }) => {
+      expect({ code, err }).toEqual({ code: 0, err: '' })
+      return JSON.parse(out)
+    })
+    expect(Object.keys(one)).toEqual([
+      'promptTokens',
+      'tokens',
+      'text',
+      'finishReason',
+      'timings',
+      'memoryBytes',
+    ])
+    expect(Object.keys(one.timings)).toEqual([
+      'loadMs',
+      'prefillMs',
+      'decodeMs',
+      'prefillTokensPerSecond',
+      'decodeTokensPerSecond',
+    ])
+    for (const value of Object.values(one.timings)) expect(value).toBeGreaterThan(0)
+    expect(one.tokens).toHaveLength(12)
+    expect(one.finishReason).toBe('length')
+    expect(one.memoryBytes).toBeGreaterThan(1e6)
+    expect([two.text, two.tokens]).toEqual([one.text, one.tokens])
+  })
+
+  test('prints the same text without --json, on either build', async () => {
+    const asked = [[], ['--build', 'simd128'], ['--build', 'relaxed', '--threads', 'auto']]
+    const runs = await Promise.all(asked.map((flags) => halfbyte('generate', model, ...GREEDY, ...flags)))
+    expect(runs[0]?.out).toMatch(/^[a-z ]{3,}\n$/)
+    for (const run of runs) expect(run).toEqual({ code: 0, out: runs[0]?.out, err: '' })
+  })
+
+  test('hands every sampler flag and stop text on', async () => {
+    const numbers = Object.entries(TRIALS).map(([name, value]) => `${flagOf(name)} ${value}`)
+    const sampler = `${numbers.join(' ')} --max-tokens 24 --context 200 --dry-breaker x`
+    const run = (...flags: string[]) =>
+      halfbyte('generate', model, '--raw', '--prompt', 'ab', ...sampler.split(' '), '--json', ...flags)
+    const [first, again, other] = await Promise.all([
+      run('--seed', '7'),
+      run('--seed', '7'),
+      run('--seed', '8'),
+    ])
+    const { text, tokens } = JSON.parse(first.out)
+    expect(JSON.parse(again.out).tokens).toEqual(tokens)
+    expect(JSON.parse(other.out).tokens).not.toEqual(tokens)
+    const stopped = JSON.parse((await run('--seed', '7', '--stop', 'ZZ', '--stop', text.slice(3, 6))).out)
+    expect(stopped).toMatchObject({
+      finishReason: 'stop',
+      text: text.slice(0, text.indexOf(text.slice(3, 6))),
+    })
+  })
+
+  test('forces, bans and biases tokens, and reports log-probabilities', async () => {
+    const asked = [
+      'generate',
+      model,
+      '--raw',
+      '--prompt',
+      'ab',
+      '--temperature',
+      '0',
+      '--max-tokens',
+      '4',
+      '--json',
+    ]
+    const run = async (...flags: string[]) => JSON.parse((await halfbyte(...asked, ...flags)).out)
+    const plain = await run('--logprobs', '1')
+    const [first, second, third] = plain.tokens
+    expect(plain.logprobs.map((one: { id: number }) => one.id)).toEqual(plain.tokens)
+    expect(plain.logprobs[0].top).toHaveLength(1)
+    const moved = await run(
+      '--force',
+      `${third}`,
+      '--ban',
+      `${second}`,
+      '--bias',
+      `${first}=-inf`,
+      '--bias',
+      '70=1e6',
+    )
+    expect(moved.tokens).toEqual([third, 70, 70, 70])
+  })
+
+  test('runs a processor from a file', async () => {
+    await writeFile(
+      path('only.js'),
+      'export default () => (logits) => { logits.fill(-Infinity, 0, 70); logits[70] = 99 }',
+    )
+    const asked = ['generate', model, '--raw', '--prompt', 'ab', '--max-tokens', '3', '--json']
+    const { out } = await halfbyte(...asked, '--processor', path('only.js'))
+    expect(JSON.parse(out).tokens).toEqual([70, 70, 70])
+    const { code, err } = await halfbyte(...asked, '--processor', path('none.js'))
+    expect(code).toBe(1)
+    expect(err).toMatch(/^network: the logit processor file:.*none\.js cannot be imported/)
+  })
+
+  test('uses the chat template unless told not to', async () => {
+    const asked = ['generate', model, '--prompt', 'ab', '--max-tokens', '2', '--json']
+    const [chat, raw] = await Promise.all([halfbyte(...asked), halfbyte(...asked, '--raw')])
+    expect(JSON.parse(chat.out).promptTokens).toBeGreaterThan(JSON.parse(raw.out).promptTokens)
+  })
+
+  test('ends quietly when nobody reads on', async () => {
+    const child = startEndless()
+    child.stdout?.once('data', () => child.stdout?.destroy())
+    const err = await text(child.stderr!)
+    expect(err).toBe('')
+    expect(child.exitCode ?? (await new Promise((resolve) => child.on('exit', resolve)))).toBe(0)
+  })
+
+  test('stops at Ctrl-C', async () => {
+    const child = startEndless()
+    child.stdout?.once('data', () => child.kill('SIGINT'))
+    expect(await ended(child)).toMatchObject({ code: 130, err: 'stopped\n' })
+  })
+})
+
+describe.concurrent('chat', () => {
+  test('answers piped lines one after the other, and nothing else', async () => {
+    const child = start('chat', model, '--max-tokens', '3', '--temperature', '0', '--system', 'be kind')
+    const { code, out, err } = await ended(child, 'ab\n\ncd')
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    expect(out).toMatch(/^[a-z ]+\n[a-z ]+\n$/)
+  })
+
+  test.skipIf(!existsSync('/usr/bin/script'))(
+    'in a terminal, Ctrl-C stops the answer, twice leaves',
+    async () => {
+      const command = [process.execPath, MAIN, 'chat', model, '--temperature', '0', '--context', '16384']
+      const child = spawn('script', ['-qec', command.join(' '), '/dev/null'], {
+        stdio: ['pipe', 'pipe', 'pipe'],
+      })
+      let seen = ''
+      const shows = (pattern: RegExp) =>
+        new Promise<void>((resolve) => {
+          child.stdout.on('data', (bytes) => {
+            seen += bytes
+            if (!pattern.test(seen)) return
+            child.stdout.removeAllListeners('data')
+            seen = ''
+            resolve()
+          })
+        })
+      await shows(/> /)
+      child.stdin.write('ab\r')
+      await shows(/ab\s+[a-z ]{20}/)
+      child.stdin.write('\x03')
+      await shows(/\[cancelled, .*> /s)
+      child.stdin.write('\x03')
+      expect(await new Promise((resolve) => child.on('exit', resolve))).toBe(0)
+    },
+  )
+})

@@ -1,0 +1,128 @@
+// `halfbyte generate`: continues a prompt, as text while it is decoded or as one JSON object.
+import { readFile } from 'node:fs/promises'
+import { Command } from 'commander'
+import { HalfbyteError } from '../../../core/base/errors.ts'
+import type { GenerationResult } from '../../../engine/api/types.ts'
+import { openEngine } from '../command-engine.ts'
+import { readText } from '../files.ts'
+import {
+  type EngineFlags,
+  MODEL,
+  repeated,
+  type VisionFlags,
+  visionOption,
+  whole,
+  withContextOption,
+  withEngineOptions,
+} from '../options.ts'
+import {
+  type ConstraintFlags,
+  constraintOptions,
+  type SamplerFlags,
+  samplerFlags,
+  withConstraintOptions,
+  withSamplerOptions,
+} from '../sampler-flags.ts'
+import { interruptible, replyPiece, systemError, visible } from '../terminal/failure.ts'
+
+interface GenerateFlags extends EngineFlags, SamplerFlags, ConstraintFlags, VisionFlags {
+  readonly prompt?: string
+  readonly maxTokens: number
+  readonly image?: readonly string[]
+  readonly stop?: readonly string[]
+  readonly raw?: true
+  readonly logprobs?: number
+  readonly json?: true
+}
+
+export function generateCommand(): Command {
+  const command = new Command('generate')
+    .description('Answer a message, or with --raw continue a text.')
+    .argument('<model>', MODEL)
+    .argument('[prompt]', 'the message, or with --raw the text to continue; - reads it from stdin')
+    .option('--prompt <text>', 'the same as an option')
+    .hook('preAction', demandPrompt)
+    .addOption(visionOption())
+    .option('--image <file>', 'a PNG or JPEG to ask about, for vision models; repeatable', repeated)
+    .option('--max-tokens <n>', 'maximum tokens to generate', whole(1), 128)
+    .option('--stop <text>', 'a text that ends the answer; repeatable', repeated)
+    .option('--raw', 'continue the bare text, without the chat template')
+    .option(
+      '--logprobs <n>',
+      'with --json: log-probabilities of each token and of the n most likely',
+      whole(0),
+    )
+    .option('--json', 'print one JSON object at the end instead of text')
+    .action((model: string, prompt: string | undefined, flags: GenerateFlags) =>
+      interruptible((signal) => generate(model, prompt ?? flags.prompt ?? '', flags, signal)),
+    )
+  return withSamplerOptions(withContextOption(withEngineOptions(withConstraintOptions(command))))
+}
+
+/** The prompt comes as an argument or as an option. */
+function demandPrompt(command: Command): void {
+  const given = [command.args[1], command.getOptionValue('prompt')].filter((text) => text !== undefined)
+  if (given.length === 0) command.error("error: missing argument 'prompt', what to say")
+  if (given.length > 1) command.error('error: there are two prompts; leave out the argument or --prompt')
+}
+
+async function generate(
+  model: string,
+  given: string,
+  flags: GenerateFlags,
+  signal: AbortSignal,
+): Promise<void> {
+  const started = performance.now()
+  if (flags.raw === true && flags.image !== undefined)
+    throw new HalfbyteError('unsupported', 'bare text has no place for a picture; leave --raw or --image out')
+  const images = await Promise.all((flags.image ?? []).map(readPicture))
+  const constraint = await constraintOptions(flags)
+  const prompt = given === '-' ? await readText(undefined) : given
+  await using engine = await openEngine(model, flags, signal)
+  const loadMs = performance.now() - started
+  const options = {
+    ...samplerFlags(flags),
+    ...constraint,
+    logprobs: flags.logprobs,
+    maxTokens: flags.maxTokens,
+    stop: flags.stop,
+    signal,
+  }
+  const generation =
+    flags.raw === true
+      ? engine.complete(prompt, options)
+      : engine
+          .createSession()
+          .send({ role: 'user', content: prompt, ...(images.length > 0 && { images }) }, options)
+  if (flags.json === true) {
+    const result = await generation.result
+    const { totalBytes } = await engine.memory()
+    process.stdout.write(`${visible(JSON.stringify(report(result, loadMs, totalBytes)))}\n`)
+    return
+  }
+  for await (const chunk of generation) process.stdout.write(replyPiece(chunk))
+  process.stdout.write('\n')
+}
+
+const readPicture = (path: string): Promise<Uint8Array> =>
+  readFile(path).catch((cause: unknown) => {
+    throw systemError(cause, 'format', `the picture ${path} cannot be read`, 'check the path')
+  })
+
+function report(
+  { text, reasoning, tokens, logprobs, finishReason, usage, timings }: GenerationResult,
+  loadMs: number,
+  memoryBytes: number,
+) {
+  const { prefillMs, decodeMs, prefillTokensPerSecond, decodeTokensPerSecond } = timings
+  return {
+    promptTokens: usage.promptTokens,
+    tokens,
+    logprobs,
+    text,
+    reasoning,
+    finishReason,
+    timings: { loadMs, prefillMs, decodeMs, prefillTokensPerSecond, decodeTokensPerSecond },
+    memoryBytes,
+  }
+}

@@ -1,0 +1,227 @@
+// `halfbyte inspect`: describes a model, its tensors and its memory, and prints its plan on request.
+import { Command, InvalidArgumentError, Option } from 'commander'
+import { wrongOption } from '../../../core/base/check-options.ts'
+import { isHalfbyteError } from '../../../core/base/errors.ts'
+import type { GraphDtype } from '../../../core/formats/names/graph-files.ts'
+import type { SamplerOptions } from '../../../core/generate/sampler/sampler-options.ts'
+import { printPlan } from '../../../core/graph/plan/print.ts'
+import { CATALOGUE } from '../../../core/store/catalogue.ts'
+import type { PreparedModel } from '../../../engine/load/prepare.ts'
+import { planGraph } from '../../../network/compile/compiled-graph.ts'
+import { outlineOf } from '../../../network/compile/fallback/outline.ts'
+import { NETWORK_WEIGHTS } from '../../../network/compile/lower/policy.ts'
+import { readNetwork } from '../../../network/compile/open-network.ts'
+import { printNetworkPlan } from '../../../network/compile/plan/print.ts'
+import { evaluateDim } from '../../../network/onnx/ir/dims.ts'
+import { probeEngine } from '../command-engine.ts'
+import { openModelFiles } from '../files.ts'
+import { EMBEDDED } from '../models/embedded.ts'
+import { withPrepared } from '../models/model.ts'
+import { type ModelFacts, modelFacts } from '../models/model-facts.ts'
+import {
+  dtypeOption,
+  type EngineFlags,
+  fallbackOption,
+  kvOption,
+  loraOption,
+  MODEL,
+  weightsOption,
+  withContextOption,
+} from '../options.ts'
+import { flagOf } from '../sampler-flags.ts'
+import { interruptible, visible, visibleLine } from '../terminal/failure.ts'
+import { aligned, bytesText, describeFit } from '../terminal/offer.ts'
+
+export function modelsCommand(): Command {
+  return new Command('models')
+    .description(
+      'List the embedded models and small open ones that "halfbyte chat NAME" fetches. "halfbyte inspect NAME --fit" says how one would run here.',
+    )
+    .option('--json', 'print the list as one JSON array')
+    .action(
+      ({ json }: { json?: true }) => void process.stdout.write(`${json ? jsonText(listed()) : list()}\n`),
+    )
+}
+
+const jsonText = (value: unknown): string => JSON.stringify(value, undefined, 2)
+
+/** The same as an array of objects. */
+const listed = () => [
+  ...EMBEDDED.map(({ id, about }) => ({ id, isEmbedded: true, about })),
+  ...CATALOGUE.map((entry) => ({ ...entry, isEmbedded: false })),
+]
+
+function list(): string {
+  const embedded = EMBEDDED.map(({ id, about }) => ({ id, lines: ['embedded, nothing to fetch', about] }))
+  const fetched = CATALOGUE.map(({ id, sizeBytes, licence, contextLength, address, about, checked }) => ({
+    id,
+    lines: [
+      `${bytesText(sizeBytes)}, ${licence}, context ${contextLength}`,
+      about,
+      address,
+      ...(checked === undefined ? [] : [`compared with llama.cpp in ${checked}`]),
+    ],
+  }))
+  const all = [...embedded, ...fetched]
+  const width = Math.max(...all.map(({ id }) => id.length))
+  const entry = (id: string, lines: readonly string[]) =>
+    lines.map((line, index) => `${(index === 0 ? id : '').padEnd(width)}  ${line}`).join('\n')
+  return all.map(({ id, lines }) => entry(id, lines)).join('\n')
+}
+
+interface InspectFlags extends Pick<EngineFlags, 'weights' | 'context' | 'kv' | 'lora'> {
+  readonly plan?: true
+  readonly size?: ReadonlyMap<string, number>
+  readonly fallback?: 'ort'
+  readonly fit?: true
+  readonly json?: true
+  readonly dtype?: GraphDtype
+}
+
+export function inspectCommand(): Command {
+  const command = new Command('inspect')
+    .description(
+      'Show architecture, parameters, tensors with their encodings, and the memory that a context takes.',
+    )
+    .argument('<model>', MODEL)
+    .addOption(weightsOption())
+    .addOption(dtypeOption())
+    .addOption(loraOption())
+    .addOption(kvOption())
+    .option('--plan', 'show every op of a step with its shapes and bytes')
+    .option(
+      '--size <name=count>',
+      'with --plan, for a graph that is not a decoder: a size of its inputs, such as batch=1; default 1 each',
+      sizeFlag,
+    )
+    .addOption(fallbackOption())
+    .option('--fit', 'say whether it fits this machine, how fast it would be, and what would fit instead')
+    .addOption(new Option('--json', 'print the report as one JSON object').conflicts('plan'))
+    .action(async (model: string, flags: InspectFlags) => {
+      const page = await interruptible((signal) => pageOf(model, flags, signal))
+      process.stdout.write(visible(page.endsWith('\n') ? page : `${page}\n`))
+    })
+  return withContextOption(command)
+}
+
+async function pageOf(model: string, flags: InspectFlags, signal: AbortSignal): Promise<string> {
+  if (flags.plan === true) return planPage(model, flags, signal)
+  if (flags.fit === true) {
+    const report = await probeEngine(model, flags, signal)
+    return flags.json ? jsonText(report) : describeFit(report)
+  }
+  const facts = await withPrepared(model, flags, signal, async (prepared) => modelFacts(prepared))
+  return flags.json ? jsonText(facts) : describe(facts)
+}
+
+/** The plan of a decoder's step, or of a graph of any other kind. */
+async function planPage(model: string, flags: InspectFlags, signal: AbortSignal): Promise<string> {
+  try {
+    return await withPrepared(model, flags, signal, async (prepared) => describePlan(prepared))
+  } catch (error) {
+    if (!isHalfbyteError(error) || error.code !== 'unsupported') throw error
+    const page = await networkPage(model, flags, signal)
+    if (page === undefined) throw error
+    return `no decoder: ${error.message}\n\n${page}`
+  }
+}
+
+/** Undefined if the files have no graph. */
+async function networkPage(
+  model: string,
+  { size = new Map(), dtype, weights, fallback }: InspectFlags,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const files = await openModelFiles(model, { signal, dtype })
+  try {
+    if (!files.sources.some(({ name }) => name.endsWith('.onnx'))) return undefined
+    const graph = await readNetwork(files.sources, { signal, dtype })
+    const shapes = graph.inputs.map(({ name, type }) => {
+      const dims = type?.dims ?? []
+      return [
+        name,
+        dims.map((dim) => (typeof dim === 'number' ? dim : (evaluateDim(dim, size) ?? 1))),
+      ] as const
+    })
+    const own = NETWORK_WEIGHTS.find((policy) => policy === weights)
+    if (own === undefined)
+      throw wrongOption('--weights', weights, `one of ${NETWORK_WEIGHTS.join(', ')} for a graph`)
+    const plan =
+      fallback === undefined
+        ? printNetworkPlan(planGraph(graph, new Map(shapes), own).plan)
+        : await outlineOf(graph, new Map(shapes), own, signal)
+    const inputs = shapes.map(([name, dims]) => `${name} [${dims.join(', ')}]`)
+    return `network with inputs ${inputs.join(', ')}\n${plan}`
+  } finally {
+    await files.close()
+  }
+}
+
+function sizeFlag(
+  text: string,
+  before: ReadonlyMap<string, number> = new Map(),
+): ReadonlyMap<string, number> {
+  const [, name = '', count = ''] = /^(.+)=(\d{1,9})$/.exec(text) ?? []
+  if (name === '') throw new InvalidArgumentError('give NAME=COUNT.')
+  return new Map([...before, [name, Number(count)]])
+}
+
+/** The plan. For a model that came as a graph, first what was done to the graph. */
+const describePlan = ({ file, plan }: PreparedModel): string =>
+  [...(file.history ?? []), ...(file.history ? [''] : []), printPlan(plan)].join('\n')
+
+function describe(facts: ModelFacts): string {
+  const { format, quantization, parameters, layers, hiddenSize, intermediateSize, state, sampling } = facts
+  const { blockTokens, blockBytes, contextBytes, fixedBytes } = state
+  const blocks = `${bytesText(blockBytes)} per ${blockTokens} tokens, ${bytesText(contextBytes)} for ${facts.contextLength}`
+  const parts = [
+    blockBytes > 0 ? blocks : '',
+    fixedBytes > 0 ? `${bytesText(fixedBytes)} however long it is` : '',
+  ]
+  const rows: [string, string][] = [
+    ['name', facts.name],
+    ['format', [format, quantization].filter(Boolean).join(', ')],
+    ['architecture', facts.architecture],
+    ['parameters', parameters.toLocaleString('en')],
+    ['layers', `${layers} of ${hiddenSize} wide, ${intermediateSize} inside`],
+    ...headRows(facts),
+    ['vocabulary', `${facts.vocabularySize}${facts.isTied ? ', tied' : ''}`],
+    ['trained context', `${facts.trainedContext} tokens`],
+    ['sampling', samplingText(sampling)],
+    ['weights', bytesText(facts.weightBytes)],
+    ['read per token', bytesText(facts.readPerTokenBytes)],
+    ['activations', bytesText(facts.activationBytes)],
+    ['state', parts.filter((part) => part !== '').join(', and ')],
+    ['memory', `${bytesText(facts.memoryBytes)} with a full context`],
+  ]
+  return [...aligned(rows), '', ...tensorLines(facts)].join('\n')
+}
+
+/** The model's own defaults as flags of the command line. */
+function samplingText(sampling: SamplerOptions): string {
+  const flags = Object.entries(sampling).map(([name, value]) => `${flagOf(name)} ${value}`)
+  return flags.length > 0 ? `${flags.join(' ')}, as its files recommend` : 'the defaults of the command'
+}
+
+function headRows({ attention, recurrence: ssm }: ModelFacts): [string, string][] {
+  const rows: [string, string][] = []
+  if (attention !== undefined) {
+    const { heads, headDim, kvHeads, layers } = attention
+    const where = layers === undefined ? '' : ` in layers ${layers.join(', ')}`
+    rows.push(['heads', `${heads} of ${headDim}, ${kvHeads} for keys and values${where}`])
+  }
+  if (ssm === undefined) return rows
+  const shared =
+    ssm.kind === 'mamba2' ? `${ssm.heads} heads in ${ssm.groups} groups` : `steps of rank ${ssm.timeStepRank}`
+  rows.push([
+    'recurrence',
+    `${ssm.innerSize} channels of ${ssm.stateSize}, ${shared}, convolution of ${ssm.convKernel}`,
+  ])
+  return rows
+}
+
+const tensorLines = ({ tensors }: ModelFacts): string[] =>
+  tensors.map(({ names, shape, stored, encoding, bytes, origins }) => {
+    const read = origins.length === 0 ? '' : `  (${origins.join('; ')})`
+    return `${visibleLine(names.join(' + '))}  [${shape.join(', ')}]  ${stored.join(' + ')} -> ${encoding}  ${bytesText(bytes)}${read}`
+  })

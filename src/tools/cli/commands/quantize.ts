@@ -1,0 +1,209 @@
+// `halfbyte quantize`: chooses codes for a float model's own inputs, and writes a .hbm pack, GGUF or GPTQ
+// folder.
+import { Command, Option } from 'commander'
+import { HalfbyteError } from '../../../core/base/errors.ts'
+import { type MatrixReport, quantizeModel } from '../../shrink/calibrate/quantize-model.ts'
+import { matricesOf } from '../../shrink/calibrate/work-files.ts'
+import type { Format } from '../../shrink/codes/coded-matrix.ts'
+import { DEFAULT_DRIFT } from '../../shrink/matrix/targets.ts'
+import { withTables } from '../../shrink/vocabulary/coded-tables.ts'
+import {
+  type CompressFlags,
+  calibrationOption,
+  compress,
+  dampOption,
+  sum,
+  sweepsOption,
+  withCompressOptions,
+} from '../compress/compressing.ts'
+import {
+  type ImatrixFlags,
+  imatrixOption,
+  importanceFor,
+  readImatrix,
+  withImatrix,
+} from '../compress/imatrix-option.ts'
+import { type FormatRule, formatOption, formatsOf } from '../compress/matrix-formats.ts'
+import { MATRIX_FORMATS, type TableFlags, tableFormats, withTableOptions } from '../compress/table-option.ts'
+import { loadSolver, startSolver } from '../node-host.ts'
+import { MODEL, real, size } from '../options.ts'
+
+interface QuantizeFlags extends CompressFlags, TableFlags, Pick<ImatrixFlags, 'imatrix'> {
+  readonly method: 'rtn' | 'gptq'
+  readonly weights: 'w4' | 'w4m' | 'w8' | 'w4_channel' | 'mixed' | 'keep'
+  readonly budget?: number
+  readonly actOrder?: true
+  readonly damp: number
+  readonly drift: number
+  readonly sweeps: number
+  readonly as?: 'hbm' | 'gguf' | 'gptq'
+  readonly format?: readonly FormatRule[]
+}
+
+const FORMATS: Readonly<Record<QuantizeFlags['weights'], Format | 'mixed' | 'keep'>> = {
+  ...MATRIX_FORMATS,
+  w4_channel: 'w4_channel',
+  mixed: 'mixed',
+  keep: 'keep',
+}
+
+export function quantizeCommand(): Command {
+  const command = new Command('quantize')
+    .alias('quantise')
+    .description(
+      'Write a model with 4- or 8-bit matrices as a .hbm pack. With gptq, later codes of a row compensate for the errors of earlier ones, measured on a calibration text.',
+    )
+    .argument('<model>', MODEL)
+    .argument(
+      '<output>',
+      'the .hbm or .gguf file, or with --as gptq the folder, to write; <output>.work holds the finished part until then',
+    )
+    .addOption(
+      new Option('--method <method>', 'how codes are chosen; rtn rounds each weight to the nearest')
+        .choices(['rtn', 'gptq'])
+        .default('gptq'),
+    )
+    .addOption(
+      new Option(
+        '--weights <format>',
+        'w4: groups of 32 under a scale; w4m: with a minimum too; w8: 8 bits; mixed: a mixture that fits --budget; keep: as the model has them, for --table and --head',
+      )
+        .choices(Object.keys(FORMATS))
+        .default('w4'),
+    )
+    .option('--budget <size>', 'maximum bytes of all weights, like 300MB; for --weights mixed', size(1))
+    .addOption(calibrationOption())
+    .addOption(imatrixOption())
+    .addOption(formatOption())
+    .option('--act-order', 'solve inputs with large activations first')
+    .addOption(dampOption())
+    .option(
+      '--drift <share>',
+      'which share of the errors of earlier matrices a matrix compensates for',
+      real(0, 1),
+      DEFAULT_DRIFT,
+    )
+    .addOption(sweepsOption())
+    .addOption(
+      new Option(
+        '--as <kind>',
+        "what to write; default: by the output's name. gguf needs a model in GGUF, gptq a folder with safetensors",
+      ).choices(['hbm', 'gguf', 'gptq']),
+    )
+  return withCompressOptions(withTableOptions(command)).action(quantize)
+}
+
+async function quantize(
+  model: string,
+  output: string,
+  given: QuantizeFlags,
+  command: Command,
+): Promise<void> {
+  const flags = withImatrix(given, command)
+  const { method, calibration, weights, budget, actOrder, damp, drift, sweeps } = flags
+  const isMixed = weights === 'mixed'
+  const as = flags.as ?? (output.endsWith('.gguf') ? 'gguf' : 'hbm')
+  const tables = tableFormats(flags)
+  checkTables(flags, as)
+  if (weights === 'keep') checkKept(flags, as)
+  if ((method !== 'rtn' || isMixed) && calibration === undefined) {
+    throw new HalfbyteError(
+      'unsupported',
+      isMixed
+        ? 'mixed formats are chosen on a text; give --calibration FILE, or choose other --weights'
+        : `${method} needs a text to calibrate on; give --calibration FILE, or choose --method rtn`,
+    )
+  }
+  if (isMixed && flags.format !== undefined) {
+    throw new HalfbyteError(
+      'unsupported',
+      '--weights mixed chooses the formats by the budget; leave --format out, or choose other --weights',
+    )
+  }
+  if (isMixed !== (budget !== undefined)) {
+    throw new HalfbyteError(
+      'unsupported',
+      isMixed
+        ? 'mixed formats need a budget; give --budget, like --budget 300MB'
+        : `--budget is for --weights mixed, and the weights are ${weights}; leave it out, or choose mixed`,
+    )
+  }
+  const imatrix = flags.imatrix === undefined ? undefined : await readImatrix(flags.imatrix)
+  await compress<MatrixReport>({
+    model,
+    output,
+    flags,
+    lineOf,
+    as,
+    policy: weights === 'keep' ? 'auto' : weights === 'w4m' || isMixed ? 'w4' : weights,
+    settings: {
+      method,
+      weights,
+      budget,
+      actOrder: actOrder === true,
+      damp,
+      drift,
+      sweeps,
+      imatrix: imatrix?.hash,
+      formats: flags.format,
+      ...tables,
+    },
+    make: async (prepared, shared) => {
+      const made = await quantizeModel(prepared, {
+        ...shared,
+        method,
+        damp,
+        actOrder,
+        drift,
+        sweeps,
+        budgetBytes: budget,
+        format: FORMATS[weights],
+        formats: formatsOf(flags.format, matricesOf(prepared)),
+        importance: imatrix && importanceFor(prepared, imatrix),
+        head: method === 'gptq' ? tables.head : undefined,
+        solver: method === 'gptq' ? await loadSolver() : undefined,
+        startSolver,
+        card: { name: flags.name, about: aboutOf(flags), signal: shared.signal },
+      })
+      const { contents, matrices, head } = made
+      return { matrices, contents: withTables(contents, prepared.weights, tables, shared.signal, head) }
+    },
+    totals: (matrices) => ({ loss: sum(matrices, 'loss'), lossBefore: sum(matrices, 'lossBefore') }),
+  })
+}
+
+/** Throws `unsupported` for formats of tables that the output or the budget knows nothing of. */
+function checkTables({ table, head, weights }: QuantizeFlags, as: string): void {
+  const given = table === undefined ? head && '--head' : '--table'
+  if (given === undefined || (as !== 'gptq' && weights !== 'mixed')) return
+  throw new HalfbyteError(
+    'unsupported',
+    as === 'gptq'
+      ? `a GPTQ folder keeps its tables as they are; leave ${given} out, or write a .hbm`
+      : `--budget counts tables as they are; leave ${given} out, or choose other --weights`,
+  )
+}
+
+/** Throws `unsupported` where nothing would change, and for what needs matrices with new codes. */
+function checkKept({ table, head, format, imatrix }: QuantizeFlags, as: string): void {
+  const next =
+    (as !== 'hbm' && 'the output is another file than a pack; write a .hbm') ||
+    (format !== undefined && '--format gives them new codes; leave it out, or choose other --weights') ||
+    (imatrix !== undefined && '--imatrix is for their codes; give --calibration FILE, or leave it out') ||
+    (table === undefined && head === undefined && 'nothing else would change; give --table or --head')
+  if (next !== false)
+    throw new HalfbyteError('unsupported', `--weights keep leaves the matrices as they are, and ${next}`)
+}
+
+const aboutOf = ({ license, method, weights, imatrix }: QuantizeFlags) => ({
+  ...(license !== undefined && { license }),
+  quantization: `${method} ${weights === 'keep' ? 'table' : FORMATS[weights]}${imatrix === undefined ? '' : ' by an importance matrix'}`,
+})
+
+function lineOf({ name, shape, format, loss, lossBefore, weighted, dead = 0 }: MatrixReport): string {
+  const share =
+    loss !== undefined && lossBefore !== undefined
+      ? `${((100 * loss) / (lossBefore || 1)).toFixed(1)} % of the error of rounding`
+      : `rounded${weighted === true ? ' by importance' : ''}`
+  return `${name} [${shape}] ${format}: ${share}${dead > 0 ? `, ${dead} dead inputs` : ''}`
+}

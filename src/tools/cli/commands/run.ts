@@ -1,0 +1,108 @@
+// `halfbyte run`: computes the outputs of an ONNX graph of any kind for tensors from .npy files.
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Command, InvalidArgumentError } from 'commander'
+import { HalfbyteError } from '../../../core/base/errors.ts'
+import type { GraphDtype } from '../../../core/formats/names/graph-files.ts'
+import { mostThreads } from '../../../engine/api/request/load-request.ts'
+import { Network, type NetworkFallback } from '../../../network/api/network.ts'
+import type { NetworkTensor } from '../../../network/api/tensors.ts'
+import type { WeightPolicy } from '../../../network/compile/lower/policy.ts'
+import { openModelFiles } from '../files.ts'
+import { nodeHost } from '../node-host.ts'
+import { dtypeOption, fallbackOption, networkWeightsOption, whole } from '../options.ts'
+import { interruptible, systemError, visible } from '../terminal/failure.ts'
+import { aligned } from '../terminal/offer.ts'
+import { clearProgress, showProgress, writeOutput } from '../terminal/output.ts'
+import { npyBytes, readNpy } from '../write/npy.ts'
+
+interface InputFlag {
+  readonly name: string
+  readonly file: string
+}
+
+interface RunFlags {
+  readonly input?: readonly InputFlag[]
+  readonly output?: string
+  readonly dtype?: GraphDtype
+  readonly weights?: WeightPolicy
+  readonly threads?: number
+  readonly fallback?: NetworkFallback
+}
+
+export function runCommand(): Command {
+  return new Command('run')
+    .description('Run an ONNX graph of any kind, such as an encoder, on tensors from .npy files.')
+    .argument('<model>', 'an .onnx file, a folder with one, or its URL')
+    .option('--input <name=file>', 'a tensor for an input; repeat for each input', inputFlag)
+    .option('--output <folder>', 'folder for the outputs, one NAME.npy each; default: only describe them')
+    .addOption(networkWeightsOption())
+    .option('--threads <n>', 'threads that share the work', whole(1, mostThreads()), 1)
+    .addOption(fallbackOption())
+    .addOption(dtypeOption())
+    .action((model: string, flags: RunFlags) => interruptible((signal) => run(model, flags, signal)))
+}
+
+function inputFlag(text: string, before: readonly InputFlag[] = []): readonly InputFlag[] {
+  const at = text.indexOf('=')
+  if (at < 1 || at === text.length - 1) throw new InvalidArgumentError('give NAME=FILE.npy.')
+  return [...before, { name: text.slice(0, at), file: text.slice(at + 1) }]
+}
+
+async function run(
+  model: string,
+  { input = [], output, dtype, weights, threads, fallback }: RunFlags,
+  signal: AbortSignal,
+): Promise<void> {
+  const files = await openModelFiles(model, {
+    signal,
+    dtype,
+    onProgress: showProgress,
+  }).finally(clearProgress)
+  const options = { signal, dtype, weights, threads, fallback }
+  const network = await Network.open(files, options, nodeHost()).catch(async (error) => {
+    await files.close()
+    throw error
+  })
+  try {
+    if (input.length === 0) throw noInputs(network)
+    const inputs: [string, NetworkTensor][] = []
+    for (const { name, file } of input) inputs.push([name, await readTensor(file)])
+    const made = Object.entries(await network.run(Object.fromEntries(inputs), { signal }))
+    for (const [name, tensor] of made)
+      if (output !== undefined)
+        await writeOutput(join(output, `${fileName(name)}.npy`), [npyBytes(tensor)], signal)
+    const rows = made.map(([name, tensor]): [string, string] => [name, describe(tensor)])
+    process.stdout.write(visible(`${aligned(rows).join('\n')}\n`))
+    for (const { node, op, reason } of network.foreignNodes())
+      process.stderr.write(visible(`onnxruntime-web ran ${node} (${op}): ${reason}\n`))
+  } finally {
+    await network.dispose()
+  }
+}
+
+const noInputs = ({ inputs }: Network): HalfbyteError =>
+  new HalfbyteError(
+    'unsupported',
+    `the model takes ${inputs.map(({ name, dtype, dims }) => `${name} (${dtype} [${dims?.join(', ') ?? '?'}])`).join(', ')}; give each with --input NAME=FILE.npy`,
+  )
+
+async function readTensor(file: string): Promise<NetworkTensor> {
+  const bytes = await readFile(file).catch((cause) => {
+    throw systemError(cause, 'format', `the tensor ${file} cannot be read`, 'check the path')
+  })
+  return readNpy(file, bytes)
+}
+
+/** Names of outputs may have slashes and anything else. */
+const fileName = (name: string): string => name.replaceAll(/[^\w.-]/g, '_').replace(/^\.+/, '_')
+
+const SHOWN = 4
+
+function describe({ dtype, dims, data }: NetworkTensor): string {
+  const first = Array.from({ length: Math.min(SHOWN, data.length) }, (_, at) => {
+    const value = data[at]!
+    return typeof value === 'number' && !Number.isInteger(value) ? value.toPrecision(6) : `${value}`
+  })
+  return `${dtype} [${dims.join(', ')}]  ${first.join(' ')}${data.length > SHOWN ? ' ...' : ''}`
+}

@@ -1,0 +1,245 @@
+// What `quantize` and `prune` share: a work folder in which a later run can continue, progress, a line for
+// each matrix, and a summary.
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Command, Option } from 'commander'
+import type { PackContents } from '../../../core/formats/hbm/hbm-writer.ts'
+import type { TensorInfo } from '../../../core/formats/tensors.ts'
+import { modelTokenizer } from '../../../engine/load/model-text.ts'
+import type { PreparedModel } from '../../../engine/load/prepare.ts'
+import { calibrationWindows } from '../../shrink/calibrate/calibration-windows.ts'
+import type { WalkOptions } from '../../shrink/calibrate/walk.ts'
+import { DEFAULT_DAMP } from '../../shrink/matrix/factor.ts'
+import { DEFAULT_SWEEPS } from '../../shrink/matrix/refine.ts'
+import { withPrepared } from '../models/model.ts'
+import { nodeHost } from '../node-host.ts'
+import { type EngineFlags, loraOption, real, threadsOption, whole } from '../options.ts'
+import { interruptible, visible } from '../terminal/failure.ts'
+import { clearProgress, overwrite } from '../terminal/output.ts'
+import { checkName, checkOutput, forceOption } from '../write/check-output.ts'
+import { hashOf, hashWeights, type JobKey, jobKey, openWork } from '../write/work-folder.ts'
+import { type ModelOutput, WEIGHTS_FILE, writeModel } from '../write/write-model.ts'
+import { calibrationTexts } from './calibration-file.ts'
+import { HELD_OUT, judged, qualityText, splitWindows } from './held-out.ts'
+import { runProgress } from './run-progress.ts'
+
+export interface CalibrationFlags {
+  readonly windows: number
+  readonly context?: number
+  readonly threads: number | 'auto'
+}
+
+/** Default number of tokens in a window. */
+const WINDOW_TOKENS = 512
+
+export function withCalibrationOptions(command: Command): Command {
+  return command
+    .option('--windows <n>', 'maximum windows of the text to run', whole(1), 128)
+    .option(
+      '--context <tokens>',
+      `tokens of a window; default: ${WINDOW_TOKENS} or the model's limit`,
+      whole(2),
+    )
+    .addOption(threadsOption())
+}
+
+/** Throws `format` for a text that cannot be read or is shorter than one window. */
+export async function readWindows(
+  path: string,
+  prepared: PreparedModel,
+  flags: Pick<CalibrationFlags, 'windows' | 'context'>,
+): Promise<number[][]> {
+  const tokenizer = modelTokenizer(prepared.file, prepared.plan.logits.width)
+  const length = flags.context ?? Math.min(WINDOW_TOKENS, prepared.config.contextLength)
+  return calibrationWindows(calibrationTexts(path, tokenizer), tokenizer, { windows: flags.windows, length })
+}
+
+export interface CompressFlags extends CalibrationFlags, Pick<EngineFlags, 'lora'> {
+  readonly calibration?: string
+  readonly heldOut: number
+  readonly resume?: true
+  readonly force?: true
+  readonly name?: string
+  readonly license?: string
+  readonly json?: true
+}
+
+export const calibrationOption = (): Option =>
+  new Option(
+    '--calibration <file>',
+    'text like the model will see: UTF-8, or .jsonl with a text or messages in each line',
+  )
+
+export const dampOption = (): Option =>
+  new Option('--damp <share>', "dampening: a share of the mean of the Hessian's diagonal, added to it")
+    .argParser(real(0, 10))
+    .default(DEFAULT_DAMP)
+
+export const sweepsOption = (): Option =>
+  new Option('--sweeps <n>', 'maximum sweeps over the solved codes')
+    .argParser(whole(0))
+    .default(DEFAULT_SWEEPS)
+
+/** The options of `CompressFlags`, except those of the text. */
+export function withCompressOptions(command: Command): Command {
+  return withCalibrationOptions(
+    command
+      .option(
+        '--held-out <n>',
+        'most windows of the text, after those of --windows, by which the result is compared with the original',
+        whole(0),
+        HELD_OUT,
+      )
+      .option('--resume', 'continue an unfinished run')
+      .addOption(forceOption())
+      .addOption(loraOption())
+      .option('--name <name>', "the model's name; default: its own")
+      .option('--license <text>', 'licence to state in the pack')
+      .option('--json', 'print one JSON object'),
+  )
+}
+
+export interface CompressJob<Report> {
+  /** `<model>` as typed. */
+  readonly model: string
+  readonly output: string
+  readonly as: ModelOutput['as']
+  /** Encodings of the weights that are not compressed. */
+  readonly policy: EngineFlags['weights']
+  readonly flags: CompressFlags
+  /** Everything that the result depends on, besides model, text and adapters. */
+  readonly settings: object
+  readonly make: (prepared: PreparedModel, shared: SharedOptions<Report>) => Promise<Made<Report>>
+  readonly lineOf: (report: Report) => string
+  /** More for the JSON object. */
+  readonly totals: (reports: readonly Report[]) => object
+}
+
+export interface SharedOptions<Report> extends Omit<WalkOptions, 'visit' | 'drift'> {
+  readonly onMatrix: (report: Report) => void
+}
+
+export interface Made<Report> {
+  readonly contents: PackContents
+  /** Matrices for safetensors, by canonical name. */
+  readonly tensors?: ReadonlyMap<string, TensorInfo>
+  readonly matrices: readonly Report[]
+}
+
+/**
+ * Throws what `make` and the writers throw, and `unsupported` for a work folder of another job. Tells how to
+ * continue a run that is stopped.
+ */
+export async function compress<Report>(job: CompressJob<Report>): Promise<void> {
+  const { model, output, as, flags } = job
+  const started = performance.now()
+  await checkOutput({ model, output, force: flags.force })
+  checkName(output, as)
+  const { matrices, result } = await interruptible(async (signal) => {
+    const { matrices, held } = await withPrepared(
+      model,
+      { weights: job.policy, lora: flags.lora, forPack: true },
+      signal,
+      (prepared) => solve(job, prepared, signal),
+    )
+    const { threads, lora } = flags
+    const isJudged = flags.heldOut > 0
+    return {
+      matrices,
+      result: isJudged ? await judged({ model, output, held, threads, lora, signal }) : undefined,
+    }
+  }).finally(clearProgress)
+  const isFolder = as === 'gptq' || as === 'safetensors'
+  const { size: bytes } = await stat(isFolder ? join(output, WEIGHTS_FILE) : output)
+  const seconds = Math.round((performance.now() - started) / 100) / 10
+  if (flags.json === true) {
+    const summary = { output, bytes, seconds, ...result, ...job.totals(matrices), matrices }
+    process.stdout.write(`${JSON.stringify(summary)}\n`)
+    return
+  }
+  process.stdout.write(`${output}: ${bytes} bytes, ${matrices.length} matrices, ${seconds} s\n`)
+  if (result === undefined) return
+  process.stdout.write(
+    'quality' in result
+      ? qualityText(result.quality)
+      : visible(`not compared with the original: ${result.reason}\n`),
+  )
+}
+
+/** Makes and writes the output. */
+async function solve<Report>(
+  job: CompressJob<Report>,
+  prepared: PreparedModel,
+  signal: AbortSignal,
+): Promise<{ readonly matrices: readonly Report[]; readonly held: readonly (readonly number[])[] }> {
+  const { model, output, as, flags } = job
+  const { calibration, json } = flags
+  const all =
+    calibration === undefined
+      ? []
+      : await readWindows(calibration, prepared, { ...flags, windows: flags.windows + flags.heldOut })
+  const { windows, held } = splitWindows(all, flags)
+  const key = await keyOf(prepared, windows, job, signal)
+  const work = await openWork(`${output}.work`, key, flags.resume === true)
+  try {
+    const { contents, tensors, matrices } = await job.make(prepared, {
+      windows,
+      work,
+      signal,
+      host: nodeHost(),
+      threads: flags.threads,
+      onProgress: progressOf(json === true),
+      onMatrix: (report) => {
+        if (json === true) return
+        clearProgress()
+        process.stdout.write(visible(`${job.lineOf(report)}\n`))
+      },
+    })
+    clearProgress()
+    await writeModel({ model, output, as, prepared, contents, tensors, signal })
+    await work.removeAll()
+    return { matrices, held }
+  } catch (error) {
+    if (signal.aborted) {
+      clearProgress()
+      process.stderr.write(
+        visible(`${output}.work has the finished part; give the same command with --resume to continue\n`),
+      )
+    }
+    throw error
+  }
+}
+
+/** Without a terminal, lines go to stdout, or to stderr where stdout has something else to say. */
+export const progressOf = (toStderr: boolean) =>
+  runProgress({
+    now: () => performance.now(),
+    overwrite,
+    line: process.stderr.isTTY
+      ? undefined
+      : (text) => (toStderr ? process.stderr : process.stdout).write(visible(`${text}\n`)),
+  })
+
+/** The weights include adapters, and the windows depend on the tokenizer. */
+async function keyOf<Report>(
+  { config, weights }: PreparedModel,
+  windows: readonly (readonly number[])[],
+  { settings }: CompressJob<Report>,
+  signal: AbortSignal,
+): Promise<JobKey> {
+  const megabytes = (bytes: number) => Math.round(bytes / 1e6)
+  return jobKey({
+    settings,
+    configuration: hashOf(config),
+    text: hashOf(windows),
+    weights: await hashWeights(weights, signal, (done, total) =>
+      overwrite(`hashing weights, ${megabytes(done)} of ${megabytes(total)} MB`),
+    ),
+  })
+}
+
+/** The sum of a figure over matrices that have it. */
+export const sum = <Name extends string>(
+  reports: readonly { readonly [name in Name]?: number | undefined }[],
+  what: Name,
+): number => reports.reduce((total, report) => total + (report[what] ?? 0), 0)

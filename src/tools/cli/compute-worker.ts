@@ -1,0 +1,13 @@
+// The compute worker in Node: runs kernels for the engine, or functions of a network, until the pool ends.
+import { parentPort } from 'node:worker_threads'
+import { functionThread, isFunctionRequest } from '../../core/runtime/functions/function-thread.ts'
+import type { WorkerReply, WorkerRequest } from '../../core/runtime/host.ts'
+import { workerThread } from '../../core/runtime/worker-thread.ts'
+
+const post = (reply: WorkerReply): void => parentPort?.postMessage(reply)
+const model = workerThread(post)
+const network = functionThread(post)
+
+parentPort?.on('message', (request: WorkerRequest) =>
+  isFunctionRequest(request) ? network(request) : model(request),
+)

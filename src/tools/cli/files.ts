@@ -1,0 +1,270 @@
+// Opens `<model>` as typed (a file, a folder, a URL or an embedded model's name) as byte sources, and reads
+// text files.
+
+import { createReadStream } from 'node:fs'
+import { type FileHandle, open, readdir, stat } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
+import { type ByteSource, filledSource } from '../../core/base/bytes.ts'
+import { HalfbyteError } from '../../core/base/errors.ts'
+import {
+  COMPANIONS,
+  chooseGraph,
+  GRAPH_FOLDER,
+  type GraphDtype,
+  type GraphFiles,
+  graphsAmong,
+} from '../../core/formats/names/graph-files.ts'
+import { givenPlace, type Place } from '../../core/formats/names/named-files.ts'
+import { filesOf } from '../../core/store/address.ts'
+import { CATALOGUE, catalogued } from '../../core/store/catalogue.ts'
+import { type Peeked, peekAddress } from '../../core/store/download/peek.ts'
+import type { DownloadProgress } from '../../core/store/download/tally.ts'
+import { type Hub, hubUrl, parseHubAddress, WEIGHTS } from '../../core/store/hub.ts'
+import { openAddress } from '../../core/store/open-address.ts'
+import { collectIds, encodeStream, takeIds } from '../../core/text/tokenize/encode-stream.ts'
+import type { Tokenizer } from '../../core/text/tokenize/tokenizer.ts'
+import type { OpenFiles } from '../../engine/load/open/requested-files.ts'
+import type { LoadRequest } from '../../engine/wire/protocol.ts'
+import { EMBEDDED, EMBEDDED_NAMES, embeddedModel, embeddedPath } from './models/embedded.ts'
+import type { LoraFlag } from './options.ts'
+import { systemCode, systemError, unreached } from './terminal/failure.ts'
+
+/** Most bytes of a text that is held in memory as a whole, such as a schema or a data set. */
+const MOST_BYTES = 256 << 20
+
+/** The bytes as they come. Throws `format` if the file cannot be read. */
+export async function* readBytes(path: string | undefined): AsyncGenerator<Uint8Array> {
+  try {
+    yield* path === undefined ? process.stdin : createReadStream(path)
+  } catch (cause) {
+    throw systemError(cause, 'format', `the text file ${path ?? 'stdin'} cannot be read`, 'check the path')
+  }
+}
+
+/** UTF-8. Throws `format` if the file cannot be read. */
+export async function* readPieces(path: string | undefined): AsyncGenerator<string> {
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+  for await (const bytes of readBytes(path)) yield decoder.decode(bytes, { stream: true })
+  yield decoder.decode()
+}
+
+/** UTF-8. Throws `format` if the file cannot be read or is too long. */
+export async function readText(path: string | undefined, mostBytes = MOST_BYTES): Promise<string> {
+  const parts: Uint8Array[] = []
+  let length = 0
+  for await (const bytes of readBytes(path)) {
+    parts.push(bytes)
+    length += bytes.length
+    if (length > mostBytes) {
+      throw new HalfbyteError(
+        'format',
+        `the text file ${path ?? 'stdin'} has more than ${mostBytes} bytes, and it has to fit into memory; give a part of it`,
+        { most: mostBytes },
+      )
+    }
+  }
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(Buffer.concat(parts))
+}
+
+/** The ids of a text, or the first `most` of them; what comes after those is not read. */
+export async function readIds(path: string, tokenizer: Tokenizer, most?: number): Promise<Uint32Array> {
+  const parts = encodeStream(tokenizer, readPieces(path), { addSpecial: true })
+  return (await collectIds(most === undefined ? parts : takeIds(parts, most))).ids
+}
+
+const FOLDER_FILES = /\.(json|jinja|safetensors|gguf|hbm)$/
+
+export interface FileOptions {
+  readonly signal?: AbortSignal | undefined
+  /** Progress of a URL's download. */
+  readonly onProgress?: ((progress: DownloadProgress) => void) | undefined
+  /** The precision of the ONNX graph where a model has several. */
+  readonly dtype?: GraphDtype | undefined
+  /** Replaces the hub's address and token of the environment. */
+  readonly hub?: Hub | undefined
+}
+
+export const isUrl = (place: string): boolean => /^https?:\/\//i.test(place)
+
+/** The hub's address and token. */
+const hubHere = (): Hub => ({ baseUrl: process.env['HF_ENDPOINT'], token: process.env['HF_TOKEN'] })
+
+/**
+ * `<model>` as a URL or as an unambiguous path. A file or folder on this machine takes precedence over a
+ * model of the catalogue and over a hub repository of the same name. A slash at the end is kept. A text that
+ * names nothing is returned unchanged.
+ */
+export async function placeOf(model: string): Promise<Place> {
+  if (embeddedModel(model) !== undefined) return givenPlace(model)
+  // A path that cannot be inspected counts as existing; opening it reports the reason.
+  const isHere = !isUrl(model) && !model.startsWith('hf:') && (await isThere(model).catch(() => true))
+  if (isHere) return givenPlace(resolve(model) + (/[\\/]$/.test(model) ? '/' : ''))
+  const address = parseHubAddress(catalogued(model)?.address ?? model)
+  return givenPlace(address === undefined ? model : hubUrl(address, hubHere()))
+}
+
+/** The same for adapters. */
+export async function placedAdapters(lora: readonly LoraFlag[] | undefined): Promise<LoadRequest['lora']> {
+  return lora && Promise.all(lora.map(async (flag) => ({ ...flag, source: await placeOf(flag.source) })))
+}
+
+/** The library speaks of what a page can check; a program knows why no connection came about. */
+const fromServer = <T>(asked: Promise<T>, place: string): Promise<T> =>
+  asked.catch((error) => {
+    throw unreached(error, place)
+  })
+
+/** Opens `<model>` to read its headers. Throws what `openModelFiles` throws. */
+export async function peekModelFiles(
+  model: string,
+  options: Omit<FileOptions, 'onProgress'>,
+): Promise<Peeked> {
+  const place = await placeOf(model)
+  if (isUrl(place))
+    return fromServer(peekAddress(place, { ...options, hub: options.hub ?? hubHere(), cache: 'none' }), place)
+  const graphs = async () => (embeddedModel(model) === undefined ? graphsIn(model) : [])
+  return { ...(await openModelFiles(model, options)), graphs, downloadBytes: 0 }
+}
+
+/** The graphs of a folder, of those that a load without `dtype` chooses among. */
+async function graphsIn(path: string): Promise<readonly GraphFiles[]> {
+  if (!(await stat(path)).isDirectory()) return []
+  const [graph = ''] = await pathsOf(path)
+  if (!graph.endsWith('.onnx')) return []
+  const folder = dirname(graph)
+  const names = await fileNames(folder)
+  const files = names.map(async (name) => ({ name, size: (await stat(join(folder, name))).size }))
+  return graphsAmong(await Promise.all(files), resolve(path) === folder ? '' : GRAPH_FOLDER)
+}
+
+/** Opens `<model>`. Throws `format` if there is no such file, `network` if a URL cannot be fetched. */
+export async function openModelFiles(model: string, options: FileOptions = {}): Promise<OpenFiles> {
+  const place = await placeOf(model)
+  if (isUrl(place)) {
+    const asked = openAddress(place, { ...options, hub: options.hub ?? hubHere(), cache: 'none' })
+    const sources = await fromServer(asked, place)
+    return { sources, async close() {} }
+  }
+  const handles: FileHandle[] = []
+  let opened = model
+  const close = async () => void (await Promise.all(handles.map((handle) => handle.close())))
+  try {
+    const sources: ByteSource[] = []
+    const embedded = embeddedModel(model)
+    for (const path of embedded === undefined
+      ? await pathsOf(model, options.dtype)
+      : [embeddedPath(embedded)]) {
+      opened = path
+      const handle = await open(path)
+      handles.push(handle)
+      sources.push(handleSource(basename(path), handle, (await handle.stat()).size))
+    }
+    return { sources, close }
+  } catch (error) {
+    await close()
+    throw systemError(error, 'format', `the model ${opened} cannot be opened`, 'check the path')
+  }
+}
+
+function handleSource(name: string, handle: FileHandle, size: number): ByteSource {
+  return filledSource(name, size, async (target, offset) => {
+    const { byteLength: length } = target
+    const { bytesRead } = await handle.read(target, 0, length, offset).catch((error) => {
+      throw systemError(error, 'format', `${name} cannot be read`, 'check the disk')
+    })
+    if (bytesRead === length) return
+    throw new HalfbyteError(
+      'format',
+      `${name}: ${bytesRead} of ${length} bytes could be read at ${offset}; the file changed, so try again`,
+    )
+  })
+}
+
+/** A mistyped name differs from the one that was meant by so many characters at most. */
+const MOST_TYPOS = 2
+
+/** The model whose name is most like a text; undefined if none is near. */
+function nearestName(text: string): string | undefined {
+  const near = [...EMBEDDED, ...CATALOGUE]
+    .map(({ id }) => ({ id, typos: typosBetween(text.toLowerCase(), id) }))
+    .filter(({ typos }) => typos <= MOST_TYPOS)
+  return near.sort((one, other) => one.typos - other.typos)[0]?.id
+}
+
+/** The fewest characters to put in, leave out or replace (Levenshtein's distance). */
+function typosBetween(one: string, other: string): number {
+  if (Math.abs(one.length - other.length) > MOST_TYPOS) return MOST_TYPOS + 1
+  let row = Array.from({ length: other.length + 1 }, (_, at) => at)
+  for (const [at, character] of [...one].entries()) {
+    const next = [at + 1]
+    for (let column = 1; column < row.length; column++) {
+      const replaced = (row[column - 1] ?? 0) + (other[column - 1] === character ? 0 : 1)
+      next.push(Math.min(replaced, (row[column] ?? 0) + 1, (next[column - 1] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row.at(-1) ?? 0
+}
+
+/** The files of `<model>` on this machine. Throws `format` if there are none. */
+export async function pathsOf(path: string, dtype?: GraphDtype): Promise<string[]> {
+  if (!(await isThere(path))) {
+    const meant = nearestName(path)
+    throw new HalfbyteError(
+      'format',
+      `there is no file or folder ${path}; ${meant === undefined ? '' : `did you mean ${meant}? Otherwise `}give a model file, a folder, a URL, owner/name of the hub, a name that "halfbyte models" lists, or ${EMBEDDED_NAMES}`,
+    )
+  }
+  if (!(await stat(path)).isDirectory()) {
+    if (path.endsWith('.onnx')) return graphFiles(path)
+    return filesOf(givenPlace(basename(path))).map((file) => join(dirname(path), file.url))
+  }
+  const names = await fileNames(path)
+  if (names.some((name) => name.endsWith('.onnx'))) return graphFiles(join(path, chooseGraph(names, dtype)))
+  const files = names.filter((name) => FOLDER_FILES.test(name))
+  const graphs = join(path, GRAPH_FOLDER)
+  const hasWeights = files.some((name) => WEIGHTS.test(name))
+  if ((dtype !== undefined || !hasWeights) && (await isThere(graphs)))
+    return graphFiles(join(graphs, chooseGraph(await fileNames(graphs), dtype)))
+  if (files.length > 0) return files.map((name) => join(path, name))
+  throw new HalfbyteError(
+    'format',
+    `the folder ${path} holds no model; give one with a .gguf, a .hbm, an .onnx, or .safetensors and config.json`,
+  )
+}
+
+/** The names of a folder's files, sorted. */
+async function fileNames(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { withFileTypes: true })
+  return entries
+    .filter((entry) => !entry.isDirectory())
+    .map(({ name }) => name)
+    .sort()
+}
+
+/**
+ * A graph with everything beside it except other graphs. In the layout of transformers.js, what describes the
+ * model lies one level up.
+ */
+async function graphFiles(path: string): Promise<string[]> {
+  const folder = dirname(resolve(path))
+  const beside = (await fileNames(folder)).filter((name) => !name.endsWith('.onnx'))
+  const above = basename(folder) === basename(GRAPH_FOLDER) ? dirname(folder) : undefined
+  const companions =
+    above === undefined ? [] : (await fileNames(above)).filter((name) => COMPANIONS.has(name))
+  return [
+    path,
+    ...beside.filter((name) => !companions.includes(name)).map((name) => join(folder, name)),
+    ...companions.map((name) => join(above as string, name)),
+  ]
+}
+
+async function isThere(path: string): Promise<boolean> {
+  try {
+    await stat(path)
+    return true
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT') return false
+    throw error
+  }
+}

@@ -1,0 +1,60 @@
+// The models that come with the program, by the names under which commands take them.
+import { existsSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { HalfbyteError } from '../../../core/base/errors.ts'
+
+export interface EmbeddedModel {
+  /** What is typed in place of a path. */
+  readonly id: string
+  /** File in the folder of embedded models. */
+  readonly file: string
+  /** One sentence that helps a person choose. */
+  readonly about: string
+}
+
+/** The chat page's own model first. The npm package has only this one, which keeps downloads small. */
+const MODELS: readonly EmbeddedModel[] = [
+  {
+    id: 'embedded',
+    file: 'halfbyte-stories.hbm',
+    about: 'A small Llama that tells stories, makes small talk and uses tools. It knows no facts.',
+  },
+  {
+    id: 'embedded-mamba',
+    file: 'halfbyte-mamba.hbm',
+    about: 'Halfbyte Stories without attention: long conversations take no more memory than short ones.',
+  },
+]
+
+/** In a clone of the repository, and in the package. */
+const FOLDERS = ['../../../../demo/models/', './models/']
+
+const pathOf = (file: string): string | undefined =>
+  FOLDERS.map((folder) => fileURLToPath(new URL(folder + file, import.meta.url))).find((path) =>
+    existsSync(path),
+  )
+
+/** The models that are there. */
+export const EMBEDDED: readonly EmbeddedModel[] = MODELS.filter(
+  ({ file }, index) => index === 0 || pathOf(file) !== undefined,
+)
+
+export const embeddedModel = (id: string): EmbeddedModel | undefined =>
+  MODELS.find((model) => model.id === id)
+
+/** Throws `format` if the file is not there. */
+export function embeddedPath({ id, file }: EmbeddedModel): string {
+  const path = pathOf(file)
+  if (path !== undefined) return path
+  throw new HalfbyteError(
+    'format',
+    id === MODELS[0]?.id
+      ? `the embedded model ${file} is not beside this program; install the package again`
+      : `the npm package does not contain ${file}; clone Halfbyte's repository and give the path of its demo/models/${file}`,
+  )
+}
+
+/** For help and messages: `"a", "b" or "c"`. */
+export const EMBEDDED_NAMES = new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(
+  EMBEDDED.map(({ id }) => `"${id}"`),
+)

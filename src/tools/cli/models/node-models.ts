@@ -1,0 +1,55 @@
+// Encoders and networks of a Node program: `Embedder.load` and `Network.load` with the model in this process
+// and threads as workers of Node.
+import { existsSync, statSync } from 'node:fs'
+import { HalfbyteError } from '../../../core/base/errors.ts'
+import { Embedder, type EmbedderOptions } from '../../../encoders/embedder/embedder.ts'
+import { loadEncoder } from '../../../encoders/service/build-encoder.ts'
+import { createEmbedderService } from '../../../encoders/service/embed-service.ts'
+import { resolveSource } from '../../../engine/api/request/load-request.ts'
+import type { ModelSource } from '../../../engine/api/types.ts'
+import type { FileOpener } from '../../../engine/load/open/requested-files.ts'
+import { localConnection } from '../../../engine/wire/connection.ts'
+import { Network, type NetworkOptions } from '../../../network/api/network.ts'
+import { isUrl, openModelFiles } from '../files.ts'
+import { blobFiles, placeOfSource } from '../node-engine.ts'
+import { nodeHost } from '../node-host.ts'
+
+/** A local folder of sentence-transformers has files that may be missing. */
+const openEncoderFiles: FileOpener = async ({ source, hub }, { signal, onProgress }) => {
+  if (typeof source !== 'string') return blobFiles(source)
+  if (source.endsWith('.json') && !isUrl(source) && !existsSync(source)) {
+    throw new HalfbyteError('format', `there is no file ${source}; download the model again`, {
+      missing: true,
+    })
+  }
+  return openModelFiles(source, { signal, hub, onProgress })
+}
+
+/** `Embedder.load`. A folder needs no slash at its end. */
+export async function loadEmbedder(source: ModelSource, options: EmbedderOptions = {}): Promise<Embedder> {
+  const place = await placeOfSource(source)
+  const isFolder =
+    typeof place === 'string' && !isUrl(place) && existsSync(place) && statSync(place).isDirectory()
+  const service = createEmbedderService((request, hooks) =>
+    loadEncoder(request, hooks, nodeHost(), openEncoderFiles),
+  )
+  const own = isFolder && !place.endsWith('/') ? `${place}/` : place
+  return Embedder.open(localConnection(service), own, options)
+}
+
+/** `Network.load`. */
+export async function loadNetwork(source: ModelSource, options: NetworkOptions = {}): Promise<Network> {
+  const { signal, hub, dtype, onProgress } = options
+  signal?.throwIfAborted()
+  const place = resolveSource(await placeOfSource(source), undefined, hub)
+  const files =
+    typeof place === 'string'
+      ? await openModelFiles(place, { signal, hub, dtype, onProgress })
+      : blobFiles(place)
+  try {
+    return await Network.open(files, options, nodeHost())
+  } catch (error) {
+    await files.close()
+    throw error
+  }
+}

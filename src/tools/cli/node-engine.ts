@@ -1,0 +1,97 @@
+// Engines of a Node program: the ways of `Engine` to start, with the service in this process and threads as
+// workers of Node.
+import { availableParallelism } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { blobSource } from '../../core/base/bytes.ts'
+import { chooseBuild, detectFeatures } from '../../core/runtime/features.ts'
+import { missingFile, request } from '../../core/store/download/request.ts'
+import { Engine } from '../../engine/api/engine.ts'
+import { checkedLoad } from '../../engine/api/request/load-request.ts'
+import type { LoadOptions, ModelSource, ProbeOptions, Support } from '../../engine/api/types.ts'
+import { loadModel } from '../../engine/load/build-model.ts'
+import type { FileOpener } from '../../engine/load/open/requested-files.ts'
+import { probeModel } from '../../engine/probe/probe.ts'
+import { createService } from '../../engine/service.ts'
+import { localConnection } from '../../engine/wire/connection.ts'
+import type { ProbeReport } from '../../engine/wire/protocol.ts'
+import { openModelFiles, peekModelFiles, placeOf } from './files.ts'
+import { nodeHost } from './node-host.ts'
+
+/** Gives `Engine` the ways to start that Node has. */
+export function startEnginesInThisProcess(): void {
+  Object.assign(Engine, { load, probe, support, prepare: checkPrepare })
+}
+
+async function load(source: ModelSource, options: LoadOptions = {}): Promise<Engine> {
+  const checked = checkedLoad(options, 'onProgress')
+  checked.signal?.throwIfAborted()
+  const { place, ...others } = await placed(source, checked)
+  const service = createService((request, hooks) => loadModel(request, hooks, nodeHost(), openFiles))
+  return Engine.open(localConnection(service), place, { ...checked, ...others })
+}
+
+async function probe(source: ModelSource, options: ProbeOptions = {}): Promise<ProbeReport> {
+  const checked = checkedLoad(options, 'limitBytes')
+  checked.signal?.throwIfAborted()
+  const { place, ...others } = await placed(source, checked)
+  const noModel = () => Promise.reject(new Error('nothing is loaded here'))
+  const service = createService(noModel, (request, hooks) =>
+    probeModel(request, hooks, nodeHost(), async ({ source: asked, hub, dtype }, { signal }) =>
+      typeof asked === 'string'
+        ? peekModelFiles(asked, { signal, hub, dtype })
+        : { ...blobFiles(asked), downloadBytes: 0 },
+    ),
+  )
+  return Engine.ask(localConnection(service), place, { ...checked, ...others })
+}
+
+async function support(): Promise<Support> {
+  const features = detectFeatures(globalThis)
+  return {
+    supported: features.simd,
+    reason: features.simd ? undefined : 'WebAssembly has no SIMD here; use Node 22 or later',
+    build: features.simd ? chooseBuild(features) : undefined,
+    sharedMemory: features.sharedMemory,
+    cores: availableParallelism(),
+  }
+}
+
+/** There is no worker that could be started beforehand. */
+function checkPrepare(): void {}
+
+const openFiles: FileOpener = async ({ source, hub, dtype }, { signal, onProgress }) =>
+  typeof source === 'string' ? openModelFiles(source, { signal, hub, dtype, onProgress }) : blobFiles(source)
+
+export const blobFiles = (files: readonly File[]) => ({
+  sources: files.map((file) => blobSource(file.name, file)),
+  async close() {},
+})
+
+/** Paths and names of models as places that no longer depend on the working folder. */
+async function placed(
+  source: ModelSource,
+  { draft, vision, lora }: Pick<LoadOptions, 'draft' | 'vision' | 'lora'>,
+) {
+  const [place, draftPlace, tower, adapters] = await Promise.all([
+    placeOfSource(source),
+    draft === undefined ? undefined : placeOfSource(draft),
+    vision === undefined ? undefined : placeOfSource(vision),
+    lora && Promise.all(lora.map(async (each) => ({ ...each, source: await placeOfSource(each.source) }))),
+  ])
+  return { place, draft: draftPlace, vision: tower, lora: adapters }
+}
+
+/** Paths and names as places that no longer depend on the working folder; a Blob for data of this program. */
+export async function placeOfSource(source: ModelSource): Promise<ModelSource> {
+  if (source instanceof URL && source.protocol === 'file:') return fileURLToPath(source)
+  if ((typeof source === 'string' || source instanceof URL) && /^(?:blob|data):/i.test(String(source)))
+    return dataAt(String(source))
+  return typeof source === 'string' ? placeOf(source) : source
+}
+
+/** What lies at an address of this program's own data. Throws `network` if nothing does. */
+async function dataAt(address: string): Promise<Blob> {
+  const response = await request(address)
+  if (response !== undefined) return response.blob()
+  throw missingFile(address)
+}

@@ -1,0 +1,210 @@
+// The options that commands share, and parsers of their values. An invalid text is a usage error.
+
+import { readFileSync } from 'node:fs'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { GRAPH_DTYPES, type GraphDtype } from '../../core/formats/names/graph-files.ts'
+import { EXACT_KV, KEY_FORMATS, type KvFormat, VALUE_FORMATS } from '../../core/graph/ir.ts'
+import { WEIGHT_POLICIES, type WeightPolicy } from '../../core/weights/choose-encoding.ts'
+import type { SparsePolicy } from '../../core/weights/sparse/choose-sparse.ts'
+import { mostThreads } from '../../engine/api/request/load-request.ts'
+import { NETWORK_WEIGHTS } from '../../network/compile/lower/policy.ts'
+import { EMBEDDED_NAMES } from './models/embedded.ts'
+
+const MANIFEST = import.meta.url.endsWith('.ts') ? '../../../package.json' : '../package.json'
+
+export const packageVersion = (): string =>
+  JSON.parse(readFileSync(new URL(MANIFEST, import.meta.url), 'utf8')).version
+
+/** The description of `<model>` in every command. */
+export const MODEL = `file, folder, URL (a folder's ends with a slash), a name of "halfbyte models" or owner/name[:file][@revision] of the hub if no such path exists, or an embedded model: ${EMBEDDED_NAMES}`
+
+/** A parser of whole numbers from `least` to `most`. */
+export function whole(least: number, most = Number.MAX_SAFE_INTEGER): (text: string) => number {
+  return (text) => {
+    const value = Number(text)
+    if (Number.isSafeInteger(value) && value >= least && value <= most && text.trim() !== '') return value
+    const range = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`
+    throw new InvalidArgumentError(`give a whole number ${range}.`)
+  }
+}
+
+/** `auto`, or as many threads as this machine may have. */
+const threadCount = (text: string): number | 'auto' =>
+  text === 'auto' ? text : whole(1, mostThreads())(text)
+
+/** A parser of numbers from `least` to `most`. */
+export function real(least: number, most = Number.POSITIVE_INFINITY): (text: string) => number {
+  return (text) => {
+    const value = Number(text)
+    if (Number.isFinite(value) && value >= least && value <= most && text.trim() !== '') return value
+    const range = most === Number.POSITIVE_INFINITY ? `from ${least} on` : `from ${least} to ${most}`
+    throw new InvalidArgumentError(`give a number ${range}.`)
+  }
+}
+
+const UNITS: ReadonlyMap<string, number> = new Map(
+  Object.entries({
+    '': 1,
+    KB: 1e3,
+    MB: 1e6,
+    GB: 1e9,
+    KIB: 2 ** 10,
+    MIB: 2 ** 20,
+    GIB: 2 ** 30,
+  }),
+)
+
+/** The parser of an option that may be given several times. */
+export const repeated = (text: string, before: readonly string[] = []): readonly string[] => [...before, text]
+
+/** A parser of sizes, at least `least` bytes: `64MB`, `1.5 GiB`, or bytes without a unit. */
+export function size(least: number): (text: string) => number {
+  return (text) => {
+    const [, number = '', unit = ''] = /^\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*$/i.exec(text) ?? []
+    const bytes = Math.floor(Number(number) * (UNITS.get(unit.toUpperCase()) ?? Number.NaN))
+    if (number !== '' && Number.isSafeInteger(bytes) && bytes >= least) return bytes
+    throw new InvalidArgumentError(`give a size of ${least} bytes or more, like 64MB, 0.5GB or 64MiB.`)
+  }
+}
+
+/**
+ * The hook of a command that cannot do without an option. `requiredOption` is checked before unknown options,
+ * so it reports a misspelled option as missing.
+ */
+export const demand =
+  (option: string) =>
+  (command: Command): void => {
+    if (command.getOptionValue(new Option(option).attributeName()) === undefined)
+      command.error(`error: required option '${option}' not specified`)
+  }
+
+/** Options for loading a model. */
+export interface EngineFlags {
+  readonly threads: number | 'auto'
+  readonly build: 'auto' | 'relaxed' | 'simd128'
+  readonly weights: WeightPolicy
+  /** How keys and values are stored. */
+  readonly kv: KvFormat
+  readonly context?: number
+  /** Most bytes for the state of all conversations. */
+  readonly stateBytes?: number
+  readonly lora?: readonly LoraFlag[]
+  /** A file with a chat template. */
+  readonly chatTemplate?: string
+  /** The precision of the ONNX graph where a model has several. */
+  readonly dtype?: GraphDtype
+}
+
+export interface LoraFlag {
+  readonly source: string
+  readonly scale: number
+}
+
+/** `--lora`, once for each adapter. */
+export function loraOption(): Option {
+  return new Option(
+    '--lora <adapter[:scale]>',
+    "a LoRA adapter to merge into the model: a GGUF file, a PEFT folder, its URL or owner/name; scale 1 is the adapter's own",
+  ).argParser((text, before: readonly LoraFlag[] = []) => {
+    const [, source = text, scale = '1'] = /^(.+):(-?[\d.]+)$/.exec(text) ?? []
+    if (!Number.isFinite(Number(scale))) throw new InvalidArgumentError('give a scale like 0.5.')
+    return [...before, { source, scale: Number(scale) }]
+  })
+}
+
+export function weightsOption(): Option {
+  return new Option('--weights <policy>', "precision of the weights; auto keeps the file's own")
+    .choices(WEIGHT_POLICIES)
+    .default('auto')
+}
+
+/** Of graphs that are not decoders. */
+export function networkWeightsOption(): Option {
+  return new Option(
+    '--weights <policy>',
+    "how constant matrices are multiplied; auto keeps the file's own codes, and floats as f32",
+  )
+    .choices(NETWORK_WEIGHTS)
+    .default('auto')
+}
+
+export function fallbackOption(): Option {
+  return new Option(
+    '--fallback <runtime>',
+    'what runs nodes that do not compile: ort is the package onnxruntime-web; default: such graphs are rejected',
+  ).choices(['ort'])
+}
+
+export function dtypeOption(): Option {
+  return new Option(
+    '--dtype <dtype>',
+    'which ONNX graph to read where a model has several: onnx/model_q4.onnx is q4',
+  ).choices(GRAPH_DTYPES)
+}
+
+/** `int8` for both, or `int8,fp8` for keys and values. */
+function kvFormat(text: string): KvFormat {
+  const [k = '', v = k, more] = text.split(',')
+  const isKnown =
+    KEY_FORMATS.some((each) => each === k) && VALUE_FORMATS.some((each) => each === v) && more === undefined
+  if (isKnown) return { k, v } as KvFormat
+  throw new InvalidArgumentError('give f32 or int8 for both, or like int8,fp8 for keys and values.')
+}
+
+export function kvOption(): Option {
+  return new Option('--kv <formats>', 'how the context is stored: f32, int8, or keys,values like int8,fp8')
+    .argParser(kvFormat)
+    .default(EXACT_KV, 'f32')
+}
+
+export const threadsOption = (): Option =>
+  new Option('--threads <n>', 'threads that compute; auto measures which number is fastest')
+    .argParser(threadCount)
+    .default('auto')
+
+export function withEngineOptions(command: Command): Command {
+  return command
+    .addOption(threadsOption())
+    .addOption(
+      new Option('--build <build>', 'kernels to use').choices(['auto', 'relaxed', 'simd128']).default('auto'),
+    )
+    .addOption(weightsOption())
+    .addOption(dtypeOption())
+    .addOption(loraOption())
+    .addOption(kvOption())
+    .option('--chat-template <file>', "a file with a chat template in Jinja that replaces the model's own")
+    .option(
+      '--state-bytes <size>',
+      'maximum memory for keys and values, like 256MB; default: all that is available',
+      size(1),
+    )
+}
+
+export interface VisionFlags {
+  /** The vision tower, where it is not in the model's own files. */
+  readonly vision?: string
+}
+
+export const visionOption = (): Option =>
+  new Option(
+    '--vision <model>',
+    "a vision model's tower, if it is not among the files of <model>: an mmproj GGUF file or a folder, in the same forms as <model>",
+  )
+
+export function withContextOption(command: Command): Command {
+  return command.option(
+    '--context <tokens>',
+    "maximum tokens of a conversation; default: 4096 or the model's limit",
+    whole(1),
+  )
+}
+
+export interface SparseFlags {
+  readonly sparse: SparsePolicy
+}
+
+export function sparseOption(): Option {
+  return new Option('--sparse <format>', 'store matrices without their zeros; auto does so if that is faster')
+    .choices(['auto', 'none', 'sb84', 'sv32', 'sp24'])
+    .default('auto')
+}

@@ -1,0 +1,15 @@
+// A short form of the soak of the server (npm run soak:serve): three rounds of twenty requests at a time
+// through OpenAI's client, with aborts in the middle, on a server in a process of its own.
+import { expect, test } from 'vitest'
+import { Random } from '../../../../test/helpers/random.ts'
+import { Watched } from '../../../../test/soak/serve/watched.ts'
+
+test('twenty requests at a time are answered as alone, and nothing of them stays', async () => {
+  const watched = await Watched.start()
+  const random = new Random(31)
+  for (let round = 0; round < 3; round++)
+    expect((await watched.round(random)).filter(({ holds }) => !holds)).toEqual([])
+  expect(await watched.ended()).toMatchObject({ holds: true })
+  expect(Object.keys(watched.counts).filter((name) => name.includes('aborted'))).not.toEqual([])
+  await watched.close()
+})

@@ -1,0 +1,126 @@
+// Reads the bodies of requests before they take a place: bounds on one, on all together and on a silence.
+import { finished, type Readable } from 'node:stream'
+import { bodyTooLong, MOST_BODY_BYTES } from '../../../adapters/openai-server/fetch.ts'
+
+export interface BodyLimits {
+  readonly bodyBytes: number
+  /** Of all bodies that are being read or answered. */
+  readonly allBytes: number
+  /** Bodies that are being read at the same time. */
+  readonly readers: number
+  /** Without a byte. */
+  readonly stallMilliseconds: number
+}
+
+const MOST_HELD_BYTES = 256 << 20
+const MOST_READERS = 1024
+const LONGEST_STALL_MILLISECONDS = 30_000
+
+const LIMITS: BodyLimits = {
+  bodyBytes: MOST_BODY_BYTES,
+  allBytes: MOST_HELD_BYTES,
+  readers: MOST_READERS,
+  stallMilliseconds: LONGEST_STALL_MILLISECONDS,
+}
+
+/** A body that is not read to its end, with the answer to its request. */
+export class RefusedBody extends Error {
+  override readonly name = 'RefusedBody'
+
+  readonly status: 400 | 408 | 429
+  readonly code: string
+
+  constructor(status: RefusedBody['status'], code: string, sentence: string) {
+    super(sentence)
+    this.status = status
+    this.code = code
+  }
+}
+
+/** A body in memory. Its bytes count until it is disposed. */
+export interface HeldBody extends Disposable {
+  readonly bytes: Uint8Array<ArrayBuffer>
+}
+
+interface Reader {
+  bytes: number
+  readonly refuse: (reason: RefusedBody) => void
+}
+
+export class RequestBodies {
+  readonly #limits: BodyLimits
+  readonly #readers = new Set<Reader>()
+  #held = 0
+
+  constructor(limits: Partial<BodyLimits> = {}) {
+    this.#limits = { ...LIMITS, ...limits }
+  }
+
+  /** Bytes of all bodies in memory. */
+  get held(): number {
+    return this.#held
+  }
+
+  /**
+   * Rejects with `RefusedBody` for a body that is too long or sends nothing for a while, and where the
+   * bodies of all requests take too much; with the stream's error if the client leaves.
+   */
+  async read(stream: Readable): Promise<HeldBody> {
+    const { readers } = this.#limits
+    if (this.#readers.size >= readers) throw busy(`${readers} requests are being received`)
+    const chunks = await this.#chunks(stream)
+    const bytes = Buffer.concat(chunks)
+    return {
+      bytes,
+      [Symbol.dispose]: () => {
+        this.#held -= bytes.byteLength
+      },
+    }
+  }
+
+  #chunks(stream: Readable): Promise<Uint8Array[]> {
+    const { promise, resolve, reject } = Promise.withResolvers<Uint8Array[]>()
+    const { stallMilliseconds } = this.#limits
+    const chunks: Uint8Array[] = []
+    const reader: Reader = { bytes: 0, refuse: reject }
+    const stalled = new RefusedBody(
+      408,
+      'request_timeout',
+      `the body sent nothing for ${stallMilliseconds / 1000} s; send the request again`,
+    )
+    const timer = setTimeout(() => reject(stalled), stallMilliseconds)
+    const take = (chunk: Uint8Array) => {
+      timer.refresh()
+      chunks.push(chunk)
+      reader.bytes += chunk.byteLength
+      this.#held += chunk.byteLength
+      this.#refuseBeyondLimits(reader)
+    }
+    this.#readers.add(reader)
+    stream.on('data', take)
+    const forget = finished(stream, { writable: false }, (error) => (error ? reject(error) : resolve(chunks)))
+    return promise
+      .catch((error) => {
+        this.#held -= reader.bytes
+        throw error
+      })
+      .finally(() => {
+        clearTimeout(timer)
+        forget()
+        stream.off('data', take)
+        this.#readers.delete(reader)
+      })
+  }
+
+  /** The longest body gives way, so that nobody can keep short ones out. */
+  #refuseBeyondLimits(reader: Reader): void {
+    const { allBytes, bodyBytes } = this.#limits
+    if (reader.bytes > bodyBytes) reader.refuse(new RefusedBody(400, 'unsupported', bodyTooLong(bodyBytes)))
+    if (this.#held <= allBytes) return
+    const longest = [...this.#readers].reduce((most, each) => (each.bytes > most.bytes ? each : most), reader)
+    longest.refuse(busy(`requests of ${allBytes / 2 ** 20} MiB are under way`))
+  }
+}
+
+export const busy = (what: string): RefusedBody =>
+  new RefusedBody(429, 'too_many_requests', `${what}; ask again later`)

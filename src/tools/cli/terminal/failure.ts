@@ -1,0 +1,120 @@
+// Turns an error into the line that the user reads, with control characters escaped, and into the exit code.
+import { getSystemErrorMap } from 'node:util'
+import { CommanderError } from 'commander'
+import { type ErrorCode, HalfbyteError, isHalfbyteError } from '../../../core/base/errors.ts'
+import type { TextChunk } from '../../../engine/wire/protocol.ts'
+
+/** Control characters except line breaks and tabs, and characters that change the direction of text. */
+const OBEYED = /[^\P{Cc}\n\t]|[\u202a-\u202e\u2066-\u2069]/gu
+
+/** Escapes of JSON, so JSON keeps its meaning. */
+export const visible = (text: string): string =>
+  text.replaceAll(OBEYED, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
+
+/** For names. Line breaks are escaped too, so that a name cannot look like another line. */
+export const visibleLine = (text: string): string => visible(text).replaceAll('\n', '\\n')
+
+/** Dimmed for a terminal that has styles, unless `NO_COLOR` asks for none. */
+export function dimmed(text: string, { NO_COLOR = '', TERM }: NodeJS.ProcessEnv = process.env): string {
+  return NO_COLOR !== '' || TERM === 'dumb' ? text : `\x1b[2m${text}\x1b[22m`
+}
+
+/** A piece of a reply. A terminal has the thought dimmed; pipes and files get the answer alone, unchanged. */
+export function replyPiece({ text, reasoning }: Pick<TextChunk, 'text' | 'reasoning'>): string {
+  if (!process.stdout.isTTY) return text
+  return reasoning === undefined ? visible(text) : dimmed(visible(reasoning))
+}
+
+export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const controller = new AbortController()
+  // The listener runs once. Then Node's default applies, for work that takes too long to stop.
+  const interrupt = () => controller.abort()
+  process.once('SIGINT', interrupt)
+  try {
+    return await work(controller.signal)
+  } finally {
+    process.off('SIGINT', interrupt)
+  }
+}
+
+/** What the command says to the shell. */
+export const EXIT_CODES = { done: 0, failed: 1, wrongUsage: 2, stopped: 130 } as const
+
+const NO_ROOM = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
+
+/** The system's code of an error, for example `ENOENT`; undefined for other errors. */
+export function systemCode(error: unknown): string | undefined {
+  const isSystem = error instanceof Error && 'syscall' in error && 'code' in error
+  return isSystem && typeof error.code === 'string' ? error.code : undefined
+}
+
+/**
+ * `<what>: <why>; <next>` under `code`, or under `storage-full` if the disk is full. Other errors are
+ * returned unchanged.
+ */
+export function systemError(error: unknown, code: ErrorCode, what: string, next: string): unknown {
+  const name = systemCode(error)
+  if (name === undefined) return error
+  const number = (error as NodeJS.ErrnoException).errno
+  const [, message] = (number !== undefined && getSystemErrorMap().get(number)) || []
+  const why = message === undefined ? name : `${message} (${name})`
+  const isFull = NO_ROOM.has(name)
+  return new HalfbyteError(
+    isFull ? 'storage-full' : code,
+    `${what}: ${why}; ${isFull ? 'free some space or choose another place' : next}`,
+    { reason: name },
+    { cause: error },
+  )
+}
+
+/** Why `fetch` failed in Node, as a code or in words; undefined for other errors. */
+function connectionFailure(error: unknown): string | undefined {
+  let words: string | undefined
+  for (let each = error; each instanceof Error; each = each.cause) {
+    if ('code' in each && typeof each.code === 'string' && /^[A-Z][A-Z_]+$/.test(each.code)) return each.code
+    if (!isHalfbyteError(each)) words = each.message
+  }
+  return words
+}
+
+/** Says why a server was not reached. Other errors are returned unchanged. */
+export function unreached(error: unknown, address: string): unknown {
+  const code = connectionFailure(error)
+  if (!isHalfbyteError(error) || error.code !== 'network' || code === undefined) return error
+  const { host } = new URL(address)
+  const why =
+    code === 'ENOTFOUND' || code === 'EAI_AGAIN'
+      ? `the name ${host} is not known here (${code})`
+      : `${host} was not reached (${code})`
+  return new HalfbyteError(
+    'network',
+    `${address} could not be fetched: ${why}; check the address and the connection; behind a proxy, set NODE_USE_ENV_PROXY=1 in Node 24`,
+    { reason: code },
+    { cause: error },
+  )
+}
+
+/** The line that the user reads. */
+export function errorLine({ code, message }: HalfbyteError): string {
+  return `${code}: ${visible(message.replaceAll(/\s*\n\s*/g, ' '))}`
+}
+
+/** Prints the error that ended a command, if there is anything to print, and returns the exit code. */
+export function report(error: unknown): number {
+  // Commander has already printed its own error, or the help.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODES.done : EXIT_CODES.wrongUsage
+  // The reader of the output closed it early, which is not an error.
+  if (systemCode(error) === 'EPIPE') return EXIT_CODES.done
+  if (error instanceof Error && error.name === 'AbortError') {
+    process.stderr.write('stopped\n')
+    return EXIT_CODES.stopped
+  }
+  if (isHalfbyteError(error)) process.stderr.write(`${errorLine(error)}\n`)
+  else
+    process.stderr.write(
+      `internal: the command failed unexpectedly; please report this\n${visible(trace(error))}\n`,
+    )
+  return EXIT_CODES.failed
+}
+
+const trace = (error: unknown): string => (error instanceof Error && error.stack) || String(error)

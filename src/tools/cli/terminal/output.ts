@@ -1,0 +1,76 @@
+// Writes bytes to a file that appears only when it is complete, or to stdout.
+import { createWriteStream } from 'node:fs'
+import { realpath, rename, rm, stat } from 'node:fs/promises'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { LoadProgress } from '../../../engine/wire/protocol.ts'
+import { systemError } from './failure.ts'
+
+export const showProgress = (event: LoadProgress): void => overwrite(describe(event))
+
+export const clearProgress = (): void => overwrite('')
+
+/** Replaces the terminal's last line. */
+export function overwrite(text: string): void {
+  if (process.stderr.isTTY && process.env['TERM'] !== 'dumb') process.stderr.write(`\r\x1b[K${text}`)
+}
+
+function describe(event: LoadProgress): string {
+  switch (event.phase) {
+    case 'download':
+      return event.total > 0
+        ? `reading ${megabytes(event.loaded)} of ${megabytes(event.total)} MB`
+        : `reading ${megabytes(event.loaded)} MB`
+    case 'convert':
+      return `preparing weights, ${event.done} of ${event.total}`
+    case 'compile':
+      return 'compiling kernels'
+    case 'warmup':
+      return 'warming up'
+    default:
+      return event satisfies never
+  }
+}
+
+const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1)
+
+/** Ends the name of a file that is not complete. */
+export const PART = '.part'
+
+type Chunks = Iterable<Uint8Array> | AsyncIterable<Uint8Array>
+
+/**
+ * Writes to `path`, or to stdout if there is none. A file appears under its name once it is complete. Throws
+ * `storage-full` if the disk is full, `unsupported` if the path cannot be written, or the signal's reason.
+ */
+export async function writeOutput(
+  path: string | undefined,
+  chunks: Chunks,
+  signal?: AbortSignal,
+): Promise<void> {
+  const source = Readable.from(chunks)
+  if (path === undefined) return pipeline(source, process.stdout, { end: false, signal })
+  try {
+    await writeFile(await realpath(path).catch(() => path), source, signal)
+  } catch (error) {
+    signal?.throwIfAborted()
+    throw systemError(error, 'unsupported', `${path} cannot be written`, 'choose another place')
+  }
+}
+
+async function writeFile(path: string, source: Readable, signal: AbortSignal | undefined): Promise<void> {
+  // Devices and pipes are written directly, because a file cannot be renamed to them.
+  const isSpecial = await stat(path).then(
+    (found) => !found.isFile(),
+    () => false,
+  )
+  if (isSpecial) return pipeline(source, createWriteStream(path), { signal })
+  const partial = path + PART
+  try {
+    await pipeline(source, createWriteStream(partial, { flush: true }), { signal })
+    await rename(partial, path)
+  } catch (error) {
+    await rm(partial, { force: true }).catch(() => undefined)
+    throw error
+  }
+}

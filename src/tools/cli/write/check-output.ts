@@ -1,0 +1,113 @@
+// Checks before the work that an output replaces neither the model that is read nor anything else unasked.
+import { access, constants, mkdir, readdir, realpath, stat } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
+import { Option } from 'commander'
+import { HalfbyteError } from '../../../core/base/errors.ts'
+import { isUrl, pathsOf, placeOf } from '../files.ts'
+import { systemError } from '../terminal/failure.ts'
+
+export const forceOption = (): Option => new Option('--force', 'overwrite an existing output')
+
+/** What a command reads and is about to write. */
+export interface Writing {
+  /** `<model>` as typed. */
+  readonly model: string
+  readonly output: string
+  readonly force?: boolean | undefined
+}
+
+/**
+ * Throws `unsupported` if the output is a file of the model, or its folder, and without `force` if there is
+ * something at its place: a file, parts of a pack, or a folder with files. Devices and pipes may be written.
+ * The same where nothing can be written at its place.
+ */
+export async function checkOutput({ model, output, force = false }: Writing): Promise<void> {
+  const place = await placeNamed(output)
+  if ((await inputsOf(model)).includes(place)) {
+    throw new HalfbyteError(
+      'unsupported',
+      `${output} is the model that is read, which writing would destroy; give another place`,
+      { output },
+    )
+  }
+  const found = force ? undefined : await inTheWay(output)
+  if (found === undefined) return checkPlace(output)
+  throw new HalfbyteError(
+    'unsupported',
+    `${found} exists already; give another place, or --force to replace it`,
+    { output },
+  )
+}
+
+/** Throws `unsupported` if the folders that lack on the way to the output cannot be made. */
+async function checkPlace(output: string): Promise<void> {
+  let folder = dirname(resolve(output))
+  let found = await stat(folder).catch(() => undefined)
+  while (found === undefined && folder !== dirname(folder)) {
+    folder = dirname(folder)
+    found = await stat(folder).catch(() => undefined)
+  }
+  if (found?.isDirectory() !== true) {
+    throw new HalfbyteError(
+      'unsupported',
+      `${output} cannot be written: ${folder} is not a folder; choose another place`,
+      { output, folder },
+    )
+  }
+  await access(folder, constants.W_OK).catch((error) => {
+    throw systemError(error, 'unsupported', `${output} cannot be written`, 'choose another place')
+  })
+}
+
+/** Makes the folder of an output that is complete but for its writing. */
+export async function makeFolder(output: string): Promise<void> {
+  await mkdir(dirname(resolve(output)), { recursive: true }).catch((error) => {
+    throw systemError(error, 'unsupported', `${output} cannot be written`, 'choose another place')
+  })
+}
+
+/** What a command writes, and the ending of its name. Folders have none. */
+const KINDS = {
+  hbm: ['a .hbm pack', '.hbm'],
+  gguf: ['a GGUF file', '.gguf'],
+  gptq: ['a folder', undefined],
+  safetensors: ['a folder', undefined],
+} as const
+
+/** Throws `unsupported` if the name of the output is that of another format. */
+export function checkName(output: string, kind: keyof typeof KINDS): void {
+  const [ending] = /\.(?:hbm|gguf|safetensors|onnx)$/i.exec(output) ?? []
+  const [what, own] = KINDS[kind]
+  if (ending === undefined || ending.toLowerCase() === own) return
+  const next =
+    own === undefined
+      ? `leave off ${ending}`
+      : `end it with ${own}${own === '.hbm' ? ' (halfbyte convert and quantize also write GGUF)' : ''}`
+  throw new HalfbyteError(
+    'unsupported',
+    `${output} would be ${what} with the name of another format; ${next}`,
+    { output },
+  )
+}
+
+const placeNamed = (path: string): Promise<string> => realpath(path).catch(() => resolve(path))
+
+/** The files of a model on this machine, and the folder that it is; none of a model at an address. */
+async function inputsOf(model: string): Promise<readonly string[]> {
+  const place = await placeOf(model)
+  if (isUrl(place)) return []
+  // A model that does not exist is an error of opening it.
+  const paths = await pathsOf(model).catch(() => [])
+  return Promise.all([model, ...paths].map(placeNamed))
+}
+
+/** Undefined where nothing would be replaced. */
+async function inTheWay(output: string): Promise<string | undefined> {
+  const found = await stat(output).catch(() => undefined)
+  if (found?.isFile()) return output
+  if (found?.isDirectory()) return (await readdir(output)).length > 0 ? output : undefined
+  const names = await readdir(dirname(resolve(output))).catch(() => [])
+  const first = `${basename(output).replace(/\.hbm$/, '')}-00001-of-`
+  const part = names.find((name) => name.startsWith(first) && name.endsWith('.hbm'))
+  return part && join(dirname(output), part)
+}

@@ -1,0 +1,150 @@
+// K-quants. In: a GGUF file in F16. Out: the same model in llama.cpp's blocks, written by llama.cpp itself
+// in the Python package llama-cpp-python.
+import { spawn } from 'node:child_process'
+import { open, realpath, rename, rm, stat, statfs } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { HalfbyteError } from '../../../core/base/errors.ts'
+import { systemCode } from '../terminal/failure.ts'
+import { PART, writeOutput } from '../terminal/output.ts'
+
+/** llama.cpp's own names, in lower case. */
+export const K_QUANTS = [
+  'q2_k',
+  'q3_k_s',
+  'q3_k_m',
+  'q3_k_l',
+  'q4_k_s',
+  'q4_k_m',
+  'q5_k_s',
+  'q5_k_m',
+  'q6_k',
+] as const
+
+export type KQuant = (typeof K_QUANTS)[number]
+
+export const isKQuant = (format: string): format is KQuant => K_QUANTS.some((name) => name === format)
+
+/** The program that `--python` names, or where there is none, the one that most systems have. */
+export const DEFAULT_PYTHON = process.platform === 'win32' ? 'python' : 'python3'
+
+/** Below this, a disk on which llama.cpp failed counts as full: the file system keeps some for itself. */
+const FULL_BYTES = 1 << 20
+
+// Python would also look for packages in the folder that the command runs in, which may be anyone's.
+const SCRIPT = `
+import sys
+sys.path[:] = [place for place in sys.path if place]
+import ctypes, os
+import llama_cpp as llama
+kind = getattr(llama, 'LLAMA_FTYPE_MOSTLY_' + sys.argv[1].upper())
+options = llama.llama_model_quantize_default_params()
+if len(sys.argv) > 2:
+    errors = []
+    def listen(level, text, data):
+        if level == 4:
+            errors.append(text.decode(errors='replace').strip())
+    log = llama.llama_log_callback(listen)
+    llama.llama_log_set(log, ctypes.c_void_p(0))
+    llama.llama_backend_init()
+    options.ftype = kind
+    source, target = (os.fsencode(path) for path in sys.argv[2:])
+    if llama.llama_model_quantize(source, target, ctypes.byref(options)) != 0:
+        sys.exit(errors[-1] if errors else 'llama.cpp gave no reason')
+`
+
+/** What writes the blocks. */
+export interface LlamaCpp {
+  readonly format: KQuant
+  /** The program. */
+  readonly python: string
+}
+
+/** Throws `unsupported` where there is no Python, or none with the package, before any work is done. */
+export async function checkLlamaCpp({ format, python }: LlamaCpp, signal: AbortSignal): Promise<void> {
+  const install = `install it ("${python} -m pip install llama-cpp-python"), name a Python that has it with --python`
+  const { failure } = await runPython(python, [format], signal)
+  if (failure === undefined) return
+  throw new HalfbyteError(
+    'unsupported',
+    `llama.cpp writes ${format}, and ${python} cannot load its package llama-cpp-python: ${failure}; ${install}, or choose --format q4_0 or q8_0`,
+    { format, python },
+  )
+}
+
+/**
+ * Writes the model whose F16 file is `chunks`, which needs room beside the output until it is done. The
+ * output appears when it is complete. Throws what `writeOutput` throws, `storage-full` if the disk is full
+ * and `unsupported` if llama.cpp fails.
+ */
+export async function writeKQuants(
+  output: string,
+  chunks: AsyncIterable<Uint8Array>,
+  llama: LlamaCpp,
+  signal: AbortSignal,
+): Promise<void> {
+  const place = await fileAt(output)
+  const [source, target] = [`${place}.f16${PART}`, place + PART]
+  try {
+    await writeOutput(source, chunks, signal)
+    const { failure } = await runPython(llama.python, [llama.format, source, target], signal)
+    if (failure !== undefined) throw await failed(output, failure)
+    await flush(target)
+    await rename(target, place)
+  } finally {
+    for (const path of [source, target]) await rm(path, { force: true }).catch(() => undefined)
+  }
+}
+
+/** Where the output is written, with links followed. llama.cpp writes files only. */
+async function fileAt(output: string): Promise<string> {
+  const place = await realpath(output).catch(() => output)
+  const found = await stat(place).catch(() => undefined)
+  if (found === undefined || found.isFile()) return place
+  throw new HalfbyteError(
+    'unsupported',
+    `${output} is not a file, and llama.cpp writes K-quants to files only; give another place`,
+    { output },
+  )
+}
+
+/** Throws the signal's reason once the program has ended. `failure`: why it failed or did not start. */
+async function runPython(
+  python: string,
+  args: readonly string[],
+  signal: AbortSignal,
+): Promise<{ readonly failure: string | undefined }> {
+  signal.throwIfAborted()
+  const child = spawn(python, ['-c', SCRIPT, ...args], { stdio: ['ignore', 'ignore', 'pipe'] })
+  const { promise, resolve } = Promise.withResolvers<string | undefined>()
+  const said = text(child.stderr).catch(() => '')
+  child.once('error', (error) => resolve(`it could not be started (${systemCode(error) ?? error.message})`))
+  child.once('close', async (code, killed) =>
+    resolve(code === 0 ? undefined : lastLine(await said) || `it ended with ${killed ?? code}`),
+  )
+  const stop = () => child.kill()
+  signal.addEventListener('abort', stop)
+  const failure = await promise.finally(() => signal.removeEventListener('abort', stop))
+  signal.throwIfAborted()
+  return { failure }
+}
+
+const lastLine = (said: string): string => said.trim().split('\n').at(-1)?.trim() ?? ''
+
+/** llama.cpp does not say that a disk is full, so the disk is asked while the incomplete file is on it. */
+async function failed(output: string, failure: string): Promise<HalfbyteError> {
+  const disk = await statfs(dirname(output)).catch(() => undefined)
+  const isFull = disk !== undefined && disk.bavail * disk.bsize < FULL_BYTES
+  return new HalfbyteError(
+    isFull ? 'storage-full' : 'unsupported',
+    isFull
+      ? `${output} cannot be written: llama.cpp left ${disk.bavail * disk.bsize} bytes on the disk; free some space or choose another place`
+      : `llama.cpp could not write ${output}: ${failure}; choose --format q4_0 or q8_0, which need no llama.cpp`,
+    { output },
+  )
+}
+
+async function flush(path: string): Promise<void> {
+  const file = await open(path, 'r+')
+  await file.sync().finally(() => file.close())
+}

@@ -1,0 +1,218 @@
+// Tasks whose result is a perplexity, each by one published definition.
+
+import { linesOf, type TextPieces } from '../../../core/base/bytes.ts'
+import { HalfbyteError } from '../../../core/base/errors.ts'
+import {
+  type ForwardRows,
+  type Ids,
+  perplexityOfTokens,
+  scoreWindow,
+} from '../../../engine/score/perplexity.ts'
+import {
+  type EncodedPair,
+  type EvaluatedModel,
+  encodePair,
+  encodeText,
+  prefixToken,
+  scorePairs,
+} from '../../../engine/score/score.ts'
+import { type Estimate, mean, perplexityOf, type Task } from '../task.ts'
+import { drawn } from './order.ts'
+import { type DataFile, readLines, textField, wrong } from './read.ts'
+
+/** Each page with its title first. Source: the loader of the data set `wikitext_document_level`. */
+export function pagesOf(text: string): string[] {
+  const pages: string[] = []
+  let lines: string[] = []
+  for (const line of text.split('\n')) {
+    const title = line.replaceAll('= = =', '===').replaceAll('= =', '==').trim()
+    if (title.startsWith('= ') && title.endsWith(' =')) {
+      const page = lines.join('\n')
+      if (page.trim() !== '') pages.push(page)
+      lines = []
+    }
+    lines.push(line)
+  }
+  const last = lines.join('\n')
+  if (last.trim() !== '' || pages.length === 0) pages.push(last)
+  return pages
+}
+
+type Rule = readonly [find: string | RegExp, put: string]
+
+/** In this order. Source: `preprocess_wikitext.py` of lm-evaluation-harness. */
+const RULES: readonly Rule[] = [
+  ["s '", "s'"],
+  [/\/' [0-9]\//g, "/'[0-9]/"],
+  [' @-@ ', '-'],
+  [' @,@ ', ','],
+  [' @.@ ', '.'],
+  ...[':', ';', '.', '!', '?', ','].map((mark): Rule => [` ${mark} `, `${mark} `]),
+  [/\(\s*([^)]*?)\s*\)/g, '($1)'],
+  [/\[\s*([^\]]*?)\s*\]/g, '[$1]'],
+  [/\{\s*([^}]*?)\s*\}/g, '{$1}'],
+  [/"\s*([^"]*?)\s*"/g, '"$1"'],
+  [/'\s*([^']*?)\s*'/g, "'$1'"],
+  ['= = = =', '===='],
+  ['= = =', '==='],
+  ['= =', '=='],
+  [' \u00b0 ', '\u00b0'],
+  [' \n', '\n'],
+  ['\n ', '\n'],
+  [' N ', ' 1 '],
+  [" 's", "'s"],
+]
+
+export const detokenizeWikitext = (page: string): string =>
+  RULES.reduce((text, [find, put]) => text.replaceAll(find, put), page)
+
+/**
+ * The first window scores its own tokens after `prefix`; each later one scores the next `maxTokens` tokens,
+ * the first of them after the token before. The last window is moved back as far as it can be, so what it
+ * scores has a long context. Source: `get_rolling_token_windows` with `context_len` 1 and
+ * `make_disjoint_window` of lm-evaluation-harness 0.4.
+ */
+export function rollingWindows(ids: readonly number[], prefix: number, maxTokens: number): EncodedPair[] {
+  const windows: EncodedPair[] = []
+  for (let done = 0; done < ids.length; ) {
+    const end = Math.min(done + maxTokens, ids.length)
+    const context = done === 0 ? [prefix] : ids.slice(Math.max(0, end - maxTokens - 1), done)
+    windows.push({ context, continuation: ids.slice(done, end) })
+    done = end
+  }
+  return windows
+}
+
+/**
+ * The windows of a page. Where the tokenizer adds BOS, it is a token of the page that is scored after the
+ * prefix token, as in `HFLM.loglikelihood_rolling` of the harness.
+ */
+export const pageWindows = (model: EvaluatedModel, page: string): EncodedPair[] =>
+  rollingWindows(encodeText(model, detokenizeWikitext(page)), prefixToken(model), model.maxTokens)
+
+/** How a text is cut into windows that do not overlap. */
+export interface WindowRules {
+  readonly name: 'second_halves' | 'windows'
+  /** Tokens of a window. */
+  readonly context: number
+  /** Ids of the text from its start. */
+  readonly ids: Ids
+  /**
+   * Ids of the whole text, where `ids` has those of the items that are scored alone. Default: their number.
+   */
+  readonly total?: number
+  /** Replaces the first id of each window; undefined: it stays. */
+  readonly bos?: number | undefined
+  readonly forward: ForwardRows
+}
+
+/**
+ * `second_halves`: llama.cpp's. Each window scores what comes after its middle.
+ * `windows`: GPTQ's. Each window scores all but its first token. Throws `format` for a text
+ * shorter than a window.
+ */
+export function windowTask({ name, context, ids, total = ids.length, bos, forward }: WindowRules): Task {
+  const count = Math.floor(total / context)
+  if (count < 1) {
+    throw new HalfbyteError(
+      'format',
+      `the text has ${total} tokens but one window needs ${context}; use a longer text or a smaller --context`,
+      { tokens: total, context },
+    )
+  }
+  const first = name === 'second_halves' ? Math.floor(context / 2) : 0
+  return {
+    name,
+    count,
+    unit: `windows of ${context}`,
+    async score(_, index, signal) {
+      const own = Array.from(ids.slice(index * context, (index + 1) * context))
+      const { sum, squares, count: scored } = await scoreWindow(own, forward, { first, bos, signal })
+      return [sum, squares, scored]
+    },
+    metrics(results) {
+      const total = (at: number) => results.reduce((sum, each) => sum + each[at]!, 0)
+      const tally = { sum: total(0), squares: total(1), count: total(2) }
+      const logLikelihoods = results.map(([sum]) => -sum!)
+      const { influence } = perplexityOf(
+        logLikelihoods,
+        results.map(([, , scored]) => scored!),
+      )
+      return { perplexity: { ...perplexityOfTokens(tally), influence } }
+    },
+  }
+}
+
+/** The text that GPTQ's loader makes of WikiText's rows: two line breaks between them. */
+export async function* joinedRows(text: TextPieces): AsyncGenerator<string> {
+  let isFirst = true
+  for await (const line of linesOf(text)) {
+    yield (isFirst ? '' : '\n\n') + (line.trim() === '' ? '' : `${line}\n`)
+    isFirst = false
+  }
+}
+
+/**
+ * The harness' `wikitext`: each page as one text, over rolling windows. `word_perplexity` and
+ * `byte_perplexity` count the words and bytes of the page before it was cleaned. Reads the raw text, or JSON
+ * lines with a `page`.
+ */
+export function wikitext(file: DataFile): Task {
+  const pages = file.text.trimStart().startsWith('{')
+    ? readLines(file).map((line) => textField(line, 'page'))
+    : pagesOf(file.text)
+  const words = pages.map((page) => page.split(/\s+/).length)
+  const bytes = pages.map((page) => new TextEncoder().encode(page).length)
+  return {
+    name: 'wikitext',
+    count: pages.length,
+    unit: 'pages',
+    async score(model, index, signal) {
+      let logLikelihood = 0
+      for (const { context, continuation } of pageWindows(model, pages[index]!)) {
+        const [score] = await scorePairs(model, context, [continuation], signal)
+        logLikelihood += score!.logProbability
+      }
+      return [logLikelihood]
+    },
+    metrics(results) {
+      const found = results.map(([logLikelihood]) => logLikelihood!)
+      const byByte = perplexityOf(found, bytes.slice(0, found.length))
+      return {
+        word_perplexity: perplexityOf(found, words.slice(0, found.length)),
+        byte_perplexity: byByte,
+        bits_per_byte: bitsOf(byByte),
+      }
+    },
+  }
+}
+
+/** log2 of a perplexity, to first order. */
+function bitsOf({ value, error, influence }: Estimate): Estimate {
+  const bits = (change: number) => change / value / Math.LN2
+  return { value: Math.log2(value), error: error && bits(error), influence: influence?.map(bits) }
+}
+
+/** The last word of each text after all others. `acc`: greedy decoding would write it. */
+export function lambada(file: DataFile, seed?: number): Task {
+  const items = drawn(readLines(file), seed).map((line) => {
+    const words = textField(line, 'text').split(' ')
+    if (words.length < 2) throw wrong(line, 'has a text of one word')
+    return { context: words.slice(0, -1).join(' '), word: ` ${words.at(-1)}` }
+  })
+  return {
+    name: 'lambada',
+    count: items.length,
+    unit: 'texts',
+    async score(model, index, signal) {
+      const { context, word } = items[index]!
+      const pair = encodePair(model, context, word)
+      const [score] = await scorePairs(model, pair.context, [pair.continuation], signal)
+      return [score!.logProbability, score!.isGreedy ? 1 : 0]
+    },
+    metrics: (results) => ({
+      perplexity: perplexityOf(results.map(([logLikelihood]) => logLikelihood!)),
+      acc: mean(results.map(([, isGreedy]) => isGreedy!)),
+    }),
+  }
+}

@@ -1,0 +1,56 @@
+// Cuts the ids of calibration texts into windows.
+import type { TextPieces } from '../../../core/base/bytes.ts'
+import { HalfbyteError } from '../../../core/base/errors.ts'
+import { encodeChat } from '../../../core/text/chat/chat-template.ts'
+import { collectIds, encodeStream, takeIds } from '../../../core/text/tokenize/encode-stream.ts'
+import type { Tokenizer } from '../../../core/text/tokenize/tokenizer.ts'
+
+/** Special tokens count in both. A chat's are written by its template, a text's by the tokenizer too. */
+export type CalibrationText =
+  | { readonly form: 'text'; readonly text: TextPieces }
+  | { readonly form: 'chat'; readonly text: string }
+
+export interface WindowOptions {
+  /** Most windows. */
+  readonly windows: number
+  /** Tokens of a window. */
+  readonly length: number
+}
+
+type WindowTokenizer = Pick<Tokenizer, 'encode' | 'prefix' | 'suffix' | 'addsBos' | 'bosId'>
+
+/**
+ * The texts one after the other, cut into windows from the start; what is left at the end is not used, and
+ * what comes after the last window is not read. Each window begins as the model's texts do. Throws `format`
+ * when there is not one window of text.
+ */
+export async function calibrationWindows(
+  texts: Iterable<CalibrationText> | AsyncIterable<CalibrationText>,
+  tokenizer: WindowTokenizer,
+  { windows, length }: WindowOptions,
+): Promise<number[][]> {
+  const { ids } = await collectIds(takeIds(encodeTexts(texts, tokenizer), windows * length))
+  const count = Math.min(windows, Math.floor(ids.length / length))
+  if (count < 1) {
+    throw new HalfbyteError(
+      'format',
+      `the calibration text has ${ids.length} tokens and one window takes ${length}; give more text, or a smaller --context`,
+      { tokens: ids.length, window: length },
+    )
+  }
+  return Array.from({ length: count }, (_, window) => {
+    const own = [...ids.subarray(window * length, (window + 1) * length)]
+    if (tokenizer.addsBos && tokenizer.bosId !== undefined) own[0] = tokenizer.bosId
+    return own
+  })
+}
+
+async function* encodeTexts(
+  texts: Iterable<CalibrationText> | AsyncIterable<CalibrationText>,
+  tokenizer: WindowTokenizer,
+): AsyncGenerator<number[]> {
+  for await (const { form, text } of texts) {
+    if (form === 'chat') yield encodeChat(tokenizer, text)
+    else yield* encodeStream(tokenizer, text, { addSpecial: true, parseSpecial: true })
+  }
+}

@@ -1,0 +1,89 @@
+// Solves every matrix of a model that is not yet done, product by product, with a crew of threads.
+
+import type { PackedEncoding } from '../../../core/abi/encodings.ts'
+import type { PackCard } from '../../../engine/load/pack-model.ts'
+import type { PreparedModel } from '../../../engine/load/prepare.ts'
+import type { InputStats } from '../matrix/hessian.ts'
+import type { SolvePort } from './solver/solve-thread.ts'
+import { SolverCrew } from './solver/solver-crew.ts'
+import { type Product, type WalkOptions, walk } from './walk.ts'
+import type { DoneMatrices } from './work-files.ts'
+
+/** The settings that all methods share. */
+export interface SolveOptions<Report> extends Omit<WalkOptions, 'visit' | 'drift'> {
+  /**
+   * By how much of what inputs have drifted, behind matrices that were made smaller before, a matrix makes up
+   * for. 0: the float model is not run beside the other.
+   */
+  readonly drift: number
+  /** Most sweeps over the codes after they were solved. */
+  readonly sweeps: number
+  /** wasm/solve, compiled. Default: solvers compute in TypeScript. */
+  readonly solver?: WebAssembly.Module | undefined
+  /** Starts a thread of the solver. Default: solving takes one thread. */
+  readonly startSolver?: (() => SolvePort) | undefined
+  readonly card?: PackCard | undefined
+  /** Called when a matrix is done. */
+  readonly onMatrix?: ((report: Report) => void) | undefined
+}
+
+/** A matrix of a product, what its inputs are like, and what the matrices of the product share. */
+export interface SolveTask<Known> {
+  readonly name: string
+  readonly n: number
+  readonly k: number
+  readonly stats: InputStats
+  readonly known: Known
+}
+
+export interface SolveProducts<Report extends { readonly name: string }, Known> {
+  readonly done: DoneMatrices<Report>
+  /** Called once for a product that is not done. */
+  readonly know: (crew: SolverCrew, product: Product, stats: InputStats) => Promise<Known>
+  readonly encodingOf: (name: string) => PackedEncoding | 'rows'
+  /** Leaves the matrix with `done`. */
+  readonly solve: (crew: SolverCrew, task: SolveTask<Known>) => Promise<void>
+}
+
+/** The widest first: the others find room where it was. */
+export const widestFirst = ({ parts }: Product): Product['parts'] =>
+  parts.toSorted((left, right) => right.n - left.n)
+
+/** Walks the model with one crew. Throws what `walk`, `know` and `solve` throw. */
+export async function solveProducts<Report extends { readonly name: string }, Known>(
+  prepared: PreparedModel,
+  options: SolveOptions<Report>,
+  how: SolveProducts<Report, Known>,
+): Promise<void> {
+  const { host, threads, drift } = options
+  const crew = new SolverCrew({
+    ...options,
+    threads: threads === 'auto' ? host.cores : threads,
+    yieldTask: () => host.yieldTask(),
+  })
+  try {
+    await walk(prepared, { ...options, drift: drift > 0, visit: visitor(crew, how) })
+  } finally {
+    crew.dispose()
+  }
+}
+
+function visitor<Report extends { readonly name: string }, Known>(
+  crew: SolverCrew,
+  { done, know, encodingOf, solve }: SolveProducts<Report, Known>,
+): WalkOptions['visit'] {
+  return async (product, stats) => {
+    const { parts, k } = product
+    const areDone = await Promise.all(parts.map(({ name }) => done.has(name)))
+    if (areDone.includes(false)) {
+      const found = await stats()
+      const known = await know(crew, product, found)
+      for (const { name, n } of widestFirst(product)) await solve(crew, { name, n, k, stats: found, known })
+    }
+    return new Map(
+      await Promise.all(
+        parts.map(async ({ name, n }) => [name, await done.tensor(name, encodingOf(name), n, k)] as const),
+      ),
+    )
+  }
+}

@@ -1,0 +1,258 @@
+// The crew of solvers: factors and solves a matrix with threads on one memory, or on this thread if none can
+// be started. The bits are the same.
+//
+// memory   [ C, its panel, D^T | rooms of thread 0 | rooms of thread 1 | .. ]
+
+import { HalfbyteError } from '../../../../core/base/errors.ts'
+import { checkWeights } from '../../codes/coded-matrix.ts'
+import {
+  type Dense,
+  type Factor,
+  type FactorOptions,
+  factorBytes,
+  factorizing,
+  type GemmCall,
+  plainDense,
+  SLAB_ROWS,
+  slabBytes,
+} from '../../matrix/factor.ts'
+import { joinSlabs, type Slab, type Solved, slabsOf, solveSlab } from '../../matrix/gptq.ts'
+import type { InputStats } from '../../matrix/hessian.ts'
+import { turned } from '../../matrix/targets.ts'
+import { type GroupResult, groupBytes, solveGroup } from '../../prune/group-tasks.ts'
+import { inverseSlabs, invertRows } from '../../prune/inverse.ts'
+import type { GroupSteps } from '../../prune/prune-matrix.ts'
+import type { SolvePort, SolveReply, SolveRequest, SolveResult } from './solve-thread.ts'
+import { denseIn, partBytes, solverMemory } from './solver-module.ts'
+
+export interface CrewOptions {
+  /** wasm/solve, compiled. Default: products are computed in TypeScript, on this thread. */
+  readonly solver?: WebAssembly.Module | undefined
+  /** Starts a thread. Default: none is started. */
+  readonly startSolver?: (() => SolvePort) | undefined
+  readonly threads: number
+  readonly signal: AbortSignal
+  /** Lets an abort come through between slabs of this thread. */
+  readonly yieldTask: () => Promise<void>
+}
+
+/** Multiplications of a step that are worth a message. */
+const LEAST_SHARED = 4e6
+
+/** What the matrices of a product share. */
+export interface Known {
+  readonly factor: Factor
+  readonly drift: Float64Array | undefined
+}
+
+/** The same for groups of rows that share a mask. */
+export interface KnownForGroups extends Known {
+  readonly inverse?: Float64Array | undefined
+}
+
+export interface GroupOptions extends Omit<FactorOptions, 'dense'> {
+  /** Bytes that this thread needs for a matrix, factor included. */
+  readonly bytes: number
+  readonly withInverse: boolean
+}
+
+export class SolverCrew {
+  readonly #options: CrewOptions
+  readonly #threads: SolverThread[] = []
+  #memory: { readonly memory: WebAssembly.Memory; readonly dense: Dense } | undefined
+
+  constructor(options: CrewOptions) {
+    this.#options = options
+    const { solver, startSolver, threads } = options
+    if (solver === undefined || startSolver === undefined || threads < 2) return
+    this.#threads = Array.from({ length: threads }, () => new SolverThread(startSolver()))
+    options.signal.addEventListener('abort', this.#abort)
+  }
+
+  /** Throws `out-of-memory`, what `factorize` throws, `internal` when a thread died, the signal's reason. */
+  async know(name: string, stats: InputStats, options: Omit<FactorOptions, 'dense'>): Promise<Known> {
+    const { k, drift } = stats
+    const own = slabBytes(SLAB_ROWS, k)
+    const alone = this.#threads.length === 0 ? own : 0
+    return this.#know(name, stats, options, factorBytes(k, drift !== undefined) + alone, own)
+  }
+
+  /** The same for `solveGroups`. */
+  async knowForGroups(
+    name: string,
+    stats: InputStats,
+    { bytes, withInverse, ...options }: GroupOptions,
+  ): Promise<KnownForGroups> {
+    const { k } = stats
+    const known = await this.#know(name, stats, options, bytes, groupBytes(k))
+    const inverse = withInverse ? known.factor.dense.room('inverse', k * k) : undefined
+    await this.#all({ type: 'share', inverse })
+    if (inverse === undefined) return known
+    await this.#spread<readonly [number, number], unknown>(
+      inverseSlabs(k),
+      ([first, end], thread) => thread.ask({ type: 'invert', first, end }),
+      ([first, end]) => invertRows(known.factor, inverse, first, end),
+    )
+    return { ...known, inverse }
+  }
+
+  async #know(
+    name: string,
+    stats: InputStats,
+    options: Omit<FactorOptions, 'dense'>,
+    bytes: number,
+    threadBytes: number,
+  ): Promise<Known> {
+    const { k, drift } = stats
+    const dense = await this.#open(bytes, threadBytes)
+    const steps = factorizing(name, stats, { ...options, dense })
+    for (;;) {
+      const { done, value } = steps.next()
+      if (done !== true) {
+        await this.#multiply(value, dense)
+        continue
+      }
+      const known = { factor: value, drift: drift && turned(drift, k, dense) }
+      const { dense: _, ...factor } = value
+      await this.#all({ type: 'know', factor, drift: known.drift })
+      return known
+    }
+  }
+
+  /**
+   * Throws `format` for weights or scales that no code holds, `internal` when a thread died, the signal's
+   * reason.
+   */
+  async solve(matrix: Slab, { factor, drift }: Known): Promise<Solved> {
+    checkWeights(matrix.weights, matrix.n, matrix.k)
+    const solved = await this.#spread(
+      slabsOf(matrix),
+      async (slab, thread) => (await thread.ask({ type: 'solve', slab })) as Solved,
+      (slab) => solveSlab(slab, factor, drift),
+    )
+    return joinSlabs(matrix, solved)
+  }
+
+  /** Solves the groups of every step. Throws what `solveGroup` throws, and what `solve` throws. */
+  async solveGroups<Result>(steps: GroupSteps<Result>, { factor, inverse }: KnownForGroups): Promise<Result> {
+    let step = steps.next()
+    while (step.done !== true) {
+      const results = await this.#spread(
+        step.value,
+        async (task, thread) => (await thread.ask({ type: 'group', task })) as GroupResult,
+        (task) => solveGroup(task, factor, inverse),
+      )
+      step = steps.next(results)
+    }
+    return step.value
+  }
+
+  /** The results of all items, in order; each is computed by the thread that is free first. */
+  async #spread<Item, Result>(
+    items: readonly Item[],
+    onThread: (item: Item, thread: SolverThread) => Promise<Result>,
+    here: (item: Item) => Result,
+  ): Promise<Result[]> {
+    const results: Result[] = []
+    let next = 0
+    const work = async (compute: (item: Item) => Promise<Result>) => {
+      while (next < items.length) {
+        const index = next++
+        results[index] = await compute(items[index] as Item)
+        this.#options.signal.throwIfAborted()
+      }
+    }
+    const alone = async (item: Item) => {
+      await this.#options.yieldTask()
+      return here(item)
+    }
+    await Promise.all(
+      this.#threads.length > 0
+        ? this.#threads.map((thread) => work((item) => onThread(item, thread)))
+        : [work(alone)],
+    )
+    return results
+  }
+
+  /** Ends the threads. */
+  dispose(): void {
+    this.#options.signal.removeEventListener('abort', this.#abort)
+    for (const thread of this.#threads) thread.end(new HalfbyteError('disposed', 'the solver was closed'))
+  }
+
+  readonly #abort = (): void => {
+    for (const thread of this.#threads) thread.end(this.#options.signal.reason)
+  }
+
+  /** Bytes of this thread, and of each other. A memory that is large enough is used again. */
+  async #open(ownBytes: number, threadBytes: number): Promise<Dense> {
+    const { solver } = this.#options
+    if (solver === undefined) return plainDense
+    const own = partBytes(ownBytes)
+    const part = partBytes(threadBytes)
+    const bytes = own + this.#threads.length * part
+    const known = this.#memory?.memory
+    const memory = known !== undefined && known.buffer.byteLength >= bytes ? known : solverMemory(bytes)
+    const dense = denseIn(solver, memory, 0)
+    this.#memory = { memory, dense }
+    await Promise.all(
+      this.#threads.map((thread, index) =>
+        thread.ask({ type: 'open', module: solver, memory, start: own + index * part }),
+      ),
+    )
+    return dense
+  }
+
+  async #multiply(calls: readonly GemmCall[], dense: Dense): Promise<void> {
+    const count = calls.reduce((sum, [, , , m, n, depth]) => sum + m * n * depth, 0)
+    if (this.#threads.length === 0 || count < LEAST_SHARED) {
+      for (const call of calls) dense.gemm(...call)
+      return
+    }
+    // Later calls are longer, so each thread takes some of all lengths.
+    const of = (thread: number) => calls.filter((_, index) => index % this.#threads.length === thread)
+    await Promise.all(
+      this.#threads.map((thread, index) => thread.ask({ type: 'multiply', calls: of(index) })),
+    )
+  }
+
+  async #all(request: SolveRequest): Promise<void> {
+    await Promise.all(this.#threads.map((thread) => thread.ask(request)))
+  }
+}
+
+/** One worker, which answers one request at a time. */
+class SolverThread {
+  readonly #port: SolvePort
+  #waiting: PromiseWithResolvers<SolveResult | undefined> | undefined
+  #ended: { readonly reason: unknown } | undefined
+
+  constructor(port: SolvePort) {
+    this.#port = port
+    port.onMessage((reply) => this.#answer(reply))
+    port.onError((cause) => {
+      const message = `a thread of the solver ended: ${cause.message}; run the command again with --resume`
+      this.end(new HalfbyteError('internal', message, {}, { cause }))
+    })
+  }
+
+  async ask(request: SolveRequest): Promise<SolveResult | undefined> {
+    if (this.#ended !== undefined) throw this.#ended.reason
+    this.#waiting = Promise.withResolvers()
+    this.#port.postMessage(request)
+    return this.#waiting.promise
+  }
+
+  /** Pending and later requests reject with `reason`. */
+  end(reason: unknown): void {
+    if (this.#ended !== undefined) return
+    this.#ended = { reason }
+    this.#port.terminate()
+    this.#waiting?.reject(reason)
+  }
+
+  #answer(reply: SolveReply): void {
+    if (reply.type === 'done') this.#waiting?.resolve(reply.result)
+    else this.#waiting?.reject(HalfbyteError.fromWire(reply.error))
+  }
+}

@@ -1,0 +1,262 @@
+// The walk: for each matrix in turn, finds what its inputs are once the matrices before it have been
+// compressed.
+//
+// One segment is in memory at a time. Its output for all windows is a work file, which the next segment
+// reads. A walk that was stopped continues with the newest of these files.
+
+import { groupEncoding, type PackedEncoding } from '../../../core/abi/encodings.ts'
+import { buildGraph } from '../../../core/arch/families.ts'
+import { roleOf, type Weights } from '../../../core/arch/tensors/names.ts'
+import { bufferSource } from '../../../core/base/bytes.ts'
+import { HalfbyteError } from '../../../core/base/errors.ts'
+import type { TensorInfo } from '../../../core/formats/tensors.ts'
+import { compile } from '../../../core/graph/compile-graph.ts'
+import type { PreparedModel } from '../../../engine/load/prepare.ts'
+import { type InputStats, InputSums } from '../matrix/hessian.ts'
+import {
+  PLACEHOLDER,
+  type RunnerOptions,
+  type Segment,
+  SegmentRunner,
+  segmentsOf,
+  type Tap,
+  type Window,
+} from './segment-runner.ts'
+import type { WorkFiles } from './work-files.ts'
+
+/** The matrices of one product, which share their inputs. */
+export interface Product {
+  /** Names its matrices, e.g. `layers.0.attn_q + attn_k + attn_v`. */
+  readonly name: string
+  readonly parts: Tap['parts']
+  readonly k: number
+  /** Whether its outputs are added to rows as they are, without a norm before that. */
+  readonly isAdded: boolean
+}
+
+export interface WalkOptions extends RunnerOptions {
+  /**
+   * Runs the model as it was beside what it becomes, and says by how much inputs have drifted. Default false.
+   */
+  readonly drift?: boolean | undefined
+  /** Ids, all windows of one length. */
+  readonly windows: readonly (readonly number[])[]
+  readonly work: WorkFiles
+  /**
+   * Called for each product. `stats` runs the windows up to it. Returns tensors that take the place of its
+   * matrices from here on.
+   */
+  readonly visit: (
+    product: Product,
+    stats: () => Promise<InputStats>,
+  ) => Promise<ReadonlyMap<string, TensorInfo> | undefined>
+  /**
+   * Called with the output of each segment for each window, [rows][width], and the matrices of the segment.
+   * The last segment is run for it alone. A walk that is resumed does not call it for what it skips.
+   */
+  readonly onOutput?: ((matrices: readonly string[], window: number, rows: Float32Array) => void) | undefined
+  /**
+   * What the output of a segment shall become for a window, by one of its matrices, [rows][width]. The
+   * statistics of that matrix then have as `behind` what its products lack. Not with drift.
+   */
+  readonly goalOf?: ((matrix: string, window: number) => Float32Array | undefined) | undefined
+  /** Asked before each segment but the first; a walk that is done ends. */
+  readonly isDone?: (() => boolean) | undefined
+  readonly onProgress?: ((progress: WalkProgress) => void) | undefined
+}
+
+export interface WalkProgress {
+  readonly segment: number
+  readonly segments: number
+  /** What is being done. */
+  readonly what: string
+  readonly done: number
+  readonly total: number
+}
+
+/** Most rows of a step. */
+const STEP_TOKENS = 256
+
+/**
+ * Throws `integrity` for inputs that are not finite, `storage-full` when the work files do not fit, errors of
+ * reading weights, `out-of-memory`, what `visit` throws, or the signal's reason.
+ */
+export async function walk(prepared: PreparedModel, options: WalkOptions): Promise<void> {
+  const { work, signal, windows } = options
+  const segments = segmentsOf(buildGraph(prepared.config))
+  const weights = new Map(prepared.weights)
+  const kinds = options.drift === true ? KINDS : KINDS.slice(0, 1)
+  for (const [index, segment] of segments.entries()) {
+    if (index > 0 && options.isDone?.() === true) return
+    const isLast = index + 1 === segments.length
+    if (!isLast && (await isPast(work, index + 1, segments.length, kinds))) continue
+    const report = (what: string, done: number) =>
+      options.onProgress?.({ segment: index, segments: segments.length, what, done, total: windows.length })
+    const context = { prepared, segment, options, report }
+    const sides: Side[] = []
+    try {
+      for (const kind of kinds) {
+        const own = kind === 'float' ? prepared.weights : weights
+        sides.push(await openSide(context, own, index === 0 ? undefined : rowsName(index, kind)))
+      }
+      const [main] = sides as [Side]
+      for (const tap of main.runner.taps) {
+        if (!tap.parts.every(({ name }) => roleOf(name) === 'matrix')) continue
+        const product = { name: nameOf(tap), parts: tap.parts, k: tap.k, isAdded: tap.residual !== undefined }
+        const made = await options.visit(product, () => statsOf(sides, tap, product.name, context))
+        if (made === undefined || made.size === 0) continue
+        for (const [name, tensor] of made) weights.set(name, tensor)
+        await main.runner.reload(tap, weights)
+      }
+      if (isLast) {
+        if (options.onOutput !== undefined) for await (const _ of outputsOf(main, context));
+        return
+      }
+      for (const [at, side] of sides.entries()) {
+        await work.write(rowsName(index + 1, kinds[at] as Kind), outputsOf(side, context))
+      }
+    } finally {
+      for (const { runner } of sides) runner.dispose()
+    }
+    signal.throwIfAborted()
+    // A walk that is resumed after its end finds the last rows and has nothing to run.
+    if (index > 0) for (const kind of kinds) await work.remove(rowsName(index, kind))
+  }
+}
+
+/** The model that made the rows: the compressed one so far, or the original. */
+type Kind = 'rows' | 'float'
+const KINDS: readonly Kind[] = ['rows', 'float']
+
+const rowsName = (segment: number, kind: Kind): string => `${kind}-${segment}`
+
+/** True when the rows of `segment` or of one after it are there. */
+async function isPast(
+  work: WorkFiles,
+  segment: number,
+  segments: number,
+  kinds: readonly Kind[],
+): Promise<boolean> {
+  for (let index = segment; index < segments; index++) {
+    const files = await Promise.all(kinds.map((kind) => work.open(rowsName(index, kind))))
+    if (files.every((file) => file !== undefined)) return true
+  }
+  return false
+}
+
+interface Context {
+  readonly prepared: PreparedModel
+  readonly segment: Segment
+  readonly options: WalkOptions
+  readonly report: (what: string, done: number) => void
+}
+
+/** A segment of one of the two models. */
+interface Side {
+  readonly runner: SegmentRunner
+  /** Reads what the segment reads for a window. */
+  readonly read: (index: number) => Promise<Window>
+}
+
+async function openSide(context: Context, weights: Weights, file: string | undefined): Promise<Side> {
+  const { segment, options } = context
+  const length = options.windows[0]?.length ?? 0
+  const { width } = segment
+  const rows = file === undefined ? undefined : await options.work.open(file)
+  if (file !== undefined && rows === undefined) {
+    throw new HalfbyteError('integrity', `the work file ${file} is missing; start again`, { file })
+  }
+  return {
+    runner: await SegmentRunner.open(prepareSegment(context, weights, length), width, length, options),
+    async read(index) {
+      if (rows === undefined) return options.windows[index] as readonly number[]
+      const bytes = await rows.read(index * length * width * 4, length * width * 4, options.signal)
+      // Reads may begin anywhere in a buffer.
+      return new Float32Array(bytes.slice().buffer)
+    },
+  }
+}
+
+/** The segment as a model of its own. Matrices are f32; tables keep the encoding of the model. */
+function prepareSegment({ prepared, segment }: Context, weights: Weights, length: number): PreparedModel {
+  const own = new Map<string, PackedEncoding>()
+  for (const { ref, encoding } of prepared.plan.slots) {
+    for (const { name } of ref.parts) own.set(name, groupEncoding(encoding))
+  }
+  const encodingOf = (name: string): PackedEncoding =>
+    name !== PLACEHOLDER && roleOf(name) === 'table' ? (own.get(name) ?? 'f32') : 'f32'
+  const tokens = Math.min(length, STEP_TOKENS)
+  const plan = compile(segment.graph, { tokens, logitRows: tokens, encodingOf })
+  const zeros = new Uint8Array(segment.width * 4)
+  const placeholder: TensorInfo = {
+    name: PLACEHOLDER,
+    dtype: 'F32',
+    shape: [1, segment.width],
+    source: bufferSource(PLACEHOLDER, zeros),
+    offset: 0,
+    byteLength: zeros.byteLength,
+  }
+  return { ...prepared, plan, weights: new Map([...weights, [PLACEHOLDER, placeholder]]) }
+}
+
+async function statsOf(
+  [main, float]: readonly Side[],
+  tap: Tap,
+  name: string,
+  { options, report }: Context,
+): Promise<InputStats> {
+  const { runner, read } = main as Side
+  const { k, residual } = tap
+  const sums = new InputSums(name, k)
+  for (const index of options.windows.keys()) {
+    report(name, index)
+    const rows = await read(index)
+    const own = runner.inputs(tap, rows)
+    sums.addRows(own.x)
+    runner.gram(k).multiply(own.x, own.x, (...block) => sums.addGram(...block))
+    const goal = options.goalOf?.(tap.parts[0]!.name, index)
+    if (goal !== undefined) {
+      const lack = minus(goal, runner.outputs(rows))
+      runner
+        .gram(k, goal.length / (own.x.length / k))
+        .multiply(lack, own.x, (block, first) => sums.addBehind(block, first))
+    }
+    if (float !== undefined) {
+      const was = float.runner.inputs(tap, await float.read(index))
+      runner.gram(k, k).multiply(minus(was.x, own.x), own.x, (block, first) => sums.addDrift(block, first))
+      if (residual !== undefined && own.residual !== undefined && was.residual !== undefined) {
+        runner
+          .gram(k, residual.width)
+          .multiply(minus(was.residual, own.residual), own.x, (block, first) => sums.addBehind(block, first))
+      }
+    }
+    await pause(options)
+  }
+  return sums.done()
+}
+
+const minus = (left: Float32Array, right: Float32Array): Float32Array =>
+  left.map((value, index) => value - right[index]!)
+
+async function* outputsOf({ runner, read }: Side, { options, report }: Context): AsyncGenerator<Uint8Array> {
+  const matrices = runner.taps.flatMap(({ parts }) => parts.map(({ name }) => name))
+  for (const index of options.windows.keys()) {
+    report('its output', index)
+    const rows = runner.outputs(await read(index))
+    options.onOutput?.(matrices, index, rows)
+    yield new Uint8Array(rows.buffer)
+    await pause(options)
+  }
+}
+
+/** Lets an abort come through. */
+async function pause({ host, signal }: WalkOptions): Promise<void> {
+  await host.yieldTask()
+  signal.throwIfAborted()
+}
+
+/** `layers.0.attn_q + attn_k + attn_v`. */
+function nameOf({ parts }: Tap): string {
+  const [first = '', ...others] = parts.map(({ name }) => name.replace(/\.weight$/, ''))
+  return [first, ...others.map((name) => name.replace(/^.*\./, ''))].join(' + ')
+}

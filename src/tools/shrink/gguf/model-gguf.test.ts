@@ -1,0 +1,75 @@
+// Models as GGUF. In: random folders. Out: what the file says, or a refusal before anything is written.
+import { expect, test } from 'vitest'
+import { safetensorsFiles } from '../../../../test/conformance/testing/model-files.ts'
+import { type RandomOptions, randomLlama } from '../../../../test/conformance/testing/random-llama.ts'
+import { blobSource, bufferSource, joinBytes } from '../../../core/base/bytes.ts'
+import { readGguf } from '../../../core/formats/gguf/gguf.ts'
+import { openModel } from '../../../core/formats/open-model.ts'
+import { prepareModel } from '../../../engine/load/prepare.ts'
+import type { GgufDType } from './gguf-tensors.ts'
+import { modelGguf } from './model-gguf.ts'
+
+const { signal } = new AbortController()
+
+async function written(options: Partial<RandomOptions>, dtype: GgufDType, config: object = {}) {
+  const files = safetensorsFiles(randomLlama({ seed: 5, ...options }))
+  const sources = files.map((file) => blobSource(file.name, file))
+  const file = await openModel(sources)
+  const stated = { ...(file.metadata.get('config') as object), ...config }
+  const prepared = await prepareModel(
+    { ...file, metadata: new Map([...file.metadata, ['config', stated]]) },
+    { weights: 'f32', forPack: true },
+  )
+  const chunks: Uint8Array[] = []
+  for await (const chunk of modelGguf(prepared, { dtype, license: 'MIT', name: 'Tiny', signal }))
+    chunks.push(chunk)
+  return readGguf(bufferSource('model.gguf', joinBytes(chunks)), signal)
+}
+
+test('says its sizes, its name and what most of its matrices are', async () => {
+  const { metadata, tensors } = await written({}, 'Q4_0')
+  expect(Object.fromEntries(metadata)).toMatchObject({
+    'general.architecture': 'llama',
+    'general.name': 'Tiny',
+    'general.license': 'MIT',
+    'general.file_type': 2,
+    'llama.block_count': 2,
+    'llama.attention.head_count': 4,
+    'llama.attention.head_count_kv': 2,
+    'llama.embedding_length': 64,
+    'tokenizer.ggml.model': 'gpt2',
+    'tokenizer.ggml.pre': 'gpt-2',
+  })
+  const dtypeOf = (name: string) => tensors.get(name)?.dtype
+  expect(dtypeOf('blk.0.attn_q.weight')).toBe('Q4_0')
+  expect(dtypeOf('token_embd.weight')).toBe('Q8_0')
+  expect(dtypeOf('output_norm.weight')).toBe('F32')
+})
+
+test('rows that are not whole blocks are F16', async () => {
+  const { tensors } = await written({ intermediate: 72 }, 'Q8_0')
+  expect(tensors.get('blk.0.ffn_down.weight')?.dtype).toBe('F16')
+  expect(tensors.get('blk.0.ffn_up.weight')?.dtype).toBe('Q8_0')
+})
+
+test('a window, which llama.cpp does not give this family, is refused', async () => {
+  await expect(written({ window: 16 }, 'F16')).rejects.toThrow(
+    /GGUF's keys for llama cannot say this model's window, so another model would be read; write a \.hbm/,
+  )
+})
+
+test('a rotation that the keys cannot say is refused', async () => {
+  const rope_scaling = {
+    rope_type: 'longrope',
+    short_factor: Array(8).fill(1),
+    long_factor: Array(8).fill(2),
+    original_max_position_embeddings: 64,
+  }
+  await expect(written({}, 'F16', { rope_scaling })).rejects.toThrow(/cannot say this model's rope/)
+})
+
+test('a weight that F16 cannot hold is named', async () => {
+  await expect(written({ gain: 1e6 }, 'F16')).rejects.toThrow(
+    /weight has the weight -?[\d.]+, and F16 holds up to 65504; choose --format f32/,
+  )
+})

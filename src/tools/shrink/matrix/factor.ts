@@ -1,0 +1,253 @@
+// Factors the Hessian of a linear's inputs into the triangle that shows how later inputs can compensate
+// errors of earlier ones.
+//
+//   H  sum x x^T, in solving order, plus what was added to the diagonal      C  lower triangle, H = C^T C
+//
+// An error e of a row of weights costs e H e^T = sum_j (sum_{i <= j} e_i C_ji)^2. Term j has no later input
+// in it, so inputs can be solved in order, each with the best answer to the errors before it. GPTQ's inverse
+// Cholesky factor is C^-1; it is not needed.
+
+import { HalfbyteError } from '../../../core/base/errors.ts'
+import type { InputStats } from './hessian.ts'
+
+/** Rows of a matrix: row i begins at `at` + i * `stride`. */
+export interface Rows {
+  readonly values: Float64Array
+  readonly at: number
+  readonly stride: number
+}
+
+export interface Dense {
+  /**
+   * Room that is used again for the same key, filled with zeros. Operands of `gemm` must come from here.
+   * Throws `out-of-memory`.
+   */
+  room(key: string, length: number): Float64Array
+  /** New numbers, all zero, that are not operands. */
+  numbers(length: number): Float64Array
+  /** c[i][j] += sign * sum_p a[i][p] b[j][p], with a [m][depth] and b [n][depth]. */
+  gemm(a: Rows, b: Rows, c: Rows, m: number, n: number, depth: number, sign: 1 | -1): void
+}
+
+/** In TypeScript. Sums have two parts, of even and odd p, as in wasm/solve/gemm.c, with the same bits. */
+export const plainDense: Dense = {
+  room: (_, length) => new Float64Array(length),
+  numbers: (length) => new Float64Array(length),
+  gemm(a, b, c, m, n, depth, sign) {
+    const even = depth & ~1
+    for (let i = 0; i < m; i++) {
+      const x = a.at + i * a.stride
+      for (let j = 0; j < n; j++) {
+        const y = b.at + j * b.stride
+        let first = 0
+        let second = 0
+        for (let p = 0; p < even; p += 2) {
+          first += a.values[x + p]! * b.values[y + p]!
+          second += a.values[x + p + 1]! * b.values[y + p + 1]!
+        }
+        let sum = first + second
+        if (even < depth) sum += a.values[x + even]! * b.values[y + even]!
+        c.values[c.at + i * c.stride + j]! += sign * sum
+      }
+    }
+  },
+}
+
+/** A call of `gemm`. */
+export type GemmCall = readonly [a: Rows, b: Rows, c: Rows, m: number, n: number, depth: number, sign: 1 | -1]
+
+/** Bytes that a factor needs; with drift, those of its transpose too. */
+export const factorBytes = (k: number, withDrift: boolean): number =>
+  8 * ((withDrift ? 2 : 1) * k * k + 32 * k + 64)
+
+/** Bytes that solving needs besides the factor, for up to `n` outputs at once: `panel` grows once. */
+export const slabBytes = (n: number, k: number): number => 8 * (3 * n * k + 32 * (n + 2 * k) + 64)
+
+export const rowsOf = (values: Float64Array, stride: number, at = 0): Rows => ({ values, at, stride })
+
+export interface FactorOptions {
+  /**
+   * Dampening: this share of the mean of H's diagonal over the inputs that are not dead is added to the
+   * diagonal. Default 0.01.
+   */
+  readonly damp?: number | undefined
+  /** Solves inputs of large activations first. Default false: in the model's order. */
+  readonly actOrder?: boolean | undefined
+  /** Where products are computed. Default: in TypeScript. */
+  readonly dense?: Dense | undefined
+}
+
+export const DEFAULT_DAMP = 0.01
+
+export interface Factor {
+  readonly k: number
+  /** order[j]: the input that is solved as number j. */
+  readonly order: Uint32Array
+  readonly isOrdered: boolean
+  /** [k][k], rows and columns in solving order. Row j holds columns 0 to j; the rest is unused. */
+  readonly triangle: Float64Array
+  /** H in the model's order, both triangles, with what was added to its diagonal. */
+  readonly hessian: Float64Array
+  /** What was added to the diagonal, in solving order. */
+  readonly added: Float64Array
+  /** Number of inputs that were always zero. No error in them costs anything, so they are rounded. */
+  readonly dead: number
+  readonly dense: Dense
+}
+
+/** Rows of C that are applied to the rest of H together. */
+const BLOCK = 32
+
+/**
+ * Rows of a slab, which are solved together. Losses are summed slab by slab, so the result does not depend on
+ * the number of threads.
+ */
+export const SLAB_ROWS = 64
+/** Most columns of the room `panel`. */
+export const PANEL_INPUTS = BLOCK
+/** A pivot below this share of the mean diagonal is what rounding leaves of zero. */
+export const LEAST_PIVOT = 1e-13
+
+/** Rows of H that are updated together. */
+const UPDATE_ROWS = 64
+
+/**
+ * Throws `unsupported` when H cannot be solved for
+ * lack of dampening or of text, `internal` without inputs.
+ */
+export function factorize(name: string, stats: InputStats, options: FactorOptions = {}): Factor {
+  return alone(factorizing(name, stats, options), options.dense)
+}
+
+/** The same, step by step: the products of a step do not depend on each other, and a step on those before. */
+export function* factorizing(
+  name: string,
+  stats: InputStats,
+  options: FactorOptions = {},
+): Generator<readonly GemmCall[], Factor> {
+  const { k, gram } = stats
+  const { damp = DEFAULT_DAMP, actOrder = false, dense = plainDense } = options
+  const diagonal = Float64Array.from({ length: k }, (_, i) => gram[i * k + i]!)
+  const live = diagonal.filter((value) => value > 0)
+  if (live.length === 0) throw noInputs(name, stats.rows)
+  const mean = live.reduce((sum, value) => sum + value, 0) / live.length
+  const order = Uint32Array.from({ length: k }, (_, i) => i)
+  if (actOrder) order.sort((left, right) => diagonal[right]! - diagonal[left]! || left - right)
+  const hessian = bothTriangles(gram, k, dense)
+  const triangle = dense.room('triangle', k * k)
+  if (actOrder) takeOrdered(gram, order, k, triangle)
+  else triangle.set(gram)
+  const added = Float64Array.from(order, (input) => (diagonal[input]! > 0 ? damp * mean : mean))
+  for (let j = 0; j < k; j++) {
+    triangle[j * k + j]! += added[j]!
+    hessian[order[j]! * (k + 1)]! += added[j]!
+  }
+  yield* decomposing(name, triangle, k, LEAST_PIVOT * mean, damp, dense)
+  return { k, dense, order, isOrdered: actOrder, triangle, hessian, added, dead: k - live.length }
+}
+
+/** Runs every step on this thread. */
+function alone<Result>(steps: Generator<readonly GemmCall[], Result>, dense: Dense = plainDense): Result {
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done === true) return value
+    for (const product of value) dense.gemm(...product)
+  }
+}
+
+function bothTriangles(gram: Float64Array, k: number, dense: Dense): Float64Array {
+  const whole = dense.numbers(k * k)
+  whole.set(gram)
+  for (let j = 0; j < k; j++) {
+    for (let i = 0; i < j; i++) whole[i * k + j] = whole[j * k + i]!
+  }
+  return whole
+}
+
+function takeOrdered(gram: Float64Array, order: Uint32Array, k: number, triangle: Float64Array): void {
+  for (let j = 0; j < k; j++) {
+    for (let i = 0; i <= j; i++) {
+      const a = order[j]!
+      const b = order[i]!
+      triangle[j * k + i] = gram[Math.max(a, b) * k + Math.min(a, b)]!
+    }
+  }
+}
+
+/**
+ * H -> C in place, from the last row up; `h` is a room of `dense`. Throws `unsupported` for a pivot that is
+ * not above `least`.
+ */
+export function decompose(
+  name: string,
+  h: Float64Array,
+  k: number,
+  least: number,
+  damp: number,
+  dense: Dense,
+): void {
+  alone(decomposing(name, h, k, least, damp, dense), dense)
+}
+
+function* decomposing(
+  name: string,
+  h: Float64Array,
+  k: number,
+  least: number,
+  damp: number,
+  dense: Dense,
+): Generator<readonly GemmCall[], void> {
+  for (let end = k; end > 0; end -= BLOCK) {
+    const start = Math.max(0, end - BLOCK)
+    for (let j = end - 1; j >= start; j--) {
+      for (let m = end - 1; m > j; m--) {
+        const factor = h[m * k + j]!
+        for (let a = 0; a <= j; a++) h[j * k + a]! -= factor * h[m * k + a]!
+      }
+      const pivot = h[j * k + j]!
+      if (!(pivot > least)) throw singular(name, k - j, pivot, damp)
+      const root = Math.sqrt(pivot)
+      for (let a = 0; a <= j; a++) h[j * k + a]! /= root
+    }
+    if (start > 0) yield blockProducts(h, k, start, end, dense)
+  }
+}
+
+/** They subtract from the rows before `start` of H what rows [start, end) of C explain of them. */
+function blockProducts(h: Float64Array, k: number, start: number, end: number, dense: Dense): GemmCall[] {
+  const panel = rowsOf(columns(h, k, start, end, dense), end - start)
+  const products: GemmCall[] = []
+  for (let b = 0; b < start; b += UPDATE_ROWS) {
+    const last = Math.min(b + UPDATE_ROWS, start)
+    const rows = { ...panel, at: b * panel.stride }
+    // The upper triangle of H is not used, so it does not matter what the corner of a block writes there.
+    products.push([rows, panel, rowsOf(h, k, b * k), last - b, last, end - start, -1])
+  }
+  return products
+}
+
+/** Rows [start, end) of C before column `start`, transposed: [start][end - start]. */
+export function columns(c: Float64Array, k: number, start: number, end: number, dense: Dense): Float64Array {
+  const count = end - start
+  const panel = dense.room('panel', start * count)
+  for (let j = 0; j < count; j++) {
+    for (let i = 0; i < start; i++) panel[i * count + j] = c[(start + j) * k + i]!
+  }
+  return panel
+}
+
+function noInputs(name: string, rows: number): HalfbyteError {
+  return new HalfbyteError(
+    'unsupported',
+    `all ${rows} inputs of ${name} in the calibration text are zero, so nothing can be learned from them; use another text or --method rtn`,
+    { matrix: name, rows },
+  )
+}
+
+function singular(name: string, rank: number, pivot: number, damp: number): HalfbyteError {
+  return new HalfbyteError(
+    'unsupported',
+    `the Hessian of ${name} is singular after ${rank} inputs (pivot ${pivot.toExponential(2)}) with a dampening of ${damp}; raise --damp, for example to ${DEFAULT_DAMP}, or use more calibration text`,
+    { matrix: name, pivot, damp },
+  )
+}

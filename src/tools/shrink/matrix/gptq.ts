@@ -1,0 +1,435 @@
+// GPTQ: chooses codes and scales input by input, so that later inputs compensate the errors of earlier ones.
+//
+//   w  weights, in solving order      e  w minus the stored value, known for solved inputs
+//   s_j = sum_{i solved, i < j} e_i C_ji
+//
+// The best value of input j after the errors so far is w_j + s_j / C_jj; its code is the nearest one. The
+// loss grows by (C_jj (best - stored))^2. Scales of a group are fitted when its first input is reached, to
+// the values that the group would take if it could be stored exactly. With inputs sorted by activation, a
+// group's inputs are solved at different times: its scale is fitted to the weights as they were (static
+// groups), as is the scale of a whole row.
+
+import { GROUP_SIZE } from '../../../core/abi/encodings.ts'
+import {
+  CODES,
+  type CodedMatrix,
+  checkWeights,
+  emptyMatrix,
+  type Format,
+  type Groups,
+  groupsOf,
+} from '../codes/coded-matrix.ts'
+import { type Factor, rowsOf, SLAB_ROWS } from './factor.ts'
+import { codeOf, fitGrid, type Grid, loadGrid, newGrid, rtn, setGrid } from './grid.ts'
+import { refine } from './refine.ts'
+import { targetsOf } from './targets.ts'
+
+/** What solving a row takes besides the factor. */
+interface SlabOptions extends Omit<SolveOptions, 'before'> {
+  readonly format: Format
+  /** Sums of how far inputs have drifted; see `targetsOf`. */
+  readonly share: number
+}
+
+export interface Slab {
+  readonly n: number
+  readonly k: number
+  /** [n][k] */
+  readonly weights: Float32Array
+  /** Its rows of B, as `targetsOf` has it. */
+  readonly behind?: Float64Array | undefined
+  readonly options: SlabOptions
+}
+
+/** The slabs of a matrix [n][k], in order. */
+export function slabsOf({ n, k, weights, behind, options }: Slab): Slab[] {
+  return Array.from({ length: Math.ceil(n / SLAB_ROWS) }, (_, index) => {
+    const first = index * SLAB_ROWS
+    const end = Math.min((index + 1) * SLAB_ROWS, n)
+    return {
+      n: end - first,
+      k,
+      options,
+      weights: weights.slice(first * k, end * k),
+      behind: behind?.slice(first * k, end * k),
+    }
+  })
+}
+
+/**
+ * `drift`: D transposed, as `targetsOf` has it; absent when inputs have not drifted. `lossBefore` is that of
+ * the weights' nearest codes. Throws what `gptq` throws.
+ */
+export function solveSlab(
+  { n, k, weights, behind, options }: Slab,
+  factor: Factor,
+  drift: Float64Array | undefined,
+): Solved {
+  const { format, share } = options
+  const targets = drift === undefined ? weights : targetsOf(weights, n, k, { drift, behind }, factor, share)
+  const before = drift === undefined ? undefined : rtn(weights, n, k, format)
+  return gptq(targets, n, k, format, factor, { ...options, before })
+}
+
+/** The matrix of all slabs, in order. */
+export function joinSlabs({ n, k, options }: Slab, solved: readonly Solved[]): Solved {
+  const coded: CodedMatrix = emptyMatrix(options.format, n, k)
+  let codes = 0
+  let scales = 0
+  let loss = 0
+  let lossBefore = 0
+  for (const own of solved) {
+    coded.codes.set(own.coded.codes, codes)
+    coded.scales.set(own.coded.scales, scales)
+    coded.minimums?.set(own.coded.minimums ?? [], scales)
+    codes += own.coded.codes.length
+    scales += own.coded.scales.length
+    loss += own.loss
+    lossBefore += own.lossBefore
+  }
+  return { coded, loss, lossBefore }
+}
+
+/** The data of solving one group, close together in memory because this runs many times. */
+interface Group {
+  /** Rows and columns of C that belong to the group, [GROUP_SIZE][GROUP_SIZE]. */
+  readonly corner: Float64Array
+  readonly weights: Float64Array
+  readonly sums: Float64Array
+  readonly errors: Float64Array
+  readonly codes: Uint8Array
+}
+
+const newGroup = (): Group => ({
+  corner: new Float64Array(GROUP_SIZE * GROUP_SIZE),
+  weights: new Float64Array(GROUP_SIZE),
+  sums: new Float64Array(GROUP_SIZE),
+  errors: new Float64Array(GROUP_SIZE),
+  codes: new Uint8Array(GROUP_SIZE),
+})
+
+// hot
+/** Chooses the codes of a group on a grid and returns its loss. */
+function solveGroup(
+  { corner, weights, sums, errors, codes }: Group,
+  count: number,
+  format: Format,
+  grid: Grid,
+): number {
+  const { least, most, zero } = CODES[format]
+  const { scale, minimum, inverse } = grid
+  let loss = 0
+  for (let j = 0; j < count; j++) {
+    const at = j * GROUP_SIZE
+    let sum = sums[j]!
+    for (let i = 0; i < j; i++) sum += errors[i]! * corner[at + i]!
+    const root = corner[at + j]!
+    const weight = weights[j]!
+    let code = Math.floor((weight + sum / root - minimum) * inverse + (zero + 0.5))
+    code = code > most ? most : code < least ? least : code
+    codes[j] = code
+    const error = weight - (scale * (code - zero) + minimum)
+    errors[j] = error
+    sum += error * root
+    loss += sum * sum
+  }
+  return loss
+}
+
+/** Stretches about zero, or about the middle of the codes. False where that is the same grid or none. */
+function stretchGrid(format: Format, grid: Grid, scale: number, minimum: number, stretch: number): boolean {
+  if (scale === 0 || format === 'w8_g32') return false
+  if (format !== 'w4m_g32') setGrid(grid, scale * stretch, 0)
+  else if (stretch < 0) return false
+  else setGrid(grid, scale * stretch, minimum + 7.5 * scale * (1 - stretch))
+  return true
+}
+
+export interface Solved {
+  readonly coded: CodedMatrix
+  /** sum ((w - stored) x)^2 over outputs and calibration inputs. */
+  readonly loss: number
+  /** The same when every code is chosen by its own weight alone, or of `before`. */
+  readonly lossBefore: number
+}
+
+/** Inputs whose s is computed together. */
+const BLOCK = GROUP_SIZE
+/** Wider and narrower grids that are tried besides the fitted one. Negative: with the long side elsewhere. */
+const STRETCHES = [0.8, 0.87, 0.93, 1.06, 1.12, -0.93, -1, -1.07]
+
+export interface SolveOptions {
+  /** Tries wider and narrower grids than the fitted one. Default true. */
+  readonly search?: boolean | undefined
+  /** How often `refine` may go over what was solved. Default 0. */
+  readonly sweeps?: number | undefined
+  /** What `lossBefore` is that of. Default: the nearest codes. */
+  readonly before?: CodedMatrix | undefined
+}
+
+/**
+ * Throws `format` for weights or scales
+ * that no code holds.
+ */
+export function gptq(
+  weights: ArrayLike<number>,
+  n: number,
+  k: number,
+  format: Format,
+  factor: Factor,
+  { search = true, sweeps = 0, before }: SolveOptions = {},
+): Solved {
+  const rounded = rtn(weights, n, k, format)
+  const lossBefore = lossOf(weights, before ?? rounded, factor)
+  const { coded, losses } = choose(weights, rounded, factor, search ? STRETCHES : [])
+  if (sweeps === 0) return { coded, loss: total(losses), lossBefore }
+  refine(weights, coded, factor, sweeps)
+  return { coded, loss: lossOf(weights, coded, factor), lossBefore }
+}
+
+/**
+ * Codes for the groups of `start`, of which only `w4_channel` reads the scales; what they cost is not
+ * computed.
+ */
+export function solveCodes(
+  weights: ArrayLike<number>,
+  start: CodedMatrix,
+  factor: Factor,
+  { search = true, sweeps = 0 }: SolveOptions,
+): CodedMatrix {
+  const { coded } = choose(weights, start, factor, search ? STRETCHES : [])
+  if (sweeps > 0) refine(weights, coded, factor, sweeps)
+  return coded
+}
+
+interface Chosen {
+  readonly coded: CodedMatrix
+  /** Of each row. */
+  readonly losses: Float64Array
+}
+
+function choose(
+  weights: ArrayLike<number>,
+  rounded: CodedMatrix,
+  factor: Factor,
+  stretches: readonly number[],
+): Chosen {
+  const { format, n, k, ends } = rounded
+  if (format === 'w4_channel') return solveRows(weights, rounded, factor, stretches)
+  const coded = factor.isOrdered ? rounded : emptyMatrix(format, n, k, ends)
+  const losses = solve(weights, coded, factor, factor.isOrdered ? 'static' : 'fitted', stretches)
+  return { coded, losses }
+}
+
+const total = (losses: Float64Array): number => losses.reduce((sum, each) => sum + each, 0)
+
+/** The loss of codes that were chosen elsewhere. */
+export function lossOf(weights: ArrayLike<number>, coded: CodedMatrix, factor: Factor): number {
+  return total(solve(weights, coded, factor, 'kept'))
+}
+
+/** Solves with wider and narrower scales too, and keeps what is best for each row. */
+function solveRows(
+  weights: ArrayLike<number>,
+  fitted: CodedMatrix,
+  factor: Factor,
+  stretches: readonly number[],
+): Chosen {
+  const { n, k } = fitted
+  const best = copyOf(fitted)
+  const losses = solve(weights, best, factor, 'static')
+  const grid = newGrid()
+  for (const stretch of stretches) {
+    const other = copyOf(fitted)
+    for (let row = 0; row < n; row++) {
+      loadGrid(grid, fitted.scales[row]!, 0)
+      setGrid(grid, grid.scale * stretch, 0)
+      other.scales[row] = grid.scalePattern
+    }
+    for (const [row, loss] of solve(weights, other, factor, 'static').entries()) {
+      if (loss >= losses[row]!) continue
+      losses[row] = loss
+      best.scales[row] = other.scales[row]!
+      best.codes.set(other.codes.subarray(row * k, (row + 1) * k), row * k)
+    }
+  }
+  return { coded: best, losses }
+}
+
+const copyOf = (coded: CodedMatrix): CodedMatrix => ({
+  ...coded,
+  codes: coded.codes.slice(),
+  scales: coded.scales.slice(),
+})
+
+/**
+ * Fills `coded`, block by block, and returns the loss of each row. `kept`: changes nothing. `static`: chooses
+ * codes for the scales that are there. `fitted`: chooses scales too.
+ */
+function solve(
+  weights: ArrayLike<number>,
+  coded: CodedMatrix,
+  factor: Factor,
+  how: 'kept' | 'static' | 'fitted',
+  stretches: readonly number[] = [],
+): Float64Array {
+  const { n, k, format } = coded
+  checkWeights(weights, n, k)
+  const work: Work = {
+    weights,
+    coded,
+    factor,
+    how,
+    stretches,
+    format,
+    k,
+    groups: groupsOf(coded),
+    errors: factor.dense.room('errors', n * k),
+    sums: factor.dense.room('sums', n * BLOCK),
+    free: new Float64Array(BLOCK),
+    importance: new Float64Array(BLOCK),
+    grid: newGrid(),
+    best: newGrid(),
+    group: newGroup(),
+  }
+  const losses = new Float64Array(n)
+  let first = 0
+  for (const end of how === 'fitted' ? work.groups.ends : blockEnds(k)) {
+    if (end === first) continue
+    earlier(work, n, first, end)
+    if (how === 'fitted') takeCorner(work, first, end)
+    for (let row = 0; row < n; row++) losses[row]! += solveBlock(work, row, first, end)
+    first = end
+  }
+  const { added } = factor
+  for (let row = 0; row < n; row++) {
+    for (let j = 0; j < k; j++) losses[row]! -= added[j]! * work.errors[row * k + j]! ** 2
+    losses[row] = Math.max(0, losses[row]!)
+  }
+  return losses
+}
+
+const blockEnds = (k: number): Uint32Array =>
+  Uint32Array.from({ length: Math.ceil(k / BLOCK) }, (_, block) => Math.min(k, (block + 1) * BLOCK))
+
+interface Work {
+  readonly weights: ArrayLike<number>
+  readonly coded: CodedMatrix
+  readonly factor: Factor
+  readonly how: 'kept' | 'static' | 'fitted'
+  readonly stretches: readonly number[]
+  readonly format: Format
+  readonly k: number
+  readonly groups: Groups
+  /** e, [n][k] in solving order. */
+  readonly errors: Float64Array
+  /** s without what the block itself adds, [n][BLOCK]. */
+  readonly sums: Float64Array
+  /** The values that a group would take if it could be stored exactly. */
+  readonly free: Float64Array
+  readonly importance: Float64Array
+  readonly grid: Grid
+  readonly best: Grid
+  /** Of `fitted`, whose inputs are in the model's order. */
+  readonly group: Group
+}
+
+// hot
+/** Returns what the block adds to the row's loss, dampening included. */
+function solveBlock(work: Work, row: number, first: number, end: number): number {
+  const { coded, factor, how, k, groups, grid } = work
+  const { scales, minimums, codes } = coded
+  if (how === 'fitted') {
+    const loss = fitBlock(work, row, first, end)
+    const group = row * groups.ends.length + groups.of[first]!
+    scales[group] = work.best.scalePattern
+    if (minimums !== undefined) minimums[group] = work.best.minimumPattern
+    return loss
+  }
+  let loss = 0
+  for (let j = first; j < end; j++) {
+    const input = factor.order[j]!
+    const group = row * groups.ends.length + groups.of[input]!
+    loadGrid(grid, scales[group]!, minimums?.[group] ?? 0)
+    loss += solveInput(work, grid, row, first, j, how === 'kept' ? codes[row * k + input] : undefined)
+  }
+  return loss
+}
+
+// hot
+/** Stores input j, as `known` or as the best code, and returns what that costs. */
+function solveInput(
+  { weights, coded, factor, format, k, errors, sums }: Work,
+  grid: Grid,
+  row: number,
+  first: number,
+  j: number,
+  known?: number,
+): number {
+  const base = row * k
+  const { triangle, order } = factor
+  let sum = sums[row * BLOCK + j - first]!
+  for (let i = first; i < j; i++) sum += errors[base + i]! * triangle[j * k + i]!
+  const root = triangle[j * k + j]!
+  const weight = weights[base + order[j]!]!
+  const code = known ?? codeOf(format, grid, weight + sum / root)
+  coded.codes[base + order[j]!] = code
+  const error = weight - (grid.scale * (code - CODES[format].zero) + grid.minimum)
+  errors[base + j] = error
+  sum += error * root
+  return sum * sum
+}
+
+/**
+ * Chooses the grid of a group, by solving the group on several, and leaves its codes and errors in place.
+ * Returns its loss.
+ */
+function fitBlock(work: Work, row: number, first: number, end: number): number {
+  const { weights, coded, format, k, sums, free, importance, grid, best, stretches, group } = work
+  const { corner } = group
+  const count = end - first
+  // First what is left of e when each input takes its best value.
+  for (let j = 0; j < count; j++) {
+    let sum = sums[row * BLOCK + j]!
+    for (let i = 0; i < j; i++) sum += free[i]! * corner[j * BLOCK + i]!
+    const root = corner[j * BLOCK + j]!
+    free[j] = -sum / root
+    importance[j] = root * root
+  }
+  for (let j = 0; j < count; j++) {
+    group.weights[j] = weights[row * k + first + j]!
+    group.sums[j] = sums[row * BLOCK + j]!
+    free[j] = group.weights[j]! - free[j]!
+  }
+  fitGrid(format, free, 0, count, grid, importance)
+  const { scale, minimum } = grid
+  let least = solveGroup(group, count, format, grid)
+  loadGrid(best, grid.scalePattern, grid.minimumPattern)
+  let isLast = true
+  for (const stretch of stretches) {
+    if (!stretchGrid(format, grid, scale, minimum, stretch)) continue
+    const loss = solveGroup(group, count, format, grid)
+    isLast = loss < least
+    if (!isLast) continue
+    least = loss
+    loadGrid(best, grid.scalePattern, grid.minimumPattern)
+  }
+  if (!isLast) least = solveGroup(group, count, format, best)
+  coded.codes.set(group.codes.subarray(0, count), row * k + first)
+  work.errors.set(group.errors.subarray(0, count), row * k + first)
+  return least
+}
+
+function takeCorner({ factor, k, group: { corner } }: Work, first: number, end: number): void {
+  for (let j = first; j < end; j++) {
+    const at = j * k
+    corner.set(factor.triangle.subarray(at + first, at + j + 1), (j - first) * BLOCK)
+  }
+}
+
+/** sums[row][j - first] = sum over i < first of errors[row][i] * C_ji, for j in [first, end). */
+function earlier({ factor, errors, sums, k }: Work, n: number, first: number, end: number): void {
+  sums.fill(0)
+  const rows = rowsOf(factor.triangle, k, first * k)
+  factor.dense.gemm(rowsOf(errors, k), rows, rowsOf(sums, BLOCK), n, end - first, first, 1)
+}

@@ -1,0 +1,129 @@
+// Sums H = sum x x^T over the inputs of a linear in f64, with their means and largest magnitudes.
+
+import { HalfbyteError } from '../../../core/base/errors.ts'
+
+/** What calibration keeps of the inputs x of one linear. */
+export interface InputStats {
+  readonly k: number
+  /** Number of inputs x. */
+  readonly rows: number
+  /** sum x x^T: [k][k], of which row j holds columns 0 to j; the rest is unused. */
+  readonly gram: Float64Array
+  /**
+   * sum (y - x) x^T, [k][k], where y is the same input in the float model. Absent when x is that input.
+   */
+  readonly drift?: Float64Array | undefined
+  /**
+   * sum (s - r) x^T, [n][k], where r is what the products are added to and s the same in the float model.
+   * Absent when they are added to nothing.
+   */
+  readonly behind?: Float64Array | undefined
+  /** Mean of each input, [k]. */
+  readonly means: Float64Array
+  /** Largest magnitude of each input, [k]. */
+  readonly peaks: Float64Array
+}
+
+/** Sums batches. The result depends only on the batches and their order. */
+export class InputSums {
+  readonly #name: string
+  readonly #k: number
+  readonly #gram: Float64Array
+  readonly #sums: Float64Array
+  readonly #peaks: Float64Array
+  #drift: Float64Array | undefined
+  readonly #behind: number[] = []
+  #rows = 0
+
+  /** `name`: of the linear, for errors. */
+  constructor(name: string, k: number) {
+    this.#name = name
+    this.#k = k
+    this.#gram = new Float64Array(k * k)
+    this.#sums = new Float64Array(k)
+    this.#peaks = new Float64Array(k)
+  }
+
+  /** Counts inputs, [rows][k]. Throws `integrity` when one is not finite. */
+  addRows(x: Float32Array): void {
+    const k = this.#k
+    for (let at = 0; at < x.length; at += k) {
+      for (let i = 0; i < k; i++) {
+        const value = x[at + i]!
+        const size = Math.abs(value)
+        this.#sums[i]! += value
+        // Also true for NaN.
+        if (!(size <= this.#peaks[i]!)) this.#peaks[i] = this.#finite(size, i)
+      }
+    }
+    this.#rows += x.length / k
+  }
+
+  /**
+   * Adds rows of a batch's x^T x, from `first` on, of which the block has the first `width` columns. Only
+   * those up to the diagonal count. Default: all columns.
+   */
+  addGram(block: ArrayLike<number>, first: number, width = this.#k): void {
+    const gram = this.#gram
+    for (let row = 0; row < block.length / width; row++) {
+      const to = (first + row) * this.#k
+      for (let i = 0; i <= first + row; i++) gram[to + i]! += block[row * width + i]!
+    }
+  }
+
+  // hot
+  /** Counts inputs, [rows][k], and adds their x^T x, summed in f64. Throws as `addRows` does. */
+  addBatch(x: Float32Array): void {
+    this.addRows(x)
+    const k = this.#k
+    const block = new Float64Array(k * k)
+    for (let at = 0; at < x.length; at += k) {
+      for (let j = 0; j < k; j++) {
+        const value = x[at + j]!
+        for (let i = 0; i <= j; i++) block[j * k + i]! += value * x[at + i]!
+      }
+    }
+    this.addGram(block, 0)
+  }
+
+  /** Adds rows [first, first + block.length / k) of a batch's (y - x)^T x. */
+  addDrift(block: ArrayLike<number>, first: number): void {
+    this.#drift ??= new Float64Array(this.#k * this.#k)
+    const to = first * this.#k
+    for (let i = 0; i < block.length; i++) this.#drift[to + i]! += block[i]!
+  }
+
+  /** Adds rows of a batch's (s - r)^T x. */
+  addBehind(block: ArrayLike<number>, first: number): void {
+    const to = first * this.#k
+    for (let i = 0; i < block.length; i++) this.#behind[to + i] = (this.#behind[to + i] ?? 0) + block[i]!
+  }
+
+  done(): InputStats {
+    return {
+      k: this.#k,
+      rows: this.#rows,
+      gram: this.#gram,
+      drift: this.#drift,
+      behind: this.#behind.length > 0 ? Float64Array.from(this.#behind) : undefined,
+      means: this.#sums.map((sum) => sum / Math.max(1, this.#rows)),
+      peaks: this.#peaks,
+    }
+  }
+
+  #finite(size: number, input: number): number {
+    if (Number.isFinite(size)) return size
+    throw new HalfbyteError(
+      'integrity',
+      `input ${input} of ${this.#name} became ${size} while the calibration text was run; the model or its file is damaged, so fetch it again`,
+      { matrix: this.#name, input },
+    )
+  }
+}
+
+/** The statistics of inputs that are all in memory, [rows][k], summed in f64. */
+export function inputStats(name: string, x: Float32Array, k: number): InputStats {
+  const sums = new InputSums(name, k)
+  sums.addBatch(x)
+  return sums.done()
+}

@@ -1,0 +1,159 @@
+// OBS by definition. In: a small matrix, its inputs, how to solve. Out: codes and scales, by eliminating one
+// column after the other from the explicit inverse of the Hessian. Shares no arithmetic with the solver.
+import { signedFrom } from '../../../../test/helpers/random.ts'
+import { floatToHalf, halfToFloat } from '../../../core/base/half.ts'
+
+export interface Problem {
+  readonly n: number
+  readonly k: number
+  readonly weights: Float32Array
+  /** [rows][k] */
+  readonly inputs: Float32Array
+}
+
+/** Weights, and inputs that are correlated as those of models are. `dead`: inputs that are always zero. */
+export function randomProblem(
+  n: number,
+  k: number,
+  rows: number,
+  seed: number,
+  dead: number[] = [],
+): Problem {
+  const random = signedFrom(seed)
+  const mix = Float64Array.from({ length: k * 6 }, () => random())
+  const inputs = new Float32Array(rows * k)
+  for (let row = 0; row < rows; row++) {
+    const hidden = Float64Array.from({ length: 6 }, () => random())
+    for (let i = 0; i < k; i++) {
+      const shared = hidden.reduce((sum, h, m) => sum + h * mix[i * 6 + m]!, 0)
+      inputs[row * k + i] = dead.includes(i) ? 0 : (shared + 0.3 * random()) * (1 + (i % 5))
+    }
+  }
+  return { n, k, inputs, weights: Float32Array.from({ length: n * k }, () => random() ** 3) }
+}
+
+/** sum ((w - q) x)^2, input row by input row. */
+export function measuredLoss({ n, k, weights, inputs }: Problem, stored: ArrayLike<number>): number {
+  let loss = 0
+  for (let at = 0; at < inputs.length; at += k) {
+    for (let row = 0; row < n; row++) {
+      let error = 0
+      for (let i = 0; i < k; i++) error += (weights[row * k + i]! - stored[row * k + i]!) * inputs[at + i]!
+      loss += error * error
+    }
+  }
+  return loss
+}
+
+/**
+ * Full sum x x^T plus dampening: `damp` of the mean diagonal of live inputs, the mean itself for dead ones.
+ */
+export function hessianOf({ k, inputs }: Problem, damp: number): number[][] {
+  const h = Array.from({ length: k }, (_, a) =>
+    Array.from({ length: k }, (_, b) => {
+      let sum = 0
+      for (let at = 0; at < inputs.length; at += k) sum += inputs[at + a]! * inputs[at + b]!
+      return sum
+    }),
+  )
+  const live = h.map((row, a) => row[a]!).filter((value) => value > 0)
+  const mean = live.reduce((sum, value) => sum + value, 0) / live.length
+  for (const [a, row] of h.entries()) row[a]! += row[a]! > 0 ? damp * mean : mean
+  return h
+}
+
+/** Dampened loss of a row: e H e^T. */
+export function rowLoss(
+  { k, weights }: Problem,
+  values: ArrayLike<number>,
+  h: readonly (readonly number[])[],
+  row: number,
+) {
+  const e = Array.from({ length: k }, (_, i) => weights[row * k + i]! - values[row * k + i]!)
+  return e.reduce((sum, a, i) => sum + a * h[i]!.reduce((inner, value, j) => inner + value * e[j]!, 0), 0)
+}
+
+/** Gauss-Jordan with pivots. */
+export function inverseOf(matrix: readonly (readonly number[])[]): number[][] {
+  const k = matrix.length
+  const rows = matrix.map((row, a) => [...row, ...row.map((_, b) => (a === b ? 1 : 0))])
+  for (let column = 0; column < k; column++) {
+    let pivot = column
+    for (let row = column; row < k; row++) {
+      if (Math.abs(rows[row]![column]!) > Math.abs(rows[pivot]![column]!)) pivot = row
+    }
+    ;[rows[column], rows[pivot]] = [rows[pivot]!, rows[column]!]
+    const lead = rows[column]![column]!
+    const unit = rows[column]!
+    for (let b = 0; b < unit.length; b++) unit[b]! /= lead
+    for (const row of rows) {
+      const factor = row[column]!
+      if (row === unit || factor === 0) continue
+      for (let b = 0; b < unit.length; b++) row[b]! -= factor * unit[b]!
+    }
+  }
+  return rows.map((row) => row.slice(k))
+}
+
+/** The nearest of the scales that a pack can hold. */
+export const storedScale = (scale: number): number => halfToFloat(floatToHalf(scale * 256)) / 256
+
+/** Makes the quantiser of a group. */
+export type QuantizerOf = (
+  weights: readonly number[],
+  importance: readonly number[],
+) => (weight: number) => number
+
+/**
+ * Stored values, [n][k]. `quantizer` makes the quantiser of a group from its weights as they are when its
+ * first column is reached, or of all groups from the original weights when there is an `order`.
+ */
+export function obs(
+  { n, k, weights }: Problem,
+  hessian: readonly (readonly number[])[],
+  size: number,
+  quantizer: QuantizerOf,
+  order?: readonly number[],
+): Float64Array {
+  const stored = new Float64Array(n * k)
+  for (let row = 0; row < n; row++) {
+    const w = Array.from(weights.subarray(row * k, (row + 1) * k))
+    const inverse = inverseOf(hessian)
+    const quantizers: ((weight: number) => number)[] = []
+    const ones = w.map(() => 1)
+    if (order !== undefined) {
+      for (let at = 0; at < k; at += size)
+        quantizers.push(quantizer(w.slice(at, at + size), ones.slice(at, at + size)))
+    }
+    for (const [step, j] of (order ?? w.map((_, i) => i)).entries()) {
+      if (order === undefined && step % size === 0) {
+        const end = Math.min(k, step + size)
+        // The importance of column m: what an error costs when all later columns pay for it.
+        const importance = w.slice(step, end).map((_, m) => 1 / conditional(inverse, step, step + m))
+        quantizers.push(quantizer(w.slice(step, end), importance))
+      }
+      const value = quantizers[Math.floor(j / size)]!(w[j]!)
+      const error = (w[j]! - value) / inverse[j]![j]!
+      stored[row * k + j] = value + 0
+      const column = inverse.map((line) => line[j]!)
+      for (let i = 0; i < k; i++) w[i]! -= error * column[i]!
+      const lead = inverse[j]![j]!
+      for (let a = 0; a < k; a++) {
+        for (let b = 0; b < k; b++) inverse[a]![b]! -= (column[a]! * column[b]!) / lead
+      }
+    }
+  }
+  return stored
+}
+
+/** The diagonal of the inverse at column m, once columns from `first` up to m are eliminated. */
+function conditional(inverse: readonly (readonly number[])[], first: number, m: number): number {
+  const left = inverse.map((row) => [...row])
+  for (let j = first; j < m; j++) {
+    const column = left.map((row) => row[j]!)
+    for (let a = 0; a < left.length; a++) {
+      for (let b = 0; b < left.length; b++) left[a]![b]! -= (column[a]! * column[b]!) / column[j]!
+    }
+  }
+  return left[m]![m]!
+}

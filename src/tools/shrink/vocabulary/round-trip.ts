@@ -1,0 +1,59 @@
+// Compares a vocabulary with the trimmed one on texts: in, the ids of both; out, counts, or an error where a
+// text is lost.
+import { HalfbyteError } from '../../../core/base/errors.ts'
+
+export interface RoundTrip {
+  /** Old and new ids. Throws `internal` where the new tokenizer loses or changes a text. */
+  check(ids: readonly number[], newer: readonly number[]): void
+  /** Texts that both write alike, and those of them that have the same pieces. */
+  readonly texts: number
+  readonly samePieces: number
+  /** Texts that were not compared, because characters of them were given up. */
+  readonly foreign: number
+}
+
+/**
+ * A text must be spelled as before, and a text of kept tokens must have the same pieces. `kept`: the old id
+ * of each new one. `spell`: the text of ids. `isGivenUp`: whether a text with this token need not stay the
+ * same.
+ */
+export function compareSpelling(
+  kept: readonly number[],
+  spell: (ids: readonly number[]) => string,
+  spellNewer: (ids: readonly number[]) => string,
+  isGivenUp: (id: number) => boolean = () => false,
+): RoundTrip {
+  const newIds = new Map(kept.map((id, at) => [id, at]))
+  const found = { texts: 0, samePieces: 0, foreign: 0 }
+  return {
+    check(ids, newer) {
+      if (ids.some((id) => !newIds.has(id) && isGivenUp(id))) {
+        found.foreign++
+        return
+      }
+      if (spell(ids) !== spellNewer(newer))
+        throw wrong('a text is another after the trimmed tokenizer encoded and decoded it')
+      found.texts++
+      const own = ids.map((id) => newIds.get(id))
+      if (own.includes(undefined)) return
+      if (own.length !== newer.length || own.some((id, at) => id !== newer[at]))
+        throw wrong('a text of kept tokens has other tokens with the trimmed tokenizer')
+      found.samePieces++
+    },
+    get texts() {
+      return found.texts
+    },
+    get samePieces() {
+      return found.samePieces
+    },
+    get foreign() {
+      return found.foreign
+    },
+  }
+}
+
+const wrong = (what: string): HalfbyteError =>
+  new HalfbyteError(
+    'internal',
+    `${what}; nothing was written, and this is a bug: tell us the model and the text`,
+  )

@@ -1,0 +1,13 @@
+// What the chat page takes of the library beside its public names. The page imports these here only, so that
+// the rest of the library can change without it.
+export { fromBase64, toBase64 } from '../../core/base/base64.ts'
+export { cosine } from '../../core/base/cosine.ts'
+export { reasonOf } from '../../core/base/errors.ts'
+export { parseJson } from '../../core/base/json.ts'
+export { detectFeatures } from '../../core/runtime/features.ts'
+export { isFileOf } from '../../core/store/address.ts'
+export { CATALOGUE, type CatalogueModel, catalogued } from '../../core/store/catalogue.ts'
+export { parseHubAddress } from '../../core/store/hub.ts'
+export { resolveSource } from '../../engine/api/request/load-request.ts'
+export { PICTURE_PLACE } from '../../engine/chat/picture-marks.ts'
+export { prepareEngineWorker } from '../../engine/wire/script.ts'

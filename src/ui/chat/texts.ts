@@ -1,0 +1,62 @@
+// Texts. In: sentences with names in braces, sizes, times, errors. Out: what people read.
+import { type ErrorCode, isHalfbyteError } from '../../core/base/errors.ts'
+
+/** The words that the page and the widget have in common, in English. Both add their own. */
+export const COMMON = {
+  conversation: 'Conversation',
+  toEnd: 'To the newest message',
+  message: 'Message',
+  placeholder: 'Write a message',
+  send: 'Send',
+  stop: 'Stop',
+  you: 'You',
+  thinking: 'Thinking …',
+  thought: 'Thoughts',
+  copy: 'Copy',
+  copied: 'Copied',
+  copyCode: 'Copy code',
+  code: 'code',
+  table: 'Table',
+  formula: 'Formula',
+  details: 'Details',
+  cancel: 'Cancel',
+  left: '{time} left',
+} as const
+
+/** Puts `values` in the place of the names in braces. */
+export function fill(text: string, values: Readonly<Record<string, string | number>>): string {
+  return text.replace(/\{(\w+)\}/g, (whole, name) => String(values[name] ?? whole))
+}
+
+const unit = (language: string | undefined, name: string, digits: number, value: number) =>
+  new Intl.NumberFormat(language, {
+    style: 'unit',
+    unit: name,
+    unitDisplay: 'short',
+    // A size that grows keeps its width.
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
+  }).format(value)
+
+/** For example `1.6 MB`, or `12 kB` where that would be `0.0 MB`. Without a language, the browser's. */
+export function bytesText(count: number, language?: string): string {
+  if (count >= 1e9) return unit(language, 'gigabyte', 2, count / 1e9)
+  if (count > 0 && count < 5e4) return unit(language, 'kilobyte', 0, Math.max(1, count / 1e3))
+  return unit(language, 'megabyte', count < 1e8 ? 1 : 0, count / 1e6)
+}
+
+/** For example `2 min`; never nothing, and never 60 seconds. */
+export function durationText(milliseconds: number, language?: string): string {
+  const seconds = Math.max(1, Math.round(milliseconds / 1000))
+  if (seconds < 60) return unit(language, 'second', 0, seconds)
+  const minutes = Math.round(seconds / 60)
+  if (minutes < 60) return unit(language, 'minute', 0, minutes)
+  return `${unit(language, 'hour', 0, Math.floor(minutes / 60))} ${unit(language, 'minute', 0, minutes % 60)}`
+}
+
+/** The code of any error. One that the library does not know is a fault inside. */
+export const codeOf = (error: unknown): ErrorCode => (isHalfbyteError(error) ? error.code : 'internal')
+
+/** True if an error may come from a lost network: the engine's own script may be what is missing. */
+export const isOffline = (error: unknown): boolean =>
+  ['network', 'worker', 'internal'].includes(codeOf(error)) && globalThis.navigator?.onLine === false

@@ -1,0 +1,427 @@
+// <halfbyte-chat>. In: attributes and properties of a page, gestures of a person. Out: a chat with a model on
+// this device, and events.
+import { html, nothing, type PropertyValues, type TemplateResult } from 'lit'
+import { checkEngine } from '../../adapters/load-once.ts'
+import { wrongOption } from '../../core/base/check-options.ts'
+import { HalfbyteError } from '../../core/base/errors.ts'
+import type { Engine } from '../../engine/api/engine.ts'
+import { Composer } from '../chat/composer.ts'
+import { type Encoder, EncoderSlot, type LoadEncoder } from '../chat/encoder-slot.ts'
+import { GrowthSaver } from '../chat/growth-saver.ts'
+import { isComposing } from '../chat/keys.ts'
+import { Log } from '../chat/log.ts'
+import { GrowingMarkdown, plainText } from '../chat/markdown/markdown.ts'
+import { chatStyles } from '../chat/styles.ts'
+import { ChatProperties, languageOf, planOf, reported, settingsOf } from './chat-properties.ts'
+import { Conversation } from './conversation/conversation.ts'
+import type { Entry } from './conversation/entries.ts'
+import { Kept, unfinished } from './conversation/keep.ts'
+import type { ChatState, HalfbyteChat } from './element.ts'
+import { Loader, type Outside, type Phase } from './loading/loader.ts'
+import { baseStyles } from './styles/base.ts'
+import { conversationStyles } from './styles/conversation.ts'
+import { messageStyles } from './styles/messages.ts'
+import { Cover } from './view/cover.ts'
+import { barView, launcherView, waitingView } from './view/frame.ts'
+import { entriesView } from './view/log.ts'
+import { isFatal, noticeView } from './view/notice.ts'
+import { ENGLISH, type Words, wordsOf } from './words.ts'
+
+/** An answer may bring many chunks in a frame. A hidden page has no frames, so it draws at once. */
+class Frames {
+  readonly #draw: () => void
+  #isScheduled = false
+
+  constructor(draw: () => void) {
+    this.#draw = draw
+  }
+
+  schedule(): void {
+    if (this.#isScheduled) return
+    if (document.hidden) {
+      this.#draw()
+      return
+    }
+    this.#isScheduled = true
+    requestAnimationFrame(() => {
+      this.#isScheduled = false
+      this.#draw()
+    })
+  }
+}
+
+/** The element; element.ts says what its members are for. */
+export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat {
+  static override styles = [...chatStyles, baseStyles, conversationStyles, messageStyles]
+  /** What the element asks of its page; set once by `define`. */
+  static outside: { readonly page: Outside; readonly tabs: Outside; readonly loadEncoder: LoadEncoder }
+
+  readonly #conversation = new Conversation({
+    onChange: () => {
+      this.#frames.schedule()
+      if (this.#conversation.activity !== undefined && this.keep !== 'none') this.#saver.grown()
+    },
+    onEntry: (entry) => this.#onEntry(entry),
+    onToolRun: (run) => this.#emit('tool', run),
+  })
+  #loader: Loader | undefined
+  readonly #encoders = new EncoderSlot(() => HalfbyteChatElement.outside.loadEncoder)
+  readonly #markdown = new GrowingMarkdown()
+  readonly #log = new Log(this)
+  readonly #composer = new Composer(this)
+  readonly #cover = new Cover(
+    this,
+    () => this.mode === 'bubble' && this.open,
+    () => this.focus(),
+  )
+  #kept: Kept | undefined
+  /** False if what is shown could not be kept. */
+  #isKept = true
+  readonly #saver = new GrowthSaver(() => this.#save(unfinished(this.conversation)))
+  #words: Words = ENGLISH
+  /** Read out by screen readers. */
+  #status = ''
+  /** The person asked in this visit, so an engine that gets ready answers. */
+  #isAsked = false
+  #hadFocus = false
+  readonly #frames = new Frames(() => this.requestUpdate())
+
+  get engine(): Engine | undefined {
+    return this.#loader?.engine
+  }
+  set engine(engine: Engine | undefined) {
+    if (engine === undefined) this.#loading.cancel()
+    else {
+      checkEngine(engine)
+      this.#loading.adopt(engine)
+    }
+  }
+
+  get conversation(): readonly Entry[] {
+    return this.#conversation.entries
+  }
+
+  get state(): ChatState {
+    return this.#conversation.activity === undefined ? this.#loading.phase.name : 'answering'
+  }
+
+  async load(): Promise<Engine> {
+    // A model that was set in this task ends the load of the one before it.
+    if (this.isConnected) await this.updateComplete
+    await this.#loading.load(planOf(this))
+    const { phase } = this.#loading
+    if (phase.name === 'ready') return phase.engine
+    if (phase.name === 'failed') throw phase.error
+    throw new DOMException('the load was cancelled', 'AbortError')
+  }
+
+  send(text: string): void {
+    if (typeof text !== 'string') throw wrongOption('the text', text, 'a text')
+    if (text.trim() === '' || !this.#canSend) return
+    this.#log.toEnd()
+    this.#conversation.ask(text.trim())
+    this.#go()
+  }
+
+  stop(): void {
+    this.#conversation.stop()
+  }
+
+  retry(): void {
+    if (this.#conversation.activity !== undefined) return
+    if (!this.#conversation.isWaiting && this.#loading.phase.name !== 'failed') this.#conversation.takeBack()
+    this.#go()
+  }
+
+  clear(): void {
+    this.#isAsked = false
+    this.#conversation.restore([])
+    this.#saver.end()
+    this.#save([])
+  }
+
+  show(): void {
+    this.open = true
+  }
+
+  hide(): void {
+    this.open = false
+  }
+
+  override focus(options?: FocusOptions): void {
+    this.#composer.field?.focus(options)
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback()
+    window.addEventListener('pagehide', this.#onLeave)
+    document.addEventListener('visibilitychange', this.#onLeave)
+    if (this.autoload) void this.updateComplete.then(() => this.isConnected && this.#autoload())
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback()
+    window.removeEventListener('pagehide', this.#onLeave)
+    document.removeEventListener('visibilitychange', this.#onLeave)
+    this.#saver.flush()
+    // Frameworks move elements: what is back by the next task has only been moved.
+    setTimeout(() => {
+      if (this.isConnected) return
+      void this.#conversation.dispose()
+      this.#loader?.leave()
+      this.#encoders.end()
+    })
+  }
+
+  protected override willUpdate(changed: PropertyValues<this>): void {
+    if (changed.has('messages')) this.#words = wordsOf(this.messages)
+    if (changed.has('keep') || changed.has('name')) this.#restore()
+    if (changed.get('model') !== undefined) this.#changeModel()
+    if (this.mode === 'bubble' && changed.has('open') && !this.open && changed.get('open') === true)
+      this.#hadFocus = this.matches(':focus-within')
+  }
+
+  protected override updated(changed: PropertyValues<this>): void {
+    if (changed.has('open') && this.mode === 'bubble' && changed.get('open') !== undefined) this.#onToggle()
+    this.#log.follow()
+  }
+
+  protected override render(): TemplateResult {
+    const words = this.#words
+    const heading = this.heading ?? words.heading
+    const isBubble = this.mode === 'bubble'
+    return html`
+      <section class="panel" part="panel" id="panel" role=${isBubble ? 'dialog' : 'region'} aria-label=${heading}
+        aria-modal=${this.#cover.isCovering ? 'true' : nothing} ?hidden=${isBubble && !this.open}
+        @keydown=${this.#onKey} @focusout=${this.#cover.onFocusOut}>
+        ${barView({
+          words,
+          heading,
+          onClear: this.conversation.length === 0 ? undefined : () => this.#byHand(() => this.clear()),
+          onClose: isBubble ? () => this.hide() : undefined,
+        })}
+        <div class="place">${this.#entries()}</div>
+        <div class="foot-notice">${this.#notice()}</div>
+        <div>${this.#form()}<slot name="footer"></slot></div>
+      </section>
+      ${isBubble ? launcherView(words, this.open, () => (this.open = !this.open)) : nothing}
+      <div class="visually-hidden" role="status">${this.#status}</div>`
+  }
+
+  #entries(): TemplateResult {
+    const { entries, activity } = this.#conversation
+    const words = this.#words
+    return this.#log.view({
+      words,
+      role: 'log',
+      hasMessages: entries.length > 0,
+      content: entriesView({
+        words,
+        entries,
+        activity,
+        suggestions: this.suggestions,
+        canSend: this.#canSend,
+        growing: this.#markdown,
+        onSuggest: (text) => this.#byHand(() => this.send(text)),
+        onAgain: () => this.retry(),
+      }),
+    })
+  }
+
+  #notice(): TemplateResult | typeof nothing {
+    const { isWaiting, error } = this.#conversation
+    const { phase } = this.#loading
+    const isQuiet = phase.name === 'idle' || phase.name === 'ready'
+    if (isQuiet && error === undefined && isWaiting)
+      return waitingView(this.#words, () => this.#byHand(() => this.retry()))
+    return noticeView({
+      phase,
+      error,
+      words: this.#words,
+      language: languageOf(this),
+      onAccept: () => this.#byHand(() => void this.#loading.load(planOf(this))),
+      onCancel: () => this.#byHand(() => this.#loading.cancel()),
+      onRetry: () => this.#byHand(() => this.retry()),
+    })
+  }
+
+  #form(): TemplateResult {
+    const words = this.#words
+    return this.#composer.view({
+      words,
+      placeholder: this.placeholder ?? words.placeholder,
+      stopTitle: words.stop,
+      isAnswering: this.#conversation.activity !== undefined,
+      canSend: this.#canSend,
+      onSend: (text) => this.send(text),
+      onStop: () => this.#byHand(() => this.stop()),
+    })
+  }
+
+  get #loading(): Loader {
+    this.#loader ??= new Loader(
+      () => HalfbyteChatElement.outside[this.share === 'tabs' ? 'tabs' : 'page'],
+      (phase) => this.#onPhase(phase),
+    )
+    return this.#loader
+  }
+
+  /** One question may wait for the model; the next has to wait for its answer. */
+  get #canSend(): boolean {
+    return this.#conversation.activity === undefined && !(this.#isAsked && this.#conversation.isWaiting)
+  }
+
+  /** After a question: answers it, or does first what is needed for that. */
+  #go(): void {
+    this.#isAsked = true
+    const { engine } = this.#loading
+    if (engine !== undefined) void this.#answer(engine)
+    else this.#attempt(() => void this.#loading.begin(planOf(this)))
+  }
+
+  /** The next question is answered by the new model. */
+  #changeModel(): void {
+    this.#conversation.stop()
+    this.#loader?.leave()
+    if (this.autoload) this.#autoload()
+  }
+
+  #autoload(): void {
+    if (this.#loading.phase.name === 'idle') this.#attempt(() => void this.#loading.load(planOf(this)))
+  }
+
+  #attempt(act: () => void): void {
+    try {
+      act()
+    } catch (error) {
+      this.#loading.fail(error)
+    }
+  }
+
+  async #answer(engine: Engine): Promise<void> {
+    if (!this.#conversation.isWaiting) return
+    this.#isAsked = false
+    this.#say(this.#words.answering)
+    await this.#conversation.answer(
+      engine,
+      settingsOf(this, this.#words, () => this.#encoder()),
+    )
+    // Also one that was stopped, or that failed. A later answer may be under way by now.
+    if (this.#conversation.activity === undefined) {
+      this.#saver.end()
+      this.#save(this.conversation)
+    }
+    const { error } = this.#conversation
+    if (error === undefined) return
+    this.report(error)
+    // Without a model to load, the page's own engine is all there is.
+    if (isFatal(error) && this.model !== undefined) this.#loading.fail(error, true)
+  }
+
+  /** Undefined without one, and where it does not load: the language model then finds the passages. */
+  async #encoder(): Promise<Encoder | undefined> {
+    const { embedder, loadOptions } = this
+    if (embedder === undefined || embedder === '') return undefined
+    try {
+      const { assets, cache, hub } = loadOptions
+      return await this.#encoders.of(embedder, { cache, hub, assets: { ...assets, worker: undefined } })
+    } catch (error) {
+      this.report(error)
+      return undefined
+    }
+  }
+
+  #onPhase(phase: Phase): void {
+    const words = this.#words
+    this.#frames.schedule()
+    if (phase.name === 'checking') this.#say(words.checking)
+    if (phase.name === 'loading') {
+      if (phase.progress === undefined) this.#say(words.waiting)
+      else this.#emit('progress', phase.progress)
+    }
+    if (phase.name === 'consent') {
+      this.#say(words.consentTitle)
+      void this.#focusFirst('.accept')
+    }
+    if (phase.name === 'failed' || phase.name === 'idle') this.#isAsked = false
+    if (phase.name === 'failed') this.report(phase.error)
+    if (phase.name !== 'ready') return
+    this.#say(words.ready)
+    this.#emit('ready', phase.engine)
+    if (this.#isAsked) void this.#answer(phase.engine)
+  }
+
+  #onEntry(entry: Entry): void {
+    this.#saver.end()
+    this.#save(this.conversation)
+    if (entry.role === 'assistant') this.#say(plainText(entry.content))
+    this.#emit('message', entry)
+  }
+
+  #save(entries: readonly Entry[]): void {
+    const isKept = this.#kept?.write(entries) ?? true
+    if (this.#isKept && !isKept) {
+      const message =
+        'the conversation could not be kept; it lasts until the page is closed: free some storage'
+      this.report(new HalfbyteError('storage-full', message, { keep: this.keep }))
+    }
+    this.#isKept = isKept
+  }
+
+  /** A page that is hidden may end without another word. */
+  readonly #onLeave = (): void => this.#saver.flush()
+
+  protected report(error: unknown): void {
+    this.#emit('error', reported(error))
+  }
+
+  /** After a gesture the person goes on writing. */
+  #byHand(act: () => void): void {
+    act()
+    this.focus()
+  }
+
+  #restore(): void {
+    if (this.#kept?.isFor(this.keep, this.name)) return
+    const isFirst = this.#kept === undefined
+    this.#saver.flush()
+    this.#saver.end()
+    this.#kept = new Kept(this.keep, this.name)
+    this.#isKept = true
+    if (this.keep === 'none') return
+    const kept = this.#kept.read()
+    if (kept.length > 0 || !isFirst) this.#conversation.restore(kept)
+  }
+
+  #onKey(event: KeyboardEvent): void {
+    if (event.key !== 'Escape' || isComposing(event)) return
+    if (this.#conversation.activity !== undefined) this.#byHand(() => this.stop())
+    else if (this.mode === 'bubble') this.hide()
+    else return
+    event.stopPropagation()
+  }
+
+  #onToggle(): void {
+    this.#emit('toggle', { open: this.open })
+    if (this.open) void this.#focusFirst('.accept, textarea')
+    else if (this.#hadFocus) void this.#focusFirst('.launcher')
+  }
+
+  async #focusFirst(selector: string): Promise<void> {
+    this.requestUpdate()
+    await this.updateComplete
+    if (this.mode === 'bubble' && !this.open && selector !== '.launcher') return
+    // A page's own focus is not taken by a load that the page began.
+    if (selector === '.accept' && !this.matches(':focus-within')) return
+    this.renderRoot.querySelector<HTMLElement>(selector)?.focus()
+  }
+
+  #say(text: string): void {
+    this.#status = text
+    this.#frames.schedule()
+  }
+
+  #emit(name: string, detail: unknown): void {
+    this.dispatchEvent(new CustomEvent(`halfbyte-${name}`, { detail, bubbles: true, composed: true }))
+  }
+}

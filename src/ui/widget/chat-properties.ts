@@ -1,0 +1,267 @@
+// Properties of the widget. In: attributes and properties of a page. Out: a Lit element that holds them, with
+// their defaults.
+import { LitElement, type PropertyDeclaration } from 'lit'
+import { wrongOption } from '../../core/base/check-options.ts'
+import { HalfbyteError, isHalfbyteError, reasonOf } from '../../core/base/errors.ts'
+import { isCount, isObject } from '../../core/base/values.ts'
+import type { Settings } from './conversation/entries.ts'
+import type { HalfbyteChatProps } from './element.ts'
+import type { ModelPlan } from './loading/loader.ts'
+import { ENGLISH, type Words } from './words.ts'
+
+/** Throws `unsupported` without a model. */
+export function planOf({
+  model,
+  loadOptions,
+  downloadBytes,
+}: Pick<HalfbyteChatProps, 'model' | 'loadOptions' | 'downloadBytes'>): ModelPlan {
+  if (model === undefined || model === null || model === '')
+    throw new HalfbyteError(
+      'unsupported',
+      'no model is given; set the attribute model or the property engine',
+      { model: 'none' },
+    )
+  return { source: model, options: loadOptions, bytes: downloadBytes }
+}
+
+export const settingsOf = (
+  { system, tools, documents, generateOptions, templateArguments }: Omit<HalfbyteChatProps, 'engine'>,
+  { passages }: Words,
+  encoder?: Settings['encoder'],
+): Settings => ({
+  system: system === '' ? undefined : system,
+  tools,
+  documents,
+  encoder,
+  generateOptions: {
+    ...generateOptions,
+    ...(Object.keys(templateArguments).length > 0 && {
+      templateArguments: { ...generateOptions.templateArguments, ...templateArguments },
+    }),
+  },
+  passagesPrompt: passages,
+})
+
+/** The error of the event `halfbyte-error`, which always has a type. */
+export const reported = (error: unknown): HalfbyteError =>
+  isHalfbyteError(error)
+    ? error
+    : new HalfbyteError('internal', `the chat failed: ${reasonOf(error)}`, {}, { cause: error })
+
+/** The language of the page at this place, for numbers. */
+export function languageOf(element: Element): string | undefined {
+  const lang = element.closest<HTMLElement>('[lang]')?.lang ?? ''
+  return Intl.NumberFormat.supportedLocalesOf(lang === '' || !/^[\w-]+$/.test(lang) ? [] : [lang])[0]
+}
+
+/** UTF-16 units of a text that the widget shows, and of the name under which a conversation is kept. */
+const LONGEST = 10_000
+const MOST_SUGGESTIONS = 100
+const MOST_OPTIONS = 1000
+const MOST_TOOLS = 1000
+const MOST_DOCUMENTS = 100_000
+
+/** A JSON list of texts, or texts with `|` between them. */
+export function listOf(value: string | null): readonly string[] {
+  if (value === null) return []
+  try {
+    const parsed: unknown = JSON.parse(value)
+    if (Array.isArray(parsed)) return parsed.map(String)
+  } catch {
+    // It is not JSON, so it is plain text.
+  }
+  return value
+    .split('|')
+    .map((text) => text.trim())
+    .filter((text) => text !== '')
+}
+
+/** What JSON says; other text stays as it is, and is refused. */
+export function jsonOf(value: string | null): unknown {
+  if (value === null) return undefined
+  try {
+    return JSON.parse(value)
+  } catch {
+    return value
+  }
+}
+
+interface Kind {
+  readonly isRight: (value: unknown) => boolean
+  /** Completes "must be". */
+  readonly wanted: string
+}
+
+const choice = (...choices: readonly string[]): Kind => ({
+  isRight: (value) => choices.includes(value as string),
+  wanted: choices.join(' or '),
+})
+const list = (most: number, of: string, isRight: (value: unknown) => boolean): Kind => ({
+  isRight: (value) => Array.isArray(value) && value.length <= most && value.every(isRight),
+  wanted: `a list of up to ${most} ${of}`,
+})
+const isText = (value: unknown): boolean => typeof value === 'string'
+const isShort = (value: unknown): boolean => typeof value === 'string' && value.length <= LONGEST
+const maybe = (isRight: (value: unknown) => boolean) => (value: unknown) =>
+  value === undefined || isRight(value)
+
+const TEXT: Kind = { isRight: isShort, wanted: `a text of up to ${LONGEST} characters` }
+const SWITCH: Kind = { isRight: (value) => typeof value === 'boolean', wanted: 'true or false' }
+/** Every option can be read. */
+const OPTIONS: Kind = {
+  isRight: (value) => isObject(value) && Object.values(value).length <= MOST_OPTIONS,
+  wanted: 'an object of options',
+}
+
+/** The load and the reply check the model, the encoder and what is in their options. */
+type Checked = Exclude<keyof HalfbyteChatProps, 'model' | 'engine' | 'embedder'>
+const KINDS: { readonly [Name in Checked]: Kind } = {
+  system: { isRight: isText, wanted: 'a text' },
+  heading: TEXT,
+  placeholder: TEXT,
+  name: TEXT,
+  mode: choice('inline', 'bubble'),
+  theme: choice('inherit', 'auto', 'light', 'dark'),
+  keep: choice('none', 'tab', 'device'),
+  share: choice('page', 'tabs'),
+  open: SWITCH,
+  autoload: SWITCH,
+  downloadBytes: { isRight: isCount, wanted: 'a whole number of bytes' },
+  suggestions: list(MOST_SUGGESTIONS, `texts of up to ${LONGEST} characters`, isShort),
+  tools: list(
+    MOST_TOOLS,
+    'objects with a name and a function execute',
+    (tool) => isObject(tool) && isText(tool['name']) && typeof tool['execute'] === 'function',
+  ),
+  documents: list(
+    MOST_DOCUMENTS,
+    'texts, or objects with a text, a title and a url',
+    (it) =>
+      isText(it) ||
+      (isObject(it) && isText(it['text']) && maybe(isText)(it['title']) && maybe(isText)(it['url'])),
+  ),
+  loadOptions: OPTIONS,
+  generateOptions: OPTIONS,
+  templateArguments: {
+    isRight: OPTIONS.isRight,
+    wanted: 'an object of variables, as JSON where it is an attribute',
+  },
+  messages: {
+    isRight: (value) => isObject(value) && Object.keys(ENGLISH).every((name) => maybe(isShort)(value[name])),
+    wanted: `an object of texts of up to ${LONGEST} characters`,
+  },
+}
+
+/** Throws `unsupported` if the property `name` cannot have this value. */
+export function checkProperty(name: PropertyKey, value: unknown): void {
+  const kind = Object.hasOwn(KINDS, name) ? KINDS[name as keyof typeof KINDS] : undefined
+  if (kind === undefined) return
+  let isRight = false
+  try {
+    isRight = kind.isRight(value)
+  } catch {
+    // A proxy or a getter of the page throws.
+  }
+  if (!isRight) throw wrongOption(String(name), value, kind.wanted)
+}
+
+/** What a property is that the page has not set, has removed or has set to what it cannot be. */
+const DEFAULTS: { readonly [name: string]: unknown } = {
+  mode: 'inline',
+  open: false,
+  theme: 'inherit',
+  autoload: false,
+  keep: 'none',
+  name: 'default',
+  share: 'page',
+  suggestions: [],
+  tools: [],
+  documents: [],
+  loadOptions: {},
+  generateOptions: {},
+  templateArguments: {},
+  messages: {},
+}
+
+/** element.ts says what each is for. The engine is a property of the element itself. */
+export abstract class ChatProperties extends LitElement implements Omit<HalfbyteChatProps, 'engine'> {
+  static override properties = {
+    model: {},
+    system: {},
+    heading: {},
+    placeholder: {},
+    mode: { reflect: true },
+    open: { type: Boolean, reflect: true },
+    theme: { reflect: true },
+    autoload: { type: Boolean },
+    downloadBytes: { type: Number, attribute: 'download-bytes' },
+    keep: {},
+    name: {},
+    share: {},
+    suggestions: { converter: listOf },
+    tools: { attribute: false },
+    documents: { attribute: false },
+    embedder: {},
+    loadOptions: { attribute: false },
+    generateOptions: { attribute: false },
+    templateArguments: { attribute: 'template-arguments', converter: jsonOf },
+    messages: { attribute: false },
+    engine: { attribute: false, noAccessor: true },
+  }
+  declare model: HalfbyteChatProps['model']
+  declare system: HalfbyteChatProps['system']
+  declare heading: HalfbyteChatProps['heading']
+  declare placeholder: HalfbyteChatProps['placeholder']
+  declare mode: HalfbyteChatProps['mode']
+  declare open: HalfbyteChatProps['open']
+  declare theme: HalfbyteChatProps['theme']
+  declare autoload: HalfbyteChatProps['autoload']
+  declare downloadBytes: HalfbyteChatProps['downloadBytes']
+  declare keep: HalfbyteChatProps['keep']
+  declare name: HalfbyteChatProps['name']
+  declare share: HalfbyteChatProps['share']
+  declare suggestions: HalfbyteChatProps['suggestions']
+  declare tools: HalfbyteChatProps['tools']
+  declare documents: HalfbyteChatProps['documents']
+  declare embedder: HalfbyteChatProps['embedder']
+  declare loadOptions: HalfbyteChatProps['loadOptions']
+  declare generateOptions: HalfbyteChatProps['generateOptions']
+  declare templateArguments: HalfbyteChatProps['templateArguments']
+  declare messages: HalfbyteChatProps['messages']
+
+  constructor() {
+    super()
+    Object.assign(this, DEFAULTS)
+  }
+
+  /** Pages without types set anything. What a property cannot be leaves its default, and is reported. */
+  static override getPropertyDescriptor(
+    name: PropertyKey,
+    key: string | symbol,
+    options: PropertyDeclaration,
+  ): PropertyDescriptor | undefined {
+    const found = LitElement.getPropertyDescriptor(name, key, options)
+    return (
+      found && {
+        ...found,
+        set(this: ChatProperties, value: unknown) {
+          found.set?.call(this, this.admitted(name, value))
+        },
+      }
+    )
+  }
+
+  protected admitted(name: PropertyKey, value: unknown): unknown {
+    if (value === undefined || value === null) return DEFAULTS[String(name)]
+    try {
+      checkProperty(name, value)
+      return value
+    } catch (error) {
+      this.report(error)
+      return DEFAULTS[String(name)]
+    }
+  }
+
+  /** Tells the page. */
+  protected abstract report(error: unknown): void
+}

@@ -1,0 +1,255 @@
+// Conversations of a widget. In: a toy engine, questions, tools, documents. Out: the entries that are shown,
+// and what the model was told.
+import { expect, test } from 'vitest'
+import type { Engine } from '../../../engine/api/engine.ts'
+import { openToy, PLAIN } from '../../../engine/api/testing/toy-engine.ts'
+import type { Session } from '../../../engine/api/types.ts'
+import type { Message } from '../../../engine/wire/protocol.ts'
+import type { Encoder } from '../../chat/encoder-slot.ts'
+import { ENGLISH } from '../words.ts'
+import { Conversation } from './conversation.ts'
+import type { Entry, Settings, ToolRun, WidgetTool } from './entries.ts'
+import { Kept, unfinished } from './keep.ts'
+import { cut } from './passages.ts'
+
+const SETTINGS: Settings = {
+  system: undefined,
+  tools: [],
+  documents: [],
+  generateOptions: { ...PLAIN, maxTokens: 12 },
+  passagesPrompt: ENGLISH.passages,
+}
+
+function conversation() {
+  const complete: Entry[] = []
+  const runs: ToolRun[] = []
+  const shown: string[] = []
+  const it: Conversation = new Conversation({
+    onChange: () => shown.push(`${it?.activity?.name ?? 'still'} ${it?.entries.length}`),
+    onEntry: (entry) => complete.push(entry),
+    onToolRun: (run) => runs.push(run),
+  })
+  return { it, complete, runs, shown }
+}
+
+/** The engine, and what each of its prompts was. */
+async function heard(): Promise<{ readonly engine: Engine; readonly prompts: (readonly Message[])[] }> {
+  const engine = await openToy()
+  const prompts: (readonly Message[])[] = []
+  const create = engine.createSession.bind(engine)
+  engine.createSession = (options) => {
+    const session = create(options)
+    const send: Session['send'] = (input, more) => {
+      const said = typeof input === 'string' ? [{ role: 'user', content: input } as const] : [input].flat()
+      prompts.push([...session.messages, ...(said as Message[])])
+      return session.send(input, more)
+    }
+    return new Proxy(session, {
+      get: (target, key) => (key === 'send' ? send : Reflect.get(target, key, target)),
+    })
+  }
+  return { engine, prompts }
+}
+
+test('a question is answered, and the next one continues the conversation', async () => {
+  const { it, complete, shown } = conversation()
+  const { engine, prompts } = await heard()
+  it.ask('hello')
+  expect(it.isWaiting).toBe(true)
+  const first = await it.answer(engine, SETTINGS)
+  it.ask('and then')
+  const second = await it.answer(engine, SETTINGS)
+  expect(complete).toEqual([
+    { role: 'user', content: 'hello' },
+    first,
+    { role: 'user', content: 'and then' },
+    second,
+  ])
+  expect(it.entries).toEqual(complete)
+  expect(prompts[1]?.map(({ content }) => content)).toEqual(['hello', first?.content, 'and then'])
+  expect(shown).toContain('answering 2')
+  expect(shown.at(-1)).toBe('still 4')
+})
+
+test('what a stopped answer has stays, and it can be taken back and given again', async () => {
+  const { it } = conversation()
+  const engine = await openToy()
+  // Its answer takes long enough to be stopped.
+  const question = 'hello '.repeat(60).trim()
+  const settings = { ...SETTINGS, generateOptions: { ...PLAIN, maxTokens: 2000 } }
+  it.ask(question)
+  const answering = it.answer(engine, settings)
+  while (it.entries.at(-1)?.content === '' || it.entries.length < 2) await new Promise((on) => setTimeout(on))
+  it.stop()
+  await answering
+  expect(it.entries.at(-1)).toMatchObject({ role: 'assistant', ending: 'stopped' })
+  expect(it.entries.at(-1)?.content).not.toBe('')
+  it.takeBack()
+  expect(it.isWaiting).toBe(true)
+  await it.answer(engine, settings)
+  expect(it.entries.at(-1)).toEqual({ role: 'assistant', content: `You said ${question}` })
+})
+
+test('a failed answer leaves the question waiting, and says why', async () => {
+  const { it } = conversation()
+  const engine = await openToy()
+  it.ask('hello')
+  await it.answer(engine, { ...SETTINGS, generateOptions: { temperature: -1 } })
+  expect(it.error).toMatchObject({ code: 'unsupported' })
+  expect([it.isWaiting, it.entries.length]).toEqual([true, 1])
+  await it.answer(engine, SETTINGS)
+  expect([it.error, it.entries.length]).toEqual([undefined, 2])
+})
+
+test('a cleared conversation drops the answer under way, and the next one is not disturbed', async () => {
+  const { it, complete } = conversation()
+  const engine = await openToy()
+  it.ask('hello')
+  const lost = it.answer(engine, { ...SETTINGS, generateOptions: { ...PLAIN, maxTokens: 2000 } })
+  it.restore([])
+  it.ask('again')
+  await it.answer(engine, SETTINGS)
+  expect(await lost).toBeUndefined()
+  expect(it.entries.map(({ content }) => content)[0]).toBe('again')
+  expect(it.entries).toHaveLength(2)
+  expect(complete).toHaveLength(3)
+})
+
+test('passages go before the question that they are for, and before no later one', async () => {
+  const { it } = conversation()
+  const { engine, prompts } = await heard()
+  const documents = [
+    'the river goes to the sea',
+    { title: 'Fox', text: 'the old fox walked home', url: '/fox' },
+  ]
+  it.ask('fox')
+  const answer = await it.answer(engine, { ...SETTINGS, documents })
+  expect(answer?.passages?.[0]).toEqual({ title: 'Fox', text: 'the old fox walked home', url: '/fox' })
+  expect(prompts[0]?.[0]?.content).toContain('[1] Fox: the old fox walked home')
+  expect(prompts[0]?.[0]?.content).toMatch(/Question: fox$/)
+  expect(it.entries[0]?.content).toBe('fox')
+  it.ask('sea')
+  await it.answer(engine, SETTINGS)
+  expect(prompts[1]?.map(({ content }) => content)).toEqual(['fox', answer?.content, 'sea'])
+})
+
+test('an encoder alone decides which passages are nearest, whatever words they share', async () => {
+  const { it } = conversation()
+  const { engine } = await heard()
+  const documents = ['the river goes to the sea', 'the old fox walked home', 'a fox and a sea']
+  const kinds: (string | undefined)[] = []
+  const encoder: Encoder = {
+    embed: async (texts, { kind } = {}) => {
+      kinds.push(kind)
+      const vectors = texts.map((text) =>
+        Float32Array.of(text === 'fox' || text.includes('river') ? 1 : 0, 1),
+      )
+      return { vectors, tokens: texts.map(() => 1), truncated: [] }
+    },
+  }
+  it.ask('fox')
+  const answer = await it.answer(engine, { ...SETTINGS, documents, encoder: async () => encoder })
+  expect(answer?.passages?.[0]?.text).toBe('the river goes to the sea')
+  expect(kinds).toEqual(['document', 'query'])
+})
+
+test('documents are cut at paragraphs and sentences, and nothing of them is lost', () => {
+  const sentence = 'A kettle stands on the stove and sings. '
+  const document = `Short one.\n\nShort two.\n\n${sentence.repeat(40)}\n\n${'x'.repeat(1500)}`
+  const passages = cut(document)
+  expect(passages.every(({ text }) => text.length <= 602)).toBe(true)
+  const letters = (text: string) => text.replaceAll(/\s/g, '')
+  expect(letters(passages.map(({ text }) => text).join(''))).toBe(letters(document))
+  expect(cut(' \n\n ')).toEqual([])
+})
+
+const call = (name: string, args = {}) =>
+  `<tool_call>${JSON.stringify({ name, arguments: args })}</tool_call>`
+
+test('tools run in order, and the answer is made from their results and errors', async () => {
+  const { it, runs } = conversation()
+  const tools: WidgetTool[] = [
+    { name: 'add', execute: ({ a, b }) => Number(a) + Number(b) },
+    {
+      name: 'fail',
+      label: 'Failing',
+      execute: () => {
+        throw new RangeError('no such order')
+      },
+    },
+  ]
+  it.ask(`${call('add', { a: 1, b: 2 })}${call('fail')}`)
+  const settings = { ...SETTINGS, tools, generateOptions: { ...PLAIN, maxTokens: 200 } }
+  const answer = await it.answer(await openToy(), settings)
+  expect(runs.map(({ label, state, result }) => `${label} ${state} ${result}`)).toEqual([
+    'add running undefined',
+    'add done 3',
+    'Failing running undefined',
+    'Failing failed error: no such order',
+  ])
+  expect(answer?.toolRuns).toEqual([runs[1], runs[3]])
+  expect(answer?.content).toContain('error: no such order')
+})
+
+test('a tool that ignores the signal does not hold the conversation', async () => {
+  const { it, runs } = conversation()
+  const engine = await openToy()
+  const tools: WidgetTool[] = [
+    {
+      name: 'wait',
+      execute: () => {
+        it.stop()
+        return new Promise(() => undefined)
+      },
+    },
+  ]
+  it.ask(call('wait'))
+  const settings = { ...SETTINGS, tools, generateOptions: { ...PLAIN, maxTokens: 200 } }
+  const answer = await it.answer(engine, settings)
+  expect(answer).toMatchObject({ ending: 'stopped' })
+  expect(runs.map(({ state }) => state)).toEqual(['running', 'failed'])
+  it.ask('hi')
+  expect((await it.answer(engine, SETTINGS))?.content).toBe('You said hi')
+})
+
+test('what is kept is read back, and what is damaged or foreign is left out', () => {
+  const store = new Map<string, string>()
+  const storage = {
+    getItem: (key: string) => store.get(key) ?? null,
+    setItem: (key: string, value: string) => store.set(key, value),
+    removeItem: (key: string) => store.delete(key),
+  }
+  Object.defineProperty(globalThis, 'localStorage', { value: storage, configurable: true })
+  const kept = new Kept('device', 'help')
+  const entries: readonly Entry[] = [
+    { role: 'user', content: 'a' },
+    { role: 'assistant', content: 'b', ending: 'stopped' },
+  ]
+  kept.write(entries)
+  expect(kept.read()).toEqual(entries)
+  expect(new Kept('device', 'other').read()).toEqual([])
+  const foreign = [
+    { role: 'system', content: 'x' },
+    { role: 'user' },
+    7,
+    null,
+    { role: 'user', content: 'ok', tool: 1 },
+  ]
+  store.set('halfbyte-chat:help', JSON.stringify(foreign))
+  expect(kept.read()).toEqual([{ role: 'user', content: 'ok' }])
+  store.set('halfbyte-chat:help', '[{"role":')
+  expect(kept.read()).toEqual([])
+  kept.write([])
+  expect(store.has('halfbyte-chat:help')).toBe(false)
+  expect(new Kept('none', 'help').read()).toEqual([])
+})
+
+test('an answer that grows is kept as one that was stopped, and not before its first word', () => {
+  const question: Entry = { role: 'user', content: 'a' }
+  expect(unfinished([question, { role: 'assistant', content: '' }])).toEqual([question])
+  expect(unfinished([question, { role: 'assistant', content: 'b' }])).toEqual([
+    question,
+    { role: 'assistant', content: 'b', ending: 'stopped' },
+  ])
+  expect(unfinished([question])).toEqual([question])
+})

@@ -1,0 +1,257 @@
+// A conversation. In: questions, an engine, what the page says of the replies. Out: the entries to show, as
+// they grow.
+import { memo } from '../../../core/base/values.ts'
+import type { Engine } from '../../../engine/api/engine.ts'
+import type { ToolRun as CoreToolRun, Generation, Session } from '../../../engine/api/types.ts'
+import { fill } from '../../chat/texts.ts'
+import type { Entry, Passage, Settings, ToolRun, WidgetTool } from './entries.ts'
+import { PassageIndex } from './passages.ts'
+
+/** Share of the context that passages may take. */
+const PASSAGES_SHARE = 0.5
+
+/** What happens to an answer under way. */
+export type Activity =
+  | { readonly name: 'answering' }
+  | { readonly name: 'searching'; readonly done: number; readonly total: number }
+
+export interface ConversationEvents {
+  /** The entries or the activity changed. */
+  onChange(): void
+  /** An entry is complete. */
+  onEntry(entry: Entry): void
+  onToolRun(run: ToolRun): void
+}
+
+export class Conversation {
+  #entries: readonly Entry[] = []
+  #activity: Activity | undefined
+  #error: unknown
+  readonly #events: ConversationEvents
+  #session: { readonly engine: Engine; readonly system: string | undefined; readonly it: Session } | undefined
+  #index: PassageIndex | undefined
+  #stop: AbortController | undefined
+  #generation: Generation | undefined
+  /** Resolves when the last answer has ended, also one that nobody waits for any more. */
+  #running: Promise<void> = Promise.resolve()
+
+  constructor(events: ConversationEvents) {
+    this.#events = events
+  }
+
+  get entries(): readonly Entry[] {
+    return this.#entries
+  }
+
+  /** Undefined while nothing is being answered. */
+  get activity(): Activity | undefined {
+    return this.#activity
+  }
+
+  /** Why the last answer failed; undefined if it did not. */
+  get error(): unknown {
+    return this.#error
+  }
+
+  /** True if the last question has no answer, so that `answer` gives it one. */
+  get isWaiting(): boolean {
+    return this.#activity === undefined && this.#entries.at(-1)?.role === 'user'
+  }
+
+  /** Replaces what is shown. Ends an answer under way. */
+  restore(entries: readonly Entry[]): void {
+    this.#abandon()
+    this.#entries = entries
+    void this.#endSession()
+    this.#events.onChange()
+  }
+
+  ask(question: string): void {
+    const entry: Entry = { role: 'user', content: question }
+    this.#error = undefined
+    this.#entries = [...this.#entries, entry]
+    this.#events.onEntry(entry)
+    this.#events.onChange()
+  }
+
+  /** Drops the last answer, so that the question before it waits for another. */
+  takeBack(): void {
+    this.#abandon()
+    const last = this.#entries.findLastIndex(({ role }) => role === 'user')
+    this.#entries = this.#entries.slice(0, last + 1)
+    this.#events.onChange()
+  }
+
+  /** Answers the question that waits. Resolves with the answer; undefined if it failed or none waits. */
+  async answer(engine: Engine, settings: Settings): Promise<Entry | undefined> {
+    if (!this.isWaiting) return undefined
+    const stop = new AbortController()
+    const before = this.#running
+    this.#stop = stop
+    let end = () => {}
+    this.#running = new Promise((resolve) => {
+      end = resolve
+    })
+    const question = this.#entries
+    this.#error = undefined
+    this.#show({ name: 'answering' }, [...question, { role: 'assistant', content: '' }])
+    try {
+      // A session answers one question at a time.
+      await before
+      const entry = await this.#reply(engine, settings, question, stop.signal)
+      if (this.#stop !== stop) return undefined
+      this.#finish([...question, entry])
+      this.#events.onEntry(entry)
+      return entry
+    } catch (error) {
+      if (this.#stop !== stop) return undefined
+      const partial = this.#entries.at(-1)
+      const hasText = partial?.role === 'assistant' && partial.content !== ''
+      if (stop.signal.aborted)
+        this.#finish(hasText ? [...question, { ...partial, ending: 'stopped' }] : question)
+      else {
+        this.#error = error
+        this.#finish(question)
+      }
+      return undefined
+    } finally {
+      end()
+    }
+  }
+
+  /** Ends the answer under way; what it has so far stays. */
+  stop(): void {
+    this.#generation?.cancel()
+    this.#stop?.abort()
+  }
+
+  /** Ends everything; the engine stays. */
+  async dispose(): Promise<void> {
+    this.stop()
+    await this.#endSession()
+  }
+
+  async #reply(
+    engine: Engine,
+    settings: Settings,
+    asked: readonly Entry[],
+    signal: AbortSignal,
+  ): Promise<Entry> {
+    const question = asked.at(-1)?.content ?? ''
+    const session = await this.#sessionOf(engine, settings, asked.slice(0, -1))
+    const passages = await this.#passages(engine, settings, question, signal)
+    const toolRuns: ToolRun[] = []
+    let text = ''
+    let thoughts = ''
+    const entry = (): Entry => ({
+      role: 'assistant',
+      content: text,
+      ...(thoughts !== '' && { thoughts }),
+      ...(passages.length > 0 && { passages }),
+      ...(toolRuns.length > 0 && { toolRuns: [...toolRuns] }),
+    })
+    const show = () => {
+      if (!signal.aborted) this.#show({ name: 'answering' }, [...asked, entry()])
+    }
+    const places = new Map<string, number>()
+    const tools = settings.tools.length > 0 ? settings.tools : undefined
+    signal.throwIfAborted()
+    const given = withPassages(question, passages, settings)
+    const generation = session.send(given, { ...settings.generateOptions, tools })
+    this.#generation = generation
+    for await (const { text: said, reasoning = '', toolRun } of generation) {
+      text += said
+      thoughts += reasoning
+      if (toolRun !== undefined) {
+        const run = shownRun(toolRun, settings.tools)
+        toolRuns[memo(places, toolRun.id, () => toolRuns.length)] = run
+        this.#events.onToolRun(run)
+      }
+      show()
+    }
+    const { text: whole, finishReason } = await generation.result
+    text = whole.trimEnd()
+    if (finishReason === 'cancelled') return { ...entry(), ending: 'stopped' }
+    return finishReason === 'length' ? { ...entry(), ending: 'length' } : entry()
+  }
+
+  /**
+   * The session, with `before` as its conversation: without the passages of earlier questions and without
+   * calls, which would fill a small context.
+   */
+  async #sessionOf(engine: Engine, { system }: Settings, before: readonly Entry[]): Promise<Session> {
+    const old = this.#session
+    if (old?.engine !== engine || old.system !== system) {
+      await this.#endSession()
+      this.#session = { engine, system, it: engine.createSession({ system, overflow: 'shift' }) }
+    }
+    const session = this.#session?.it as Session
+    session.setMessages(before.map(({ role, content }) => ({ role, content })))
+    return session
+  }
+
+  async #endSession(): Promise<void> {
+    const session = this.#session?.it
+    this.#session = undefined
+    await session?.dispose().catch(() => undefined)
+  }
+
+  async #passages(
+    engine: Engine,
+    settings: Settings,
+    question: string,
+    signal: AbortSignal,
+  ): Promise<readonly Passage[]> {
+    const { documents } = settings
+    if (documents.length === 0) return []
+    const encoder = await settings.encoder?.()
+    signal.throwIfAborted()
+    if (this.#index?.isOf(engine, documents, encoder) !== true)
+      this.#index = new PassageIndex(engine, documents, encoder)
+    const found = await this.#index.find(question, signal, (done, total) => {
+      if (!signal.aborted) this.#show({ name: 'searching', done, total }, this.#entries)
+    })
+    const room = engine.model.contextLength * PASSAGES_SHARE
+    const passages = [...found]
+    while (
+      passages.length > 0 &&
+      (await engine.countTokens(withPassages(question, passages, settings))) > room
+    )
+      passages.pop()
+    return passages
+  }
+
+  /** An answer under way goes nowhere. */
+  #abandon(): void {
+    this.stop()
+    this.#stop = undefined
+    this.#activity = undefined
+    this.#error = undefined
+  }
+
+  #finish(entries: readonly Entry[]): void {
+    this.#stop = undefined
+    this.#generation = undefined
+    this.#show(undefined, entries)
+  }
+
+  #show(activity: Activity | undefined, entries: readonly Entry[]): void {
+    this.#activity = activity
+    this.#entries = entries
+    this.#events.onChange()
+  }
+}
+
+function shownRun(run: CoreToolRun, tools: readonly WidgetTool[]): ToolRun {
+  const { name, arguments: given, state, result } = run
+  const label = tools.find((tool) => tool.name === name)?.label ?? name
+  return { name, label, arguments: given, state, ...(result !== undefined && { result }) }
+}
+
+function withPassages(question: string, passages: readonly Passage[], settings: Settings): string {
+  if (passages.length === 0) return question
+  const quoted = passages.map(
+    ({ title, text }, index) => `[${index + 1}] ${title === undefined ? '' : `${title}: `}${text}`,
+  )
+  return fill(settings.passagesPrompt, { passages: quoted.join('\n\n'), question })
+}

@@ -1,0 +1,101 @@
+// The element as a page sees it. The types of <halfbyte-chat>: properties, methods, events.
+import type { HalfbyteError } from '../../core/base/errors.ts'
+import type { Embedder } from '../../encoders/embedder/embedder.ts'
+import type { Engine } from '../../engine/api/engine.ts'
+import type { GenerateOptions, LoadOptions, ModelSource } from '../../engine/api/types.ts'
+import type { LoadProgress } from '../../engine/wire/protocol.ts'
+import type { Entry, ToolRun, WidgetDocument, WidgetTool } from './conversation/entries.ts'
+import type { Keep } from './conversation/keep.ts'
+import type { Words } from './words.ts'
+
+/** What a page may set, at any time. Attributes have the same names, in kebab case. */
+export interface HalfbyteChatProps {
+  /** What to load, as `Engine.load` takes it; an attribute is an address. Not needed with `engine`. */
+  model: ModelSource | undefined
+  /** What the model is told before the conversation. Default: nothing. */
+  system: string | undefined
+  /** The title. Default: the word `heading`. */
+  heading: string | undefined
+  /** The hint of the empty field. Default: the word `placeholder`. */
+  placeholder: string | undefined
+  /** `inline`: a box in the page; `bubble`: a button in a corner that opens a panel. Default `inline`. */
+  mode: 'inline' | 'bubble'
+  /** Whether the panel of a `bubble` is open. Default false. */
+  open: boolean
+  /** `inherit`: light or dark as the page's `color-scheme`; `auto`: as the device. Default `inherit`. */
+  theme: 'inherit' | 'auto' | 'light' | 'dark'
+  /** Loads the model when the element appears, without a gesture and without asking. Default false. */
+  autoload: boolean
+  /** Bytes of the download. If given, the server is asked nothing before the person has agreed. */
+  downloadBytes: number | undefined
+  /** Whether the conversation is kept: not at all, until the tab closes, or on the device. Default `none`. */
+  keep: Keep
+  /** The name under which it is kept. Default `default`. */
+  name: string
+  /** Who else uses the engine: widgets of the `page`, or also the `tabs` of the site. Default `page`. */
+  share: 'page' | 'tabs'
+  /** Questions to begin with. As an attribute: a JSON list, or texts with `|` between them. */
+  suggestions: readonly string[]
+  /** Functions of the page that the model may call. A property only. Default: none. */
+  tools: readonly WidgetTool[]
+  /** Texts that answers are looked up in; set a new list when one changes. A property only. Default: none. */
+  documents: readonly (string | WidgetDocument)[]
+  /**
+   * A sentence encoder that finds the passages: where it is, as `Embedder.load` takes it, or the page's own.
+   * As an attribute: an address. Default: none; the language model finds them.
+   */
+  embedder: Embedder | ModelSource | undefined
+  /** Options of the load, without `signal` and `onProgress`. A property only. */
+  loadOptions: LoadOptions
+  /** Options of each reply, without `signal` and `tools`. A property only. */
+  generateOptions: GenerateOptions
+  /** Variables of the chat template, such as `enable_thinking`. As an attribute: a JSON object. */
+  templateArguments: NonNullable<GenerateOptions['templateArguments']>
+  /** Texts of the widget in another language: any of the names in `ENGLISH`. A property only. */
+  messages: Partial<Words>
+  /** The engine that answers; undefined before one is loaded. Set it to use the page's own. Property only. */
+  engine: Engine | undefined
+}
+
+/** Events bubble, and leave shadow trees. */
+export interface HalfbyteChatEvents {
+  /** While the model loads. */
+  'halfbyte-progress': CustomEvent<LoadProgress>
+  /** An engine can answer. */
+  'halfbyte-ready': CustomEvent<Engine>
+  /** A question was asked, or an answer is complete. */
+  'halfbyte-message': CustomEvent<Entry>
+  /** A load or an answer failed. */
+  'halfbyte-error': CustomEvent<HalfbyteError>
+  /** A function of the page began or ended. */
+  'halfbyte-tool': CustomEvent<ToolRun>
+  /** The panel of a `bubble` was opened or closed. */
+  'halfbyte-toggle': CustomEvent<{ readonly open: boolean }>
+}
+
+/** What the widget does. `consent`: the person is asked; `failed`: the load failed. */
+export type ChatState = 'idle' | 'checking' | 'consent' | 'loading' | 'ready' | 'failed' | 'answering'
+
+/** A chat with a language model that runs in the page. */
+export interface HalfbyteChat extends HTMLElement, HalfbyteChatProps {
+  /** The conversation so far, as it is shown. */
+  readonly conversation: readonly Entry[]
+  readonly state: ChatState
+  /**
+   * Loads the model without asking for consent: for pages that have asked. Resolves when it can answer.
+   * Rejects with a HalfbyteError, or with an AbortError if the person cancels.
+   */
+  load(): Promise<Engine>
+  /** Asks a question as if the person had sent it. Consent is asked for as then. Ignored while it answers. */
+  send(text: string): void
+  /** Stops the answer under way. What it has so far stays. */
+  stop(): void
+  /** Tries what failed again, or answers the last question again. */
+  retry(): void
+  /** Begins a new conversation, and forgets a kept one. */
+  clear(): void
+  /** Opens the panel of a `bubble`. */
+  show(): void
+  /** Closes the panel of a `bubble`. An answer under way goes on. */
+  hide(): void
+}

@@ -1,0 +1,117 @@
+// The engines of a page. In: where a model is, load options. Out: one engine for all widgets that ask for the
+// same.
+import type { Engine } from '../../../engine/api/engine.ts'
+import { engineKey } from '../../../engine/api/request/load-request.ts'
+import type { LoadOptions, ModelSource } from '../../../engine/api/types.ts'
+import type { LoadProgress } from '../../../engine/wire/protocol.ts'
+
+export type LoadEngine = (source: ModelSource, options: LoadOptions) => Promise<Engine>
+
+/** A widget's part in an engine. */
+export interface Lease {
+  /** Rejects as the load does. Undefined progress: the load has only begun. */
+  readonly engine: Promise<Engine>
+  /** The engine is no longer needed here. It ends when nobody needs it. */
+  release(): void
+  /** The engine answers nothing more: the next caller gets another. */
+  discard(): void
+}
+
+interface Shared {
+  readonly engine: Promise<Engine>
+  readonly abort: AbortController
+  readonly listeners: Set<(progress: LoadProgress) => void>
+  progress: LoadProgress | undefined
+  isLoaded: boolean
+  users: number
+}
+
+/** Frameworks take elements out and put them back: an engine without users lives this long. */
+const LINGER_MS = 10_000
+
+export class EnginePool {
+  readonly #load: LoadEngine
+  readonly #lingerMs: number
+  readonly #engines = new Map<string, Shared>()
+
+  constructor(load: LoadEngine, lingerMs = LINGER_MS) {
+    this.#load = load
+    this.#lingerMs = lingerMs
+  }
+
+  /** True if the engine is here or on its way, so that joining it downloads nothing more. */
+  has(source: ModelSource, options: LoadOptions): boolean {
+    const key = engineKey(source, options)
+    return key !== undefined && this.#engines.has(key)
+  }
+
+  join(source: ModelSource, options: LoadOptions, onProgress: (progress: LoadProgress) => void): Lease {
+    // What cannot be compared is nobody else's.
+    const key = engineKey(source, options) ?? Symbol()
+    const shared = (typeof key === 'string' && this.#engines.get(key)) || this.#start(source, options, key)
+    shared.users++
+    shared.listeners.add(onProgress)
+    if (shared.progress !== undefined) onProgress(shared.progress)
+    let isHeld = true
+    return {
+      engine: shared.engine,
+      release: () => {
+        if (!isHeld) return
+        isHeld = false
+        shared.listeners.delete(onProgress)
+        shared.users--
+        this.#endUnused(shared, key)
+      },
+      discard: () => this.#forget(shared, key),
+    }
+  }
+
+  #start(source: ModelSource, options: LoadOptions, key: string | symbol): Shared {
+    const abort = new AbortController()
+    const onProgress = (progress: LoadProgress) => {
+      shared.progress = progress
+      for (const listener of shared.listeners) listener(progress)
+    }
+    const engine = this.#load(source, { ...options, signal: abort.signal, onProgress })
+    const shared: Shared = {
+      engine,
+      abort,
+      listeners: new Set(),
+      progress: undefined,
+      isLoaded: false,
+      users: 0,
+    }
+    if (typeof key === 'string') this.#engines.set(key, shared)
+    engine.then(
+      () => {
+        shared.isLoaded = true
+      },
+      () => this.#forget(shared, key),
+    )
+    return shared
+  }
+
+  #endUnused(shared: Shared, key: string | symbol): void {
+    if (shared.users > 0) return
+    // Nobody waits for this download any more.
+    if (!shared.isLoaded) {
+      this.#forget(shared, key)
+      shared.abort.abort()
+      return
+    }
+    // Nobody can join what was discarded. Among tabs it would otherwise take the lead once more.
+    const isOver = typeof key !== 'string' || this.#engines.get(key) !== shared
+    setTimeout(
+      () => {
+        if (shared.users > 0) return
+        this.#forget(shared, key)
+        void shared.engine.then((engine) => engine.dispose())
+      },
+      isOver ? 0 : this.#lingerMs,
+    )
+  }
+
+  #forget(shared: Shared, key: string | symbol): void {
+    if (typeof key === 'string' && this.#engines.get(key) === shared) this.#engines.delete(key)
+  }
+}

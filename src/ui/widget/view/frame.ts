@@ -1,0 +1,76 @@
+// The frame of the chat. In: words, what is open and empty. Out: the templates of the bar, of the log before
+// its first message, and of a bubble's button.
+import { html, nothing, type TemplateResult } from 'lit'
+import { drawing, PATHS } from '../../chat/icons.ts'
+import type { Words } from '../words.ts'
+
+/** Draws an icon. */
+export const icon = drawing({
+  ...PATHS,
+  chat: 'M5 5h14a1.5 1.5 0 0 1 1.5 1.5v9A1.5 1.5 0 0 1 19 17h-7l-4.5 3.5V17H5a1.5 1.5 0 0 1-1.5-1.5v-9A1.5 1.5 0 0 1 5 5M8 9.5h8M8 12.5h5',
+  clear: 'M12 20h8M5 16L15.5 5.5l3 3L8 19H5z',
+  download: 'M12 4v11M7 11l5 5 5-5M5 20h14',
+  alert: 'M12 8v5M12 16.5v.1M12 3.5a8.5 8.5 0 1 0 0 17a8.5 8.5 0 0 0 0-17',
+  tool: 'M14.5 6.5a4 4 0 0 0 4.8 5.2L11 20a2.1 2.1 0 0 1-3-3l8.3-8.3',
+  quote: 'M5 7h14M5 12h14M5 17h8',
+})
+
+export interface BarView {
+  readonly words: Words
+  readonly heading: string
+  /** Begins a new conversation; undefined while there is none. */
+  readonly onClear: (() => void) | undefined
+  /** Closes the panel; undefined if it cannot be closed. */
+  readonly onClose: (() => void) | undefined
+}
+
+export function barView({ words, heading, onClear, onClose }: BarView): TemplateResult {
+  return html`<header class="bar" part="header">
+    <h2 dir="auto"><slot name="header">${heading}</slot></h2>
+    ${
+      onClear === undefined
+        ? nothing
+        : html`<button type="button" class="quiet clear" part="button" aria-label=${words.clear} title=${words.clear}
+            @click=${onClear}>${icon('clear')}</button>`
+    }
+    ${
+      onClose === undefined
+        ? nothing
+        : html`<button type="button" class="quiet close" part="button" aria-label=${words.close} title=${words.close}
+            @click=${onClose}>${icon('close')}</button>`
+    }
+  </header>`
+}
+
+export interface EmptyView {
+  readonly words: Words
+  readonly suggestions: readonly string[]
+  readonly canSend: boolean
+  readonly onSuggest: (text: string) => void
+}
+
+export function emptyView({ words, suggestions, canSend, onSuggest }: EmptyView): TemplateResult {
+  const suggestion = (text: string) =>
+    html`<li><button type="button" part="suggestion" dir="auto" ?disabled=${!canSend} @click=${() => onSuggest(text)}>${text}</button></li>`
+  return html`<div class="empty" part="empty">
+    <slot name="empty"><span class="mark">${icon('chat')}</span><p>${words.empty}</p></slot>
+    ${
+      suggestions.length === 0
+        ? nothing
+        : html`<ul class="suggestions" aria-label=${words.suggestions}>${suggestions.map(suggestion)}</ul>`
+    }
+  </div>`
+}
+
+export function launcherView(words: Words, isOpen: boolean, onToggle: () => void): TemplateResult {
+  return html`<button type="button" class="launcher" part="launcher" aria-label=${isOpen ? words.close : words.open}
+    aria-expanded=${isOpen} aria-controls="panel" @click=${onToggle}>
+    <slot name="launcher">${icon(isOpen ? 'close' : 'chat')}</slot></button>`
+}
+
+/** What is offered for a question of an earlier visit, or one that was stopped before its answer began. */
+export function waitingView(words: Words, onRetry: () => void): TemplateResult {
+  return html`<div class="notice loading" part="notice"><div class="row">
+    <button type="button" class="outline retry" part="button" @click=${onRetry}>${icon('again')}<span>${words.retry}</span></button>
+  </div></div>`
+}

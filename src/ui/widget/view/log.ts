@@ -1,0 +1,137 @@
+// The log. In: a conversation's entries. Out: its messages, or the empty state, and the way to its end.
+import { html, nothing, type TemplateResult } from 'lit'
+import { guard } from 'lit/directives/guard.js'
+import { repeat } from 'lit/directives/repeat.js'
+import { copyButton } from '../../chat/copy.ts'
+import { GrowingMarkdown, inParts } from '../../chat/markdown/markdown.ts'
+import { renderMarkdown } from '../../chat/markdown/render-markdown.ts'
+import { messageView, thoughtsView, WAITING } from '../../chat/message.ts'
+import { fill } from '../../chat/texts.ts'
+import type { Conversation } from '../conversation/conversation.ts'
+import type { Entry, Passage, ToolRun } from '../conversation/entries.ts'
+import type { Words } from '../words.ts'
+import { emptyView, icon } from './frame.ts'
+
+interface EntryView {
+  readonly entry: Entry
+  readonly words: Words
+  /** True while its text grows. */
+  readonly isGrowing: boolean
+  /** Answers again; undefined for all but the last answer, and while another is given. */
+  readonly onAgain: (() => void) | undefined
+}
+
+/** `markdown` parses the text; for one that grows it must be the same each time. */
+function entryMessage(view: EntryView, markdown = new GrowingMarkdown()): TemplateResult {
+  const { entry, words, isGrowing } = view
+  const { role, content, thoughts, toolRuns = [] } = entry
+  return messageView({
+    role,
+    label: role === 'assistant' ? words.model : words.you,
+    isGrowing,
+    above: [
+      thoughtsView(thoughts, isGrowing && content === '', words),
+      toolRuns.map((run) => toolView(run, words)),
+    ],
+    body: role === 'user' ? content : answer(view, markdown),
+    below: below(view),
+  })
+}
+
+function answer({ entry, words, isGrowing }: EntryView, markdown: GrowingMarkdown): unknown {
+  const { content, toolRuns = [] } = entry
+  if (content !== '') return renderMarkdown(inParts(markdown.blocks(content)), 0, { words })
+  return isGrowing && toolRuns.at(-1)?.state !== 'running' ? WAITING : nothing
+}
+
+function below({ entry, words, isGrowing, onAgain }: EntryView): unknown {
+  const { role, content, ending, passages = [] } = entry
+  if (isGrowing || role === 'user') return nothing
+  return html`
+    ${passages.length === 0 ? nothing : sourcesView(passages, words)}
+    ${ending === undefined ? nothing : html`<p class="ending">${ending === 'length' ? words.cut : words.stopped}</p>`}
+    <div class="actions" part="actions">
+      ${copyButton(content, words)}
+      ${onAgain === undefined ? nothing : html`<button type="button" class="small again" @click=${onAgain}>${icon('again')}<span>${words.again}</span></button>`}
+    </div>`
+}
+
+function toolView(run: ToolRun, words: Words): TemplateResult {
+  const label = { running: words.toolRunning, done: words.toolDone, failed: words.toolFailed }[run.state]
+  const json = JSON.stringify(run.arguments, undefined, 2)
+  return html`<details class="tool ${run.state}" part="tool">
+    <summary>${icon('tool')}<span dir="auto">${fill(label, { name: run.label })}</span></summary>
+    ${json === '{}' ? nothing : html`<p>${words.toolArguments}</p><pre tabindex="0" dir="ltr">${json}</pre>`}
+    ${run.result === undefined ? nothing : html`<p>${words.toolResult}</p><pre tabindex="0" dir="auto">${run.result}</pre>`}
+  </details>`
+}
+
+function sourcesView(passages: readonly Passage[], words: Words): TemplateResult {
+  return html`<details class="sources" part="sources">
+    <summary>${icon('quote')}<span>${words.sources} (${passages.length})</span></summary>
+    <ol>
+      ${passages.map((passage, index) => {
+        const { part, parts } = passage
+        const name = passage.title ?? fill(words.source, { number: index + 1 })
+        return html`<li part="source">
+          <cite dir="auto">${
+            isLink(passage.url)
+              ? html`<a href=${placed(passage.url, passage.text)} target="_blank" rel="noopener noreferrer">${name}</a>`
+              : name
+          }${part === undefined ? nothing : ` ${part}/${parts}`}</cite>
+          <blockquote dir="auto">${passage.text}</blockquote>
+        </li>`
+      })}
+    </ol>
+  </details>`
+}
+
+/** Words of a passage that a browser looks for at the end of its link. */
+const MOST_WORDS = 8
+
+/** The address with a text fragment, at which browsers show the passage. */
+function placed(url: string, text: string): string {
+  const [line = ''] = text.split('\n')
+  const words = encodeURIComponent(line.trim().split(/\s+/).slice(0, MOST_WORDS).join(' '))
+  return `${url}${url.includes('#') ? '' : '#'}:~:text=${words.replaceAll('-', '%2D')}`
+}
+
+/** Kept conversations hold addresses too: nothing that runs must get into a link. */
+const isLink = (url: string | undefined): url is string =>
+  url !== undefined &&
+  URL.canParse(url, document.baseURI) &&
+  ['https:', 'http:'].includes(new URL(url, document.baseURI).protocol)
+
+export interface EntriesView {
+  readonly words: Words
+  readonly entries: readonly Entry[]
+  readonly activity: Conversation['activity']
+  readonly suggestions: readonly string[]
+  readonly canSend: boolean
+  /** Draws the answer under way. */
+  readonly growing: GrowingMarkdown
+  readonly onSuggest: (text: string) => void
+  readonly onAgain: () => void
+}
+
+/** What the log contains. */
+export function entriesView(view: EntriesView): TemplateResult {
+  const { words, entries, activity, suggestions, canSend, onSuggest } = view
+  if (entries.length === 0) return emptyView({ words, suggestions, canSend, onSuggest })
+  const keyOf = (_: unknown, index: number) => index
+  return html`${repeat(entries, keyOf, (_, index) => entryView(view, index))}
+    ${activity?.name === 'searching' ? html`<p class="searching">${fill(words.searching, activity)}</p>` : nothing}`
+}
+
+function entryView(
+  { entries, activity, words, canSend, growing, onAgain }: EntriesView,
+  index: number,
+): unknown {
+  const entry = entries[index] as Entry
+  const isLast = index === entries.length - 1
+  const isGrowing = isLast && activity !== undefined && entry.role === 'assistant'
+  const again = isLast && canSend ? onAgain : undefined
+  const message = { entry, words, isGrowing, onAgain: again }
+  if (isGrowing) return entryMessage(message, growing)
+  return guard([entry, words, again === undefined], () => entryMessage(message))
+}
