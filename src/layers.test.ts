@@ -254,6 +254,107 @@ const reachedBeside = (sources: readonly Source[], home: string, allowed: readon
       .map((target) => `${source.path} imports ${target}`),
   )
 
+/** What the README.md of a room says: the rooms that it imports, and its files that others may import. */
+interface Head {
+  readonly imports: readonly string[]
+  /** Files by the room, or the folder beside src/, that may import them. */
+  readonly open: ReadonlyMap<string, readonly string[] | 'every file'>
+}
+
+const ROOMS = readdirSync(SRC, { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map(({ name }) => name)
+const namesIn = (text = '') => [...text.matchAll(/`([^`]+)`/g)].map(([, name]) => name as string)
+
+function readHead(text: string): Head {
+  const items = text
+    .split(/\n(?=- )/)
+    .slice(1)
+    .map((item) => item.replace(/\s+/g, ' '))
+  const open = items.flatMap((item) => {
+    const [, places, files] = /^- Open to ([^:]*): (.*)$/.exec(item) ?? []
+    const listed = files?.startsWith('every file') ? ('every file' as const) : namesIn(files)
+    return namesIn(places).map((place) => [place, listed] as const)
+  })
+  return { imports: namesIn(items.find((item) => item.startsWith('- Imports'))), open: new Map(open) }
+}
+
+const roomOf = (path: string) =>
+  path.startsWith('../') ? `${path.split('/')[1]}/` : path.includes('/') ? (path.split('/')[0] as string) : ''
+
+/** Imports from one room into another that the heads of the two do not allow. */
+function wrongDoors(sources: readonly Source[], heads: ReadonlyMap<string, Head>): string[] {
+  return sources.flatMap((source) => {
+    const from = roomOf(source.path)
+    // The entries beside the rooms hand names on.
+    if (from === '') return []
+    return targetsOf(source).flatMap((target) => {
+      const to = roomOf(target)
+      const head = heads.get(to)
+      if (head === undefined || to === from) return []
+      if (heads.get(from)?.imports.includes(to) === false)
+        return [`${source.path} imports ${to}, which the head of ${from} does not name`]
+      const open = head.open.get(from) ?? []
+      const isOpen = open === 'every file' || open.includes(target.slice(to.length + 1))
+      return isOpen ? [] : [`${source.path} imports ${target}, which is not open to ${from}`]
+    })
+  })
+}
+
+/** What a head says that no import needs. */
+function unusedDoors(sources: readonly Source[], heads: ReadonlyMap<string, Head>): string[] {
+  const used = new Set(
+    sources.flatMap((source) =>
+      targetsOf(source).flatMap((target) => [
+        `${roomOf(source.path)} ${target}`,
+        `${roomOf(source.path)} ${roomOf(target)}`,
+      ]),
+    ),
+  )
+  return [...heads].flatMap(([room, { imports, open }]) => [
+    ...imports.filter((other) => !used.has(`${room} ${other}`)).map((other) => `${room} imports no ${other}`),
+    ...[...open].flatMap(([from, files]) =>
+      (files === 'every file' ? [] : files)
+        .filter((file) => !used.has(`${from} ${room}/${file}`))
+        .map((file) => `${room}/${file} is open to ${from}, which does not import it`),
+    ),
+  ])
+}
+
+describe('the rooms', () => {
+  const sources = [...readSources(), ...readFolder('../workers')]
+  const heads = new Map(
+    ROOMS.map((room) => [room, readHead(readFileSync(join(SRC, room, 'README.md'), 'utf8'))]),
+  )
+
+  test('are at most eight', () => {
+    expect(ROOMS.length).toBeGreaterThan(4)
+    expect(ROOMS.length).toBeLessThanOrEqual(8)
+  })
+  test('import each other as their heads say', () => {
+    expect(wrongDoors(sources, heads)).toEqual([])
+  })
+  test('have nothing in their heads that no import needs', () => {
+    expect(unusedDoors(sources, heads)).toEqual([])
+  })
+  test('are checked: a door that is closed, a room that is not named, a list that is too long', () => {
+    const made = new Map([
+      [
+        'core',
+        readHead('# core\n\n- Imports no other room.\n- Open to `ui`:\n  `base/a.ts`, `base/b.ts`.\n'),
+      ],
+      ['ui', readHead('# ui\n\n- Imports `core`.\n')],
+    ])
+    const file = (path: string, text: string): Source => ({ path, text })
+    const closed = [file('ui/a.ts', "import '../core/base/a.ts'; import '../core/base/c.ts'")]
+    expect(wrongDoors(closed, made)).toEqual(['ui/a.ts imports core/base/c.ts, which is not open to ui'])
+    expect(wrongDoors([file('core/base/a.ts', `import '${UP}${UP}ui/a.ts'`)], made)).toHaveLength(1)
+    expect(wrongDoors([file('../workers/a.ts', "import '../src/core/base/a.ts'")], made)).toHaveLength(1)
+    expect(wrongDoors([file('index.ts', "import './core/base/c.ts'")], made)).toEqual([])
+    expect(unusedDoors(closed, made)).toEqual(['core/base/b.ts is open to ui, which does not import it'])
+  })
+})
+
 describe('what is built on the package', () => {
   const ENTRIES = [
     'index.ts',
@@ -266,17 +367,6 @@ describe('what is built on the package', () => {
     const page = readFolder('../demo')
     expect(page.length).toBeGreaterThan(50)
     expect(reachedBeside(page, '../demo/', [...ENTRIES, 'ui/chat/'])).toEqual([])
-  })
-  test('an adapter imports public names only, and the checks of base and of pictures', () => {
-    const adapters = readSources().filter(({ path }) => path.startsWith('adapters/'))
-    const PUBLIC = [
-      ...['engine', 'types', 'message-parts'].map((name) => `engine/api/${name}.ts`),
-      'encoders/embedder/embedder.ts',
-    ]
-    expect(adapters.length).toBeGreaterThan(20)
-    expect(reachedBeside(adapters, 'adapters/', [...PUBLIC, 'core/base/', 'core/formats/pixels.ts'])).toEqual(
-      [],
-    )
   })
 })
 
