@@ -1,8 +1,10 @@
 // Tests of files on disk that other files name. In: forged models and modules in a folder. Out: every file
 // that a load looks for or opens, each in that folder. At addresses: engine/load/open/named-files.test.ts.
+import fs from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { dirname, join, sep } from 'node:path'
-import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { bertFolder, byPath, randomBert } from '../../../../test/conformance/testing/random-bert.ts'
 import { isHalfbyteError } from '../../../core/base/errors.ts'
 import { FORGED_NAMES } from '../../../core/formats/names/testing/forged-names.ts'
@@ -11,25 +13,36 @@ import { path, testFolder } from '../testing/program.ts'
 import { withPrepared } from './model.ts'
 import { loadEmbedder, loadNetwork } from './node-models.ts'
 
-/** Paths that a file function was called with, and those functions. Mocks come before other lines run. */
-const { touched, noted } = vi.hoisted(() => {
-  const touched: string[] = []
-  const names = new Set(['open', 'stat', 'readdir', 'readFile', 'existsSync', 'statSync'])
-  const noted = (module: Readonly<Record<string, unknown>>) =>
-    Object.fromEntries(
-      Object.entries(module).map(([name, value]) => {
-        if (typeof value !== 'function' || !names.has(name)) return [name, value]
-        const call = (file: unknown, ...others: unknown[]): unknown => {
-          touched.push(String(file))
-          return value(file, ...others)
-        }
-        return [name, call]
-      }),
-    )
-  return { touched, noted }
+/** Paths that a file function was called with. */
+const touched: string[] = []
+
+/** Notes the paths that functions of Node's `module` are called with. Returns what puts the functions back. */
+function noteCalls(module: object): () => void {
+  const functions = module as Record<string, unknown>
+  const own = ['open', 'stat', 'readdir', 'readFile', 'existsSync', 'statSync'].map((name) => {
+    const value = functions[name]
+    if (typeof value === 'function')
+      functions[name] = (file: unknown, ...others: unknown[]): unknown => {
+        touched.push(String(file))
+        return value.call(module, file, ...others)
+      }
+    return [name, value] as const
+  })
+  return () => {
+    for (const [name, value] of own) if (value !== undefined) functions[name] = value
+  }
+}
+
+// Mocks of modules would miss those that earlier test files of this process have imported.
+let restore: readonly (() => void)[] = []
+beforeAll(() => {
+  restore = [noteCalls(fs), noteCalls(fs.promises)]
+  syncBuiltinESMExports()
 })
-vi.mock('node:fs/promises', async (original) => noted(await original()))
-vi.mock('node:fs', async (original) => noted(await original()))
+afterAll(() => {
+  for (const each of restore) each()
+  syncBuiltinESMExports()
+})
 
 testFolder()
 beforeEach(() => {
