@@ -145,12 +145,12 @@ test('Escape closes the editor of a title and leaves the drawer open', async ({ 
 
 test('a screen reader hears that the model answers, and then the answer once', async ({ page }) => {
   await openChat(page)
-  const status = page.locator('.foot > [role=status]')
+  const status = page.locator('.foot > .visually-hidden[role=status]')
   await expect(status).toHaveText('The model is ready')
   await page.evaluate(() => {
     const heard: string[] = []
     Object.assign(globalThis, { heard })
-    const live = document.querySelector('.foot > [role=status]') as Element
+    const live = document.querySelector('.foot > .visually-hidden[role=status]') as Element
     new MutationObserver(() => heard.push(live.textContent ?? '')).observe(live, {
       characterData: true,
       childList: true,

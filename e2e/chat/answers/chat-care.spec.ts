@@ -12,7 +12,7 @@ test('who writes that they want to die is answered by the page, with places that
   const answer = answers(page).last()
   await expect(answer.locator('.body')).toContainText('emergency number')
   await expect(answer.getByRole('link')).toHaveAttribute('href', 'https://findahelpline.com')
-  await expect(page.locator('.foot > [role=status]')).toContainText('findahelpline.com')
+  await expect(page.locator('.foot > .visually-hidden[role=status]')).toContainText('findahelpline.com')
   expect(await overflowing(page)).toEqual([])
   expect(await violations(page)).toEqual([])
   await page.screenshot({ path: 'build/screens/care.png' })

@@ -17,7 +17,7 @@ const latin = (page: Page) =>
       // Questions are for a model that reads English; answers and the catalogue's models say what they say.
       if (
         element.closest(
-          '.starters, .message .body, [aria-labelledby=catalogue], .foot > [role=status], .choice',
+          '.starters, .message .body, [aria-labelledby=catalogue], .foot > .visually-hidden[role=status], .choice',
         ) !== null
       )
         continue

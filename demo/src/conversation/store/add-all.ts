@@ -1,7 +1,8 @@
 // Adding conversations. In: those of a file, and those that are here. Out: all of them are stored, or none.
+
+import type { Found } from './assemble.ts'
 import { type Conversation, newConversation, randomId } from './conversations.ts'
 import type { Database } from './database.ts'
-import type { Found } from './drafts.ts'
 
 /** A conversation that is new here, with the revision that is stored. */
 export type New = Omit<Found, 'drafts'>

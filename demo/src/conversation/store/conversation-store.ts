@@ -1,14 +1,21 @@
 // Stored conversations. In: conversations as they are written, in several tabs. Out: the same after a reload,
 // from IndexedDB, or from memory if the browser refuses storage.
 import type { Adding, New } from './add-all.ts'
+import type { Found } from './assemble.ts'
 import { type Conversation, newConversation, randomId } from './conversations.ts'
 import { type Database, draftKeys, isClosed, isFull, NAME, openDatabase, type Stored } from './database.ts'
-import { assembled, DRAFT, draftOf, type Found } from './drafts.ts'
+import { DRAFT, draftOf } from './drafts.ts'
 
 /** first-paint.js reads it. */
 const COUNT = 'halfbyte-chats'
 /** Milliseconds between two tries to store what could not be stored. */
 const RETRY_MS = 5000
+
+/** The conversations of some records, with the drafts that are among these. */
+async function assembled(records: readonly unknown[]): Promise<ReadonlyMap<string, Found>> {
+  const stored = records.filter((record) => record !== undefined)
+  return stored.length === 0 ? new Map() : (await import('./assemble.ts')).assembled(stored)
+}
 
 /** Stores conversations. Every method but `add` resolves even if the browser refuses storage. */
 export class ConversationStore {
@@ -76,7 +83,7 @@ export class ConversationStore {
     await this.#opened
     this.isRefused = this.#database === undefined
     const records = (await this.#database?.getAll('conversations').catch(() => undefined)) ?? []
-    for (const found of assembled(records).values()) this.#learn(found)
+    for (const found of (await assembled(records)).values()) this.#learn(found)
     this.#mark()
   }
 
@@ -260,7 +267,7 @@ export class ConversationStore {
     this.#revisions.set(put.id, revision)
     this.#drafts.delete(id)
     if (stored === undefined || !isForeign) return put
-    for (const found of assembled([stored]).values()) this.#learn(found)
+    for (const found of (await assembled([stored])).values()) this.#learn(found)
     this.#known.set(put.id, put)
     return put
   }
@@ -287,7 +294,8 @@ export class ConversationStore {
     if (this.#unsaved.has(id)) return this.find(id)
     const store = this.#database?.transaction('conversations').store
     const [record, drafts = []] = await Promise.all([store?.get(id), store?.getAll(draftKeys())])
-    const found = assembled([record, ...drafts.filter((draft) => draft.id !== this.#own?.key)]).get(id)
+    const all = await assembled([record, ...drafts.filter((draft) => draft.id !== this.#own?.key)])
+    const found = all.get(id)
     return found && this.#learn(found)
   }
 

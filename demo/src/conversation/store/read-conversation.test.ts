@@ -6,8 +6,9 @@ import { Random } from '../../../../test/helpers/random.ts'
 import { addressOf } from '../address.ts'
 import { fromJson, toJson } from '../list/exchange.ts'
 import { byDate } from '../list/groups.ts'
+import { assembled } from './assemble.ts'
 import { MOST_TITLE } from './conversations.ts'
-import { assembled, draftOf } from './drafts.ts'
+import { draftOf } from './drafts.ts'
 import { readConversation } from './read-conversation.ts'
 
 const RECORDS = 20_000

@@ -16,7 +16,7 @@ import { loadEmbedder, loadNetwork } from './node-models.ts'
 /** Paths that a file function was called with. */
 const touched: string[] = []
 
-/** Notes the paths that functions of Node's `module` are called with. Returns what puts the functions back. */
+/** Notes the paths that functions of Node's `module` get. Returns a function that stops it. */
 function noteCalls(module: object): () => void {
   const functions = module as Record<string, unknown>
   const own = ['open', 'stat', 'readdir', 'readFile', 'existsSync', 'statSync'].map((name) => {
