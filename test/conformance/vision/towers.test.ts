@@ -99,7 +99,7 @@ describe('refused by name', () => {
       'another architecture',
       { change: { 'general.architecture': ['string', 'llama'] } },
       'architecture',
-      /no vision tower/,
+      /not a vision tower/,
     ],
     [
       'an unknown projector',

@@ -169,7 +169,7 @@ test.each<[string, DecoderForm, RegExp]>([
   [
     'a row of a table that is another',
     { attention: 'group', places: 'op', tableRows: 400, tableBase: (at) => (at === 333 ? 500 : 10_000) },
-    /no rotation by fixed frequencies/,
+    /not a rotation by fixed frequencies/,
   ],
   ['tables that a long prompt chooses', { ...LONG, isLong: from('tokens', 40) }, /takes another branch for/],
   ['tables that a long state chooses', { ...LONG, isLong: from('past', 40) }, /takes another branch for/],
