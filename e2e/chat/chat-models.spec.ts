@@ -59,7 +59,7 @@ async function pick(page: Page, files: Parameters<typeof picked>[0]): Promise<vo
   await page.getByLabel('Choose files').setInputFiles(picked(files))
 }
 
-/** Length of the newest conversation's last answer in the browser's database. */
+/** Length of the longest last answer in the browser's database, whole or in a draft. */
 function savedAnswer(page: Page): Promise<number> {
   return page.evaluate(async () => {
     const done = <T>(request: IDBRequest<T>) =>
@@ -69,10 +69,11 @@ function savedAnswer(page: Page): Promise<number> {
       })
     const database = await done(indexedDB.open('halfbyte-chat'))
     const store = database.transaction('conversations').objectStore('conversations')
-    const all: { messages: { role: string; content: string }[] }[] = await done(store.getAll())
+    type Messages = readonly { role: string; content: string }[]
+    const all: { messages?: Messages; tail?: Messages }[] = await done(store.getAll())
     database.close()
-    const last = all.at(-1)?.messages.at(-1)
-    return last?.role === 'assistant' ? last.content.length : 0
+    const last = all.map(({ messages, tail = [] }) => (messages ?? tail).at(-1))
+    return Math.max(0, ...last.map((said) => (said?.role === 'assistant' ? said.content.length : 0)))
   })
 }
 
@@ -169,7 +170,7 @@ test('the page paints all through a long answer, and what there is of it is kept
   const lengths = await watch(page)
   await composer(page).fill('Say something.')
   await composer(page).press('Control+Enter')
-  await expect.poll(() => savedAnswer(page), { timeout: 30_000, intervals: [50] }).toBeGreaterThan(1000)
+  await expect.poll(() => savedAnswer(page), { timeout: 30_000, intervals: [50] }).toBeGreaterThan(3000)
   const long = await page.evaluate(() => (globalThis as unknown as { long: number[] }).long)
   // How long a task takes also depends on the machine, so it is only reported. The test requires that frames
   // were painted.
