@@ -80,6 +80,8 @@ async function load(page: Page, place: string, name: string, fits: string): Prom
   await expect(page.getByRole('status').filter({ hasText: fits })).toBeVisible({ timeout: 60_000 })
   await settled(page)
   await expect(page.locator('.bar .model')).toContainText(name)
+  // Each model has its own sampling.
+  await set(page, { Temperature: '0' })
 }
 
 const loadTinyLlama = (page: Page) => {
@@ -117,7 +119,7 @@ test('TinyLlama downloads, answers, is stopped, and goes on after a reload witho
 }) => {
   leaveOutWithout('tinyllama')
   const { problems } = await openChat(page)
-  await set(page, { 'Longest answer': '24', 'Context length': '512', Temperature: '0' })
+  await set(page, { 'Longest answer': '24', 'Context length': '512' })
   await loadTinyLlama(page)
   await askSlowly(page, 'What is the capital of France?')
   await expect(last(page)).toContainText('Paris')
@@ -142,7 +144,7 @@ test('where the page is not isolated, shards of TinyLlama answer', async ({ page
   const place = new URL(baseURL ?? '')
   place.port = String(Number(place.port) + 1)
   await openChat(page, place.href)
-  await set(page, { 'Longest answer': '16', 'Context length': '512', Temperature: '0', Threads: '2' })
+  await set(page, { 'Longest answer': '16', 'Context length': '512', Threads: '2' })
   await loadTinyLlama(page)
   await expect(page.locator('.stats')).toContainText('2 threads,')
   await askSlowly(page, 'What is the capital of France?')
@@ -154,7 +156,7 @@ test('MiniMind2 downloads, answers, is stopped, and goes on after a reload witho
 }) => {
   leaveOutWithout('minimind2')
   const { problems } = await openChat(page)
-  await set(page, { 'Longest answer': '24', 'Context length': '512', Temperature: '0' })
+  await set(page, { 'Longest answer': '24', 'Context length': '512' })
   await load(page, 'minimind2/', 'minimind2', 'fits: it needs')
   await askSlowly(page, 'What is the capital of France?')
   await expect(last(page)).toContainText('Paris')
@@ -205,7 +207,7 @@ for (const [name, shown, knows] of [
   }) => {
     leaveOutWithout(name)
     const { problems } = await openChat(page)
-    await set(page, { 'Longest answer': '32', Temperature: '0' })
+    await set(page, { 'Longest answer': '32' })
     const file = basename(MODELS[name]!)
     await load(page, `${name}/${file}`, shown, `${file} fits: it needs`)
     for (const [question, answer] of turns) {
