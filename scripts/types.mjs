@@ -66,7 +66,7 @@ async function joined(name, entry) {
       ...(name === 'index' ? [] : [publicTypes(name)]),
       dts({ dtsInput: true, generator: 'oxc', tsconfig: false }),
     ],
-    // A busy machine is slow, which is no fault of the types.
+    // On a busy machine rolldown warns about slow plugins, which says nothing about the types.
     checks: { pluginTimings: false },
     onwarn(warning) {
       throw new Error(warning.message)

@@ -1,5 +1,5 @@
 // Pictures in Chromium. In: a random model with a random tower, a PNG that the page draws. Out: the reply
-// that its pixels have, on every pool; typed errors for what is not a picture.
+// that its pixels have, on every pool; typed errors for files that aren't pictures.
 import { expect, type Page } from '@playwright/test'
 import { byPath } from '../../test/conformance/testing/random-bert.ts'
 import { openLibrary, test } from '../library-site.ts'

@@ -111,7 +111,7 @@ for (const end of ['a reload', 'a crash'] as const) {
   })
 }
 
-test('a full storage is told to the page once, and the conversation goes on', async ({ page, sites }) => {
+test('full storage is reported to the page once, and the conversation goes on', async ({ page, sites }) => {
   await sites.open(page, {
     markup: `<halfbyte-chat model="${MODEL}" autoload keep="device"></halfbyte-chat>`,
     script: `Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError') }`,

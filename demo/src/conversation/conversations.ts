@@ -18,7 +18,7 @@ export abstract class Conversations extends EventTarget {
   hasSpoken = false
   /** The last error in an answer. */
   problem: Explained | undefined
-  /** Tries to store what is not stored that have failed. */
+  /** Number of failed attempts to store unsaved conversations. */
   tries = 0
   /** True once something could not be stored in this visit. */
   wasTroubled = false

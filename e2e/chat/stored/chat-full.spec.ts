@@ -24,7 +24,7 @@ async function openFull(page: Page, address: string | undefined): Promise<void> 
 
 test.use({ viewport: { width: 390, height: 844 } })
 
-test('a full device is told at once, and the chat is stored when there is room', async ({
+test('a full device is reported at once, and the chat is stored when there is room', async ({
   page,
   baseURL,
 }) => {

@@ -45,7 +45,7 @@ test('an import says how many conversations came, and which were there', async (
 for (const [name, more] of Object.entries<object>({
   'a time that no date has': { updated: 1e308 },
   'a negative time': { updated: -1e300 },
-  'an id that is no part of an address': { id: 'a\ud800' },
+  'an id that cannot be part of an address': { id: 'a\ud800' },
   'a version that is no list': { messages: [{ role: 'user', content: 'a', others: { length: 1 } }] },
 })) {
   test(`a file with ${name} is refused as a whole`, async ({ page }) => {

@@ -32,7 +32,7 @@ export interface ComputePort {
 export interface OnnxReader {
   /**
    * `newGraph` makes the graph of the step, with the engine's own nodes.
-   * `beside` finds further files at the place of the graph, by their paths; undefined for what is not there.
+   * `beside` finds further files at the place of the graph, by their paths; undefined if one is missing.
    * `bfloats`: whether f32 matrices whose values are all bf16 are read as such.
    * `dtype`: the precision of the graph where the sources have several.
    * Throws `format` for damaged files, `unsupported` for a graph that is not a decoder's step.

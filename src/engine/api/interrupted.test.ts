@@ -124,7 +124,7 @@ test('an address that may hold a secret is not written down', async () => {
   )
 })
 
-test('what is not a note is erased and not believed', async () => {
+test('anything but a note is erased and not believed', async () => {
   const note = { name: 'a', startedAt: 5 }
   const lies = ['null', '5', '[]', '{', '{"name":"a"}', '{"startedAt":5}']
   for (const lie of [...lies, { ...note, startedAt: '5' }, { ...note, neededBytes: -1 }]) {

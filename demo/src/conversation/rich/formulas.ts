@@ -10,8 +10,7 @@ const MOST_MACROS = 200
 const MOST_SIZE: [number, number] = [20, 500]
 
 /**
- * Undefined for what is not a formula, such as one whose end is still missing, and for what would leave its
- * line.
+ * Returns undefined if this isn't a complete formula, or if it would leave its line.
  */
 export function formula(tex: string, displayMode: boolean): Element | undefined {
   if (tex.length > MOST) return undefined

@@ -25,7 +25,7 @@ test.each([
   },
 )
 
-test('a change of the loss is put in words, a gain too, and what is not finite as ruin', () => {
+test('a change of the loss is put in words, a gain too, and a loss that is not finite as ruin', () => {
   const of = (value: number) => meaningOf({ change: { value, error: undefined } })
   expect(of(-0.2)).toMatch(/as good as the original/)
   expect(of(0.03)).toMatch(/a little worse/)

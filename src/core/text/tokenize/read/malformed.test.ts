@@ -226,7 +226,7 @@ describe('a field of another type', () => {
     },
   )
 
-  test('null is nothing, and what is not a specification is refused', () => {
+  test('null means none, and anything but a specification is rejected', () => {
     expect(checkedSpec({ ...bytes, types: null })).toMatchObject({ types: undefined })
     for (const none of [
       undefined,
