@@ -33,7 +33,7 @@ test('growth is saved without a timer where timers are late', () => {
   expect(times).toEqual([0, 700])
 })
 
-test('a page that may end saves what is not saved, once', () => {
+test('a page that may end saves pending changes once', () => {
   const { it, times } = saver()
   it.grown()
   it.flush()

@@ -22,12 +22,12 @@ export class GrowthSaver {
     else this.#timer ??= setTimeout(() => this.#now(), MOST_WAIT_MS - waited)
   }
 
-  /** Saves in this task what is not saved yet. */
+  /** Saves pending changes within this task. */
   flush(): void {
     if (this.#timer !== undefined) this.#now()
   }
 
-  /** What has grown is stored in another way, or not wanted any more. */
+  /** Drops the pending save: the answer is stored elsewhere, or was discarded. */
   end(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined

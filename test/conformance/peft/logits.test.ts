@@ -30,7 +30,7 @@ type AdapterRow =
 interface Case {
   readonly name: string
   readonly model: string
-  /** adapter_config.json without what is not set. */
+  /** adapter_config.json without its unset keys. */
   readonly settings: Readonly<Record<string, unknown>>
   readonly tensors: readonly AdapterRow[]
   /** What the error names. */

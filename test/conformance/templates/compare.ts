@@ -27,7 +27,7 @@ interface Refusal {
   readonly refusal: string
 }
 
-/** The text for a conversation, or why there is none. Throws what is not a refusal. */
+/** The text for a conversation, or why there is none. Rethrows anything but a refusal. */
 export function renderOrRefuse(template: ChatTemplate, variables: JsonObject): string | Refusal {
   const { messages, tools, add_generation_prompt, ...templateArguments } = variables
   try {

@@ -132,7 +132,7 @@ async function loadModules(place: Place) {
   return Promise.all(dense.map((path) => openDense(path, 32)))
 }
 
-/** Throws what is not a HalfbyteError, so that it counts as a finding. */
+/** Rethrows anything but a HalfbyteError, so that it counts as a finding. */
 function check(url: string, token: string | null): void {
   const { href } = new URL(url)
   const isInside =

@@ -202,7 +202,7 @@ describe.each(READERS)('$reader', ({ load, place = '', files, codes = ['format']
       else put(file, bytes)
     }
     const error = await load(place)
-    // UTF-8 has no half of a pair, and what stands in its place is the name of a file that is missing.
+    // UTF-8 cannot hold half of a surrogate pair; its replacement names a file that is missing.
     const expected = name.isWellFormed() ? codes : [...codes, 'unsupported']
     expect(expected).toContain(isHalfbyteError(error) && error.code)
     expect(asked.length).toBeGreaterThan(0)

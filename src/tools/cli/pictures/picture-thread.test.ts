@@ -66,7 +66,7 @@ test('an abort ends the worker, and pictures that wait are never started', async
   await expect(read(pattern(2, 2), RULES, first.signal)).rejects.toThrow('enough')
 })
 
-test('a worker that fails is told, and the next picture has another', async () => {
+test('a failed worker is reported, and the next picture gets another', async () => {
   const ports = [(fail: (error: Error) => void) => fail(new Error('it ended with code 1')), () => undefined]
   let started = 0
   const read = pictureThread(() => {
