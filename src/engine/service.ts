@@ -190,7 +190,7 @@ class Service implements EngineService {
         pictures: sight.rangesOf(sequence),
       }
       const kept = { ...extra, transcript, ...seen }
-      return use(sequence.save(fingerprint, kept), sequence.savedBytes)
+      return use(sequence.save(fingerprint, kept, signal), sequence.savedBytes)
     }
     return abortable(port, (signal) => inTurn(conversation, () => work(signal)))
   }

@@ -2,12 +2,11 @@
 // failures.
 import { type ErrorCode, isHalfbyteError } from '../../src/core/base/errors.ts'
 import type { Engine } from '../../src/engine/api/engine.ts'
-import { storedSessions, unstoreSession } from '../../src/engine/api/stored.ts'
+import { unstoreSession } from '../../src/engine/api/stored.ts'
 import type { GenerateOptions, Generation, Session } from '../../src/engine/api/types.ts'
 import type { Random } from '../helpers/random.ts'
 import type { SoakModel } from './models.ts'
 
-const NAMES = ['trip', 'notes', 'other'] as const
 const MOST_SESSIONS = 5
 const MOST_FILES = 3
 
@@ -19,6 +18,8 @@ const NOTHING_TO_DO =
 class Enough extends Error {}
 
 type Operation = readonly [name: string, work: () => Promise<unknown>]
+
+let made = 0
 
 /** One engine's conversations. */
 export class Operations {
@@ -34,6 +35,8 @@ export class Operations {
   readonly #table: readonly Operation[]
   #left = 0
   readonly #sessions: Session[] = []
+  /** Its own: a worker may complete a file after the caller has aborted it, so another engine may find it. */
+  readonly #names: readonly string[]
   readonly #files: Blob[] = []
 
   /** `without`: operations that are left out. */
@@ -46,6 +49,8 @@ export class Operations {
     this.#engine = engine
     this.#random = random
     this.#model = model
+    this.#names = ['trip', 'notes', 'other'].map((name) => `${name} ${made}`)
+    made++
     this.#table = this.#every.filter(([name]) => !without.includes(name))
   }
 
@@ -63,11 +68,11 @@ export class Operations {
     this.#left = 0
   }
 
-  /** Closes every conversation and forgets the files. */
+  /** Closes every conversation and removes the files. */
   async end(): Promise<void> {
     this.#files.length = 0
     await Promise.all(this.#sessions.splice(0).map((session) => session.dispose()))
-    for (const { name } of await storedSessions()) await unstoreSession(name)
+    for (const name of this.#names) await unstoreSession(name)
   }
 
   async #one(): Promise<void> {
@@ -93,7 +98,7 @@ export class Operations {
     ['setMessages', () => this.#setMessages()],
     ['save', () => this.#save()],
     ['restore', () => this.#restore()],
-    ['store', () => this.#session().store(this.#random.pick(NAMES), { signal: this.#maybeSignal() })],
+    ['store', () => this.#session().store(this.#random.pick(this.#names), { signal: this.#maybeSignal() })],
     ['restoreStored', () => this.#restoreStored()],
     ['complete', () => this.#read(this.#engine.complete(this.#words(), this.#options()))],
     ['constrain', () => this.#constrain()],
@@ -222,7 +227,7 @@ export class Operations {
   }
 
   async #restoreStored(): Promise<void> {
-    const name = this.#random.pick(NAMES)
+    const name = this.#random.pick(this.#names)
     if (this.#random.chance(0.2)) await unstoreSession(name)
     this.#keep(await this.#engine.restoreSession(name, { signal: this.#maybeSignal() }))
   }

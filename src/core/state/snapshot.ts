@@ -6,6 +6,7 @@
 // The index has a checksum of every block, so no byte is used unchecked. Numbers are little-endian.
 
 import { ABI } from '../abi/constants.ts'
+import { quickTurn } from '../base/budget.ts'
 import type { ByteSource } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { parseJson } from '../base/json.ts'
@@ -51,6 +52,8 @@ interface StatePart extends Part {
 
 /** Approximate bytes read at once. Reads that copy into the heap should hold few bytes at a time. */
 const READ_BYTES = 16 * 1024 * 1024
+/** Approximate bytes written between two turns of the event loop. */
+const WRITE_BYTES = 1024 * 1024
 
 const text = new TextEncoder()
 
@@ -58,18 +61,28 @@ const text = new TextEncoder()
 export const snapshotBytes = (cache: StateCache, state: SequenceState): number =>
   [...parts(cache, state)].reduce((sum, { bytes }) => sum + bytes, 0)
 
-/** The file in pieces, one block at a time. `state` must not change meanwhile, so pass a fork. */
+/**
+ * The file in pieces, one block at a time. `state` must not change meanwhile, so pass a fork. Throws the
+ * signal's reason between two pieces.
+ */
 export async function* writeSnapshot(
   cache: StateCache,
   state: SequenceState,
   head: SnapshotHead,
+  signal?: AbortSignal,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   yield text.encode(PREFACE)
   const sums: string[] = []
+  let unturned = 0
   for (const each of parts(cache, state)) {
     const part = await partOf(cache, each)
     sums.push(checksum(part))
     yield part
+    unturned += part.length
+    if (unturned < WRITE_BYTES) continue
+    unturned = 0
+    await quickTurn()
+    signal?.throwIfAborted()
   }
   const index: Index = {
     ...head,
@@ -84,6 +97,9 @@ export async function* writeSnapshot(
   trailer.set(text.encode(await sha256(json)))
   new DataView(trailer.buffer).setUint32(64, json.byteLength, true)
   trailer.set(text.encode(MAGIC), 68)
+  // Without the trailer there is no file, so an abort that has been sent by now still counts.
+  await quickTurn()
+  signal?.throwIfAborted()
   yield trailer
 }
 

@@ -2,6 +2,7 @@
 // left behind.
 import { expect, test } from 'vitest'
 import { patternWork } from '../../core/constrain/refuse.ts'
+import { memoryStorage } from '../../core/store/testing/memory-folders.ts'
 import type { Session } from '../../index.ts'
 import { toyModel } from '../testing/toy-model.ts'
 import { errorOf, GREEDY, openToy, PLAIN } from './testing/toy-engine.ts'
@@ -59,6 +60,22 @@ test('a file has the reply that ran when it was asked for', async () => {
   const file = await session.save()
   await reply.result
   expect((await engine.restoreSession(file)).messages).toEqual(session.messages)
+})
+
+test('a store that is aborted while it writes leaves no file', async () => {
+  const folder = memoryStorage()('halfbyte-sessions')
+  const toy = toyModel()
+  const session = (await openToy(toy)).createSession()
+  await session.send('some words that fill many blocks of state. '.repeat(40), GREEDY).result
+  const before = toy.liveBytes()
+  const controller = new AbortController()
+  const storing = session.store('trip', { signal: controller.signal })
+  while (folder.entries.size === 0) await turns(1)
+  controller.abort('enough')
+  expect(await errorOf(storing)).toBe('enough')
+  await turns()
+  expect([...folder.entries.keys()]).toEqual([])
+  expect(toy.liveBytes()).toBe(before)
 })
 
 test('a restore that is aborted, before or on the way, leaves no state', async () => {

@@ -191,9 +191,13 @@ export class Sequence {
 
   /**
    * A file of its tokens and state, piece by piece, for `restore`. `extra` is plain JSON that is returned
-   * with them. The sequence may continue during the save.
+   * with them. The sequence may continue during the save. Throws the signal's reason between two pieces.
    */
-  async *save(fingerprint: string, extra: unknown): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  async *save(
+    fingerprint: string,
+    extra: unknown,
+    signal?: AbortSignal,
+  ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
     this.checkIdle()
     const state = this.#state.fork()
     const head = {
@@ -203,7 +207,7 @@ export class Sequence {
     }
     try {
       state.tidy()
-      yield* writeSnapshot(this.#cache, state, head)
+      yield* writeSnapshot(this.#cache, state, head, signal)
     } finally {
       state.release()
     }
