@@ -2,9 +2,10 @@
 // table.
 import type { ValueChange } from '../formats/tensors.ts'
 import type { Graph } from '../graph/nodes.ts'
+import type { DecoderTraits } from './blocks/parts.ts'
 import type { ModelConfig, RopePairing } from './config/config.ts'
 import type { Fields } from './config/fields.ts'
-import { type DecoderTraits, decoder } from './decoder.ts'
+import { decoder } from './decoder.ts'
 
 /** The name of the embedding table in safetensors, unless a family says otherwise. */
 export const EMBEDDING = 'model.embed_tokens.weight|backbone.embeddings.weight|backbone.embedding.weight'

@@ -1,9 +1,9 @@
 // Gemma 2: norms around both blocks, GeGLU, soft caps, windows in alternate layers. Gemma 3: head norms in
 // place of soft caps, another RoPE for windows.
 
+import { type DecoderTraits, PLAIN } from '../blocks/parts.ts'
 import type { ModelConfig } from '../config/config.ts'
 import { localRope } from '../config/hf-rope.ts'
-import { type DecoderTraits, PLAIN } from '../decoder.ts'
 import { defaults, family, type Names } from '../family.ts'
 
 const GEMMA: DecoderTraits = { ...PLAIN, norms: 'around', activation: 'gelu' }

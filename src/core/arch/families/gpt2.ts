@@ -1,6 +1,7 @@
 // GPT-2: layer norms, learned positions, biases, feed-forward blocks without a gate.
+
+import { type DecoderTraits, PLAIN } from '../blocks/parts.ts'
 import type { ModelConfig } from '../config/config.ts'
-import { type DecoderTraits, PLAIN } from '../decoder.ts'
 import { defaults, family, type Names, type StoredWeight } from '../family.ts'
 
 export const GPT: DecoderTraits = {

@@ -1,10 +1,12 @@
 // Granite 3, dense: Llama with factors on embeddings, scores, block outputs and logits. Granite 4 hybrids:
 // Mamba-2 in most layers, attention in some, an MLP in each.
 import type { Graph } from '../../graph/nodes.ts'
+import { attention } from '../blocks/attention.ts'
+import { isRecurrent, PLAIN } from '../blocks/parts.ts'
 import type { ModelConfig, RopeConfig } from '../config/config.ts'
 import { layersWithHeads, unbuiltVariant } from '../config/fields.ts'
 import { ggufSsm, hfSsm } from '../config/recurrent-config.ts'
-import { attention, decoder, isRecurrent, PLAIN } from '../decoder.ts'
+import { decoder } from '../decoder.ts'
 import { defaults, type FamilyFile, family, type StoredWeight } from '../family.ts'
 import { mamba2Layer } from './mamba.ts'
 import { mergedGateUp } from './phi3.ts'

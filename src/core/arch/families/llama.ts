@@ -1,7 +1,7 @@
 // Llama 1 to 3 and models with the same structure: Mistral, SmolLM, TinyLlama.
 
+import { PLAIN } from '../blocks/parts.ts'
 import { layersOf, windowOf } from '../config/fields.ts'
-import { PLAIN } from '../decoder.ts'
 import { defaults, family } from '../family.ts'
 
 /** Every fourth layer has no RoPE, unless the file says otherwise. */

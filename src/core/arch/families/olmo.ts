@@ -1,9 +1,9 @@
 // OLMo 2 and 3: norms on block outputs, and over whole rows of queries and keys. OLMoE: experts whose weights
 // are not normalised.
 
+import { PLAIN } from '../blocks/parts.ts'
 import { unbuiltVariant } from '../config/fields.ts'
 import { localRope } from '../config/hf-rope.ts'
-import { PLAIN } from '../decoder.ts'
 import { defaults, family } from '../family.ts'
 
 export const olmoe = family(

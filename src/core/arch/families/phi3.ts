@@ -1,6 +1,7 @@
 // Phi-3, Phi-3.5 and Phi-4, dense: Llama with merged matrices, LongRoPE and a window.
+
+import { PLAIN } from '../blocks/parts.ts'
 import type { ModelConfig } from '../config/config.ts'
-import { PLAIN } from '../decoder.ts'
 import { defaults, family, type Names } from '../family.ts'
 
 /** Gate and up in one tensor. */

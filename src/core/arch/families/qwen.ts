@@ -1,10 +1,10 @@
 // Qwen2 and Qwen2.5: Llama with biases on Q, K and V. Qwen2-VL: rotations by height and width.
 // Qwen3: norms of each head's queries and keys instead; dense, or with experts.
 
+import { PLAIN } from '../blocks/parts.ts'
 import type { ModelConfig } from '../config/config.ts'
 import { type Fields, unbuiltVariant } from '../config/fields.ts'
 import { fullRope } from '../config/hf-rope.ts'
-import { PLAIN } from '../decoder.ts'
 import { defaults, family } from '../family.ts'
 
 /** If the window is used, layers from `max_window_layers` on have it. */

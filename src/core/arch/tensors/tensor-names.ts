@@ -1,7 +1,7 @@
 // The table of all tensors of all families: canonical name, name in each file format, shape.
 import type { ModelFormat } from '../../formats/readers.ts'
+import { isRecurrent, PLAIN } from '../blocks/parts.ts'
 import type { ModelConfig } from '../config/config.ts'
-import { isRecurrent, PLAIN } from '../decoder.ts'
 import { familyFile } from '../families.ts'
 import {
   EMBEDDING,
