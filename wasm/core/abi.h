@@ -85,7 +85,10 @@ enum op_code {
     OP_RENORM = 29,
     OP_LINEAR_W4A8_CHANNEL = 30,
     OP_CLAMP = 31,
-    OP_COUNT = 32
+    OP_DELTA = 32,
+    OP_LRU = 33,
+    OP_WKV = 34,
+    OP_COUNT = 35
 };
 
 enum encoding {
@@ -97,8 +100,9 @@ enum encoding {
 /* How keys or values are stored. fp8 is for values only. */
 enum kv_format { KV_F32 = 0, KV_INT8 = 1, KV_FP8 = 2 };
 
-/* The activation of a gate. gelu is the approximation by tanh; gelu_exact is the one by erf, which conv1d lacks. */
-enum activation { ACT_SILU = 0, ACT_GELU = 1, ACT_NONE = 2, ACT_GELU_EXACT = 3 };
+/* The activation of a gate. gelu is the approximation by tanh; gelu_exact is the one by erf. conv1d lacks gelu_exact
+ * and sigmoid. */
+enum activation { ACT_SILU = 0, ACT_GELU = 1, ACT_NONE = 2, ACT_GELU_EXACT = 3, ACT_SIGMOID = 4 };
 
 enum pairing { PAIR_HALVES = 0, PAIR_INTERLEAVED = 1 };
 
@@ -207,6 +211,26 @@ struct op_ssd {
     uint32_t code, rows, x, x_stride, dt, dt_stride, z, z_stride, b, b_stride, c, c_stride;
     uint32_t decay, skip, dt_bias, heads, head_dim, groups, states, group, state_offset, y, y_stride;
     float least, most;
+};
+
+/* The gated delta rule. key_dim and head_dim are multiples of 4, at most 256. channels 1: a step size for each key
+ * channel, 0: for each head. gate: silu or sigmoid. Formulas and layouts: delta.c. */
+struct op_delta {
+    uint32_t code, rows, x, x_stride, dt, dt_stride, beta, beta_stride, z, z_stride, decay, dt_bias, weight;
+    uint32_t heads, key_heads, ratio, key_dim, head_dim, channels, gate, group, state_offset, y, y_stride;
+    float scale, eps;
+};
+
+/* The gated linear recurrent unit of Griffin. The gates' matrices are cut into `blocks` on their diagonals; a block's
+ * width is a multiple of 4. Formulas and layouts: lru.c. */
+struct op_lru {
+    uint32_t code, rows, x, x_stride, enter_weight, enter_bias, stay_weight, stay_bias, param, channels, blocks, group;
+    uint32_t state_offset, y, y_stride;
+};
+
+/* The weighted average of RWKV-4. Formulas and layouts: wkv.c. */
+struct op_wkv {
+    uint32_t code, rows, k, k_stride, v, v_stride, decay, first, channels, group, state_offset, y, y_stride;
 };
 
 /* y[m] += scale * x[m] */

@@ -2,6 +2,7 @@
  *
  *   y = (gate / (1 + e^-t)) * up      silu: t = gate    gelu: t = gate * (G1 + G2 * gate^2), the approximation by tanh
  *   y = gate * up                     none
+ *   y = (1 / (1 + e^-gate)) * up      sigmoid
  *   y = gate * normal(gate) * up      gelu_exact: normal is the cumulative distribution function of the standard normal
  *                                     distribution, (1 + erf(gate / sqrt 2)) / 2
  *
@@ -41,7 +42,7 @@ INLINE float activated__ref(float gate, uint32_t activation) {
     if (activation == ACT_NONE) return gate;
     if (activation == ACT_GELU_EXACT) return gelu_exact__ref(gate);
     const float t = activation == ACT_GELU ? gate * (gate * gate * G2 + G1) : gate;
-    return gate / (1.0f + exp__ref(-t));
+    return (activation == ACT_SIGMOID ? 1.0f : gate) / (1.0f + exp__ref(-t));
 }
 /* -t */
 INLINE v128_t exponent_of(v128_t gate, uint32_t activation) {
@@ -49,12 +50,12 @@ INLINE v128_t exponent_of(v128_t gate, uint32_t activation) {
     return wasm_f32x4_neg(t);
 }
 /* The last coefficient of the exponential is 1. */
-INLINE v128_t gated_by(v128_t gate, v128_t exp, const struct exp_constants *c) {
-    return wasm_f32x4_div(gate, add(c->p[6], exp));
+INLINE v128_t gated_by(v128_t gate, v128_t exp, const struct exp_constants *c, uint32_t activation) {
+    return wasm_f32x4_div(activation == ACT_SIGMOID ? c->p[6] : gate, add(c->p[6], exp));
 }
 /* Every activation except gelu_exact. */
 INLINE v128_t activated(v128_t gate, const struct exp_constants *c, uint32_t activation) {
-    return activation == ACT_NONE ? gate : gated_by(gate, exp4(exponent_of(gate, activation), c), c);
+    return activation == ACT_NONE ? gate : gated_by(gate, exp4(exponent_of(gate, activation), c), c, activation);
 }
 INLINE float silu__ref(float x) { return activated__ref(x, ACT_SILU); }
 INLINE v128_t silu(v128_t x, const struct exp_constants *c) { return activated(x, c, ACT_SILU); }
@@ -77,7 +78,7 @@ INLINE void gated_group(v128_t *v, const float *gate, const float *up, const str
         }
         if (activation != ACT_NONE) exp_vectors(e, AT_ONCE, c);
         UNROLLED for (uint32_t i = 0; i < AT_ONCE; i++) {
-            if (activation != ACT_NONE) v[j + i] = gated_by(v[j + i], e[i], c);
+            if (activation != ACT_NONE) v[j + i] = gated_by(v[j + i], e[i], c, activation);
             if (up) v[j + i] = mul(v[j + i], load(up + 4 * (j + i)));
         }
     }

@@ -154,7 +154,7 @@ export interface Limits {
   readonly most: number
 }
 
-export type Activation = 'silu' | 'gelu' | 'gelu_exact' | 'none'
+export type Activation = 'silu' | 'gelu' | 'gelu_exact' | 'sigmoid' | 'none'
 
 /** RMS norms that q and k get before they are rotated. */
 export interface HeadNorms {

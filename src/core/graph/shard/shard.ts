@@ -16,7 +16,17 @@ import { GROUP_SIZE, PANEL_ROWS, ROW_PADDING, roundUp } from '../../abi/encoding
 import { biasColumns, divide, type Range, type StateGroup, type Value, type WeightRef } from '../ir.ts'
 import { rowsOf } from '../node.ts'
 import { type Graph, inputsOf, mapInputs, type Node, type NodeOf, nextId, outputsOf } from '../nodes.ts'
-import { type Columns, Cuts, cutWeights, type ShardOptions, times, uncut, widthOf, within } from './cuts.ts'
+import {
+  type Columns,
+  Cuts,
+  cutRows,
+  cutWeights,
+  type ShardOptions,
+  times,
+  uncut,
+  widthOf,
+  within,
+} from './cuts.ts'
 
 /** Throws `unsupported` for a graph that cannot be cut like this, or not into so many shards. */
 export function shardGraph(graph: Graph, options: ShardOptions): Graph {
@@ -63,6 +73,7 @@ class Sharder {
     else if (node.op === 'swiglu') this.#push(node, this.#columnsOf(node, node.gate))
     else if (node.op === 'scan') this.#pushCut(node, this.#columnsOf(node, node.x))
     else if (node.op === 'ssd') this.#stateSpace(node)
+    else if (node.op === 'delta') this.#delta(node)
     else if (node.op === 'add') this.#sum(node)
     else if (columns !== undefined && node.op === 'slice') this.#slice(node, columns)
     else if (node.op === 'clamp') this.#limit(node, columns)
@@ -216,6 +227,25 @@ class Sharder {
     this.#push({ op: 'slice', input: node.dt, start, width, output: dt })
     const own = { ...cutWeights(node, [heads]), dt, heads: width, groups: kvHeads.count }
     this.#push(own, this.#columnsOf(node, node.x))
+  }
+
+  /** Every shard has the step sizes and shares of all heads. */
+  #delta(node: NodeOf<'delta'>): void {
+    const { heads, kvHeads } = this.#cuts.ruled(node)
+    const { first: start, count: width } = heads
+    const own = (input: Value): Value => {
+      const steps = input.shape[1] / node.heads
+      const output = this.#fresh(input, width * steps)
+      this.#push({ op: 'slice', input, start: start * steps, width: width * steps, output })
+      return output
+    }
+    const [dt, beta] = [own(node.dt), own(node.beta)]
+    // The weight of the norm is the same for all heads.
+    const cut = cutWeights(node, [heads])
+    const dtBias = cutRows(node.dtBias, [times(heads, node.dt.shape[1] / node.heads)])
+    const weights = { decay: cut.decay, dtBias, weight: node.weight }
+    const rest = { ...node, dt, beta, heads: width, keyHeads: kvHeads.count, ...weights }
+    this.#push(rest, this.#columnsOf(node, node.z))
   }
 
   /**

@@ -6,6 +6,7 @@ import type { NodeOf } from '../nodes.ts'
 
 export function activated(x: number, activation: Activation): number {
   if (activation === 'none') return x
+  if (activation === 'sigmoid') return 1 / (1 + Math.exp(-x))
   if (activation === 'silu') return x / (1 + Math.exp(-x))
   if (activation === 'gelu_exact') return x * shareBelow(x)
   return (x / 2) * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)))
