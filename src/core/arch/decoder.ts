@@ -4,7 +4,16 @@ import type { Value } from '../graph/ir.ts'
 import type { Graph } from '../graph/nodes.ts'
 import { attention } from './blocks/attention.ts'
 import { feedForward } from './blocks/feed-forward.ts'
-import { decoderParts, isRecurrent, type Mixer, type Parts, PLAIN } from './blocks/parts.ts'
+import {
+  attends,
+  decoderParts,
+  hasMlp,
+  isRecurrent,
+  type Mixer,
+  normsOf,
+  type Parts,
+  PLAIN,
+} from './blocks/parts.ts'
 import type { ModelConfig } from './config/config.ts'
 
 /** One step of a decoder. Each layer is a mixer and, if the model has one, a feed-forward block. */
@@ -20,10 +29,14 @@ export function decoder(config: ModelConfig, traits = PLAIN, mix: Mixer = attent
   }
   for (let layer = 0; layer < config.layers; layer++) {
     const at = `layers.${layer}`
-    const mixer = isRecurrent(config, layer) ? 'ssm' : 'attn'
-    const mixed = addedTo(parts, `${at}.${mixer}`, x, (input) => mix(parts, layer, input))
-    if (config.intermediateSize === 0) x = mixed
-    else x = addedTo(parts, `${at}.mlp`, mixed, (input) => feedForward(parts, at, input), x)
+    const mixer = isRecurrent(config, layer) && !attends(config, layer) ? 'ssm' : 'attn'
+    const before = x
+    if (config.mlpLayers?.includes(layer) !== true) {
+      x = addedTo(parts, layer, mixer, x, (input) => mix(parts, layer, input))
+    }
+    if (hasMlp(config, layer)) {
+      x = addedTo(parts, layer, 'mlp', x, (input) => feedForward(parts, at, input), before)
+    }
   }
   const wanted = parts.norm('norm', b.takeRows('wanted', x))
   const output = config.tiedEmbeddings ? table : matrix(hiddenSize, { 'output.weight': vocabSize })
@@ -35,14 +48,17 @@ export function decoder(config: ModelConfig, traits = PLAIN, mix: Mixer = attent
 /** x + block(x), with the family's norms. `before` is x before the last block. */
 function addedTo(
   { b, traits, config, norm }: Parts,
-  name: string,
+  layer: number,
+  kind: 'attn' | 'ssm' | 'mlp',
   x: Value,
   block: (input: Value) => Value,
   before = x,
 ): Value {
+  const name = `layers.${layer}.${kind}`
+  const norms = normsOf(config, traits, layer)
   const read = config.parallelResidual === true ? before : x
-  const input = traits.norms === 'after' ? read : norm(`${name}_norm`, read)
+  const input = norms === 'after' ? read : norm(`${name}_norm`, read)
   const made = block(input)
-  const added = traits.norms === 'before' ? made : norm(`${name}_post_norm`, made)
+  const added = norms === 'before' ? made : norm(`${name}_post_norm`, made)
   return b.add(`${name}_sum`, x, added, config.residualScale)
 }

@@ -5,23 +5,32 @@ import type { Graph } from '../graph/nodes.ts'
 import type { Mixer } from './blocks/parts.ts'
 import type { Family, ModelConfig } from './config/config.ts'
 import { decoder } from './decoder.ts'
+import { bamba, falconH1 } from './families/falcon-h1.ts'
 import { gemma2, gemma3 } from './families/gemma.ts'
 import { gptNeox } from './families/gpt-neox.ts'
 import { gpt2 } from './families/gpt2.ts'
 import { granite, granitehybrid } from './families/granite.ts'
+import { jamba } from './families/jamba.ts'
 import { lfm2 } from './families/lfm2.ts'
 import { llama, smollm3 } from './families/llama.ts'
 import { mamba2Layer, mambaLayer } from './families/mamba.ts'
 import { olmo2, olmoe } from './families/olmo.ts'
+import { olmoHybrid } from './families/olmo-hybrid.ts'
 import { phi3 } from './families/phi3.ts'
 import { qwen2, qwen2vl, qwen3, qwen3moe } from './families/qwen.ts'
+import { qwen35 } from './families/qwen3-5.ts'
 import type { FamilyFile } from './family.ts'
 
 /**
  * A family with only recurrent layers. Its tensors are in recurrent-names.ts, its keys in
  * recurrent-config.ts.
  */
-const recurrent = (mix: Mixer, architecture: string, classes: FamilyFile['hf']['classes']): FamilyFile => ({
+const recurrent = (
+  mix: Mixer,
+  architecture: 'mamba' | 'mamba2',
+  classes: FamilyFile['hf']['classes'],
+): FamilyFile => ({
+  recurrence: architecture,
   build: (config) => decoder(config, undefined, mix),
   gguf: { architecture, pairing: 'interleaved' },
   hf: { classes },
@@ -45,12 +54,24 @@ const FILES: Readonly<Record<Family, FamilyFile>> = {
   lfm2,
   granitehybrid,
   gpt_neox: gptNeox,
+  qwen3_5: qwen35,
+  olmo_hybrid: olmoHybrid,
+  falcon_h1: falconH1,
+  bamba,
+  jamba,
   mamba: recurrent(mambaLayer, 'mamba', {
     MambaForCausalLM: {
       vocab_size: 50_280,
       hidden_size: 768,
       num_hidden_layers: 32,
       tie_word_embeddings: true,
+    },
+    FalconMambaForCausalLM: {
+      vocab_size: 50_280,
+      hidden_size: 768,
+      num_hidden_layers: 32,
+      tie_word_embeddings: true,
+      mixer_rms_eps: 1e-6,
     },
   }),
   mamba2: recurrent(mamba2Layer, 'mamba2', {

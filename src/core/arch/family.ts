@@ -3,7 +3,7 @@
 import type { ValueChange } from '../formats/tensors.ts'
 import type { Graph } from '../graph/nodes.ts'
 import type { DecoderTraits } from './blocks/parts.ts'
-import type { ModelConfig, RopePairing } from './config/config.ts'
+import type { ModelConfig, RopePairing, RowFactors, SsmConfig } from './config/config.ts'
 import type { Fields } from './config/fields.ts'
 import { decoder } from './decoder.ts'
 
@@ -56,6 +56,10 @@ export interface StoredWeight {
   readonly form?: 'transposed' | undefined
   /** A change to the values after reading. */
   readonly change?: ValueChange | undefined
+  /** Tensors whose rows follow those of `tensor`. */
+  readonly rest?: readonly string[] | undefined
+  /** What the rows of a float matrix are multiplied by. The result has the encoding of the file's dtype. */
+  readonly factors?: RowFactors | undefined
   /** True for a vector that files may keep as rows. */
   readonly isFlat?: boolean | undefined
 }
@@ -99,6 +103,8 @@ export interface FamilyFile {
   /** Traits of a decoder. Families with only recurrent layers have none. */
   readonly traits?: DecoderTraits
   readonly build: (config: ModelConfig) => Graph
+  /** The kind of its recurrent layers, if it has any. */
+  readonly recurrence?: SsmConfig['kind']
   readonly gguf: {
     /** `general.architecture` */
     readonly architecture: string

@@ -49,5 +49,11 @@ export function attention({ b, config, traits, linear }: Parts, layer: number, i
     scale: config.dividedByLayer === true ? scale / (layer + 1) : scale,
     cap: attentionCap,
   })
-  return linear(`${at}.attn_product`, attended, `${at}.attn_output`, hiddenSize)
+  return linear(`${at}.attn_product`, gated(attended), `${at}.attn_output`, hiddenSize)
+
+  function gated(value: Value): Value {
+    if (traits.attentionGate !== true) return value
+    const gate = b.linear(`${at}.attn_gate`, input, matrix(hiddenSize, { [`${at}.attn_gate.weight`]: q }))
+    return b.swiglu(`${at}.attn_gated`, [gate, value], 'sigmoid')
+  }
 }

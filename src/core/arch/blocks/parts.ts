@@ -8,6 +8,8 @@ export interface DecoderTraits {
   readonly norm: 'rms' | 'layer'
   /** Where a block's norms are: on its input, on its output, or on both. */
   readonly norms: 'before' | 'after' | 'around'
+  /** The same for recurrent layers, if they differ. */
+  readonly recurrentNorms?: 'before'
   /** Norms of queries and keys: over each head, or over the whole row. */
   readonly headNorms?: 'head' | 'row'
   readonly qkvBias: boolean
@@ -15,6 +17,8 @@ export interface DecoderTraits {
   readonly bias: boolean
   readonly mlp: 'gated' | 'plain' | 'experts'
   readonly activation: Activation
+  /** Attention's output is multiplied by the sigmoid of another projection of its input. */
+  readonly attentionGate?: true
   /** `learned`: learned position embeddings are added to the token embeddings. */
   readonly positions: 'rope' | 'learned'
 }
@@ -60,5 +64,22 @@ export function decoderParts(b: GraphBuilder, config: ModelConfig, traits: Decod
 export type Mixer = (parts: Parts, layer: number, input: Value) => Value
 
 /** Whether a layer has recurrent state. */
-export const isRecurrent = ({ ssm, attentionLayers }: ModelConfig, layer: number): boolean =>
-  ssm !== undefined && attentionLayers?.includes(layer) !== true
+export const isRecurrent = (
+  { ssm, attentionLayers, recurrentLayers, mlpLayers }: ModelConfig,
+  layer: number,
+): boolean =>
+  ssm !== undefined &&
+  mlpLayers?.includes(layer) !== true &&
+  (recurrentLayers?.includes(layer) ?? attentionLayers?.includes(layer) !== true)
+
+/** Whether a layer has attention. */
+export const attends = ({ heads, attentionLayers, mlpLayers }: ModelConfig, layer: number): boolean =>
+  heads > 0 && mlpLayers?.includes(layer) !== true && (attentionLayers?.includes(layer) ?? true)
+
+/** Whether a layer has a feed-forward block. */
+export const hasMlp = ({ intermediateSize, mlpLayers }: ModelConfig, layer: number): boolean =>
+  intermediateSize > 0 && (mlpLayers?.includes(layer) ?? true)
+
+/** Where a layer's norms are. */
+export const normsOf = (config: ModelConfig, traits: DecoderTraits, layer: number): DecoderTraits['norms'] =>
+  isRecurrent(config, layer) ? (traits.recurrentNorms ?? traits.norms) : traits.norms

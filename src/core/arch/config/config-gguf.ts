@@ -51,7 +51,9 @@ export function ggufConfig(facts: GgufFacts): ModelConfig {
     tiedEmbeddings: !facts.hasOutput,
     normEpsilon: fields.number(`attention.${epsilon}`),
   }
-  if (traits === undefined) return { ...sizes, ...NO_ATTENTION, ssm: ggufSsm(fields, family) }
+  if (traits === undefined) {
+    return { ...sizes, ...NO_ATTENTION, ssm: ggufSsm(fields, family === 'mamba' ? 'mamba' : 'mamba2') }
+  }
   const heads = fields.number('attention.head_count')
   const headDim = fields.number('attention.key_length', hiddenSize / heads)
   refuseVariants(fields, headDim, traits.mlp === 'experts')

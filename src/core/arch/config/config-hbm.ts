@@ -3,7 +3,7 @@
 import { ACTIVATION } from '../../abi/constants.ts'
 import type { Activation } from '../../graph/ir.ts'
 import { FAMILIES, unknownArchitecture } from '../families.ts'
-import type { ModelConfig, RopeConfig, RopeScaling, SsmConfig } from './config.ts'
+import type { ModelConfig, RopeConfig, RopeScaling, SsmConfig, WkvConfig } from './config.ts'
 import { type Fields, unbuiltVariant } from './fields.ts'
 import { stepLimit } from './recurrent-config.ts'
 
@@ -33,6 +33,8 @@ export function hbmConfig(name: string, fields: Fields): ModelConfig {
     dividedByLayer: fact('dividedByLayer'),
     activation: activation(fields),
     attentionLayers: layers('attentionLayers'),
+    recurrentLayers: layers('recurrentLayers'),
+    mlpLayers: layers('mlpLayers'),
     unrotatedLayers: layers('unrotatedLayers'),
     rope: ropeConfig(fields.record('rope') ?? fields),
     localRope: localRope && ropeConfig(localRope),
@@ -49,7 +51,7 @@ export function hbmConfig(name: string, fields: Fields): ModelConfig {
  */
 export function storedConfig(config: ModelConfig): object {
   const { ssm } = config
-  if (ssm === undefined) return config
+  if (ssm?.kind !== 'mamba' && ssm?.kind !== 'mamba2') return config
   const fields = Object.entries(ssm).flatMap((field) => {
     const [key] = field
     if (key === 'kind') return []
@@ -61,11 +63,37 @@ export function storedConfig(config: ModelConfig): object {
 
 function ssmConfig(fields: Fields): SsmConfig {
   const sizes = fields.numbers('innerSize', 'stateSize', 'convKernel')
-  const { timeStepRank, ...shared } = fields.numbers('timeStepRank', 'heads', 'groups')
   const convBias = fields.fact('convBias')
-  if (shared.heads === 0) return { kind: 'mamba', ...sizes, timeStepRank, convBias }
+  if (fields.has('kind')) return laterKind(fields, { ...sizes, convBias })
+  const { timeStepRank, ...shared } = fields.numbers('timeStepRank', 'heads', 'groups')
+  if (shared.heads === 0) {
+    const given = fields.record('norms')
+    const norms = given && { ...given.numbers('epsilon'), haveWeights: given.fact('haveWeights') }
+    return { kind: 'mamba', ...sizes, timeStepRank, convBias, norms }
+  }
   const timeStepLimit = stepLimit(fields, 'timeStepLimit')
-  return { kind: 'mamba2', ...sizes, ...shared, convBias, timeStepLimit }
+  const gateNorm = fields.has('gateNorm') ? fields.fact('gateNorm') : undefined
+  return { kind: 'mamba2', ...sizes, ...shared, convBias, timeStepLimit, gateNorm }
+}
+
+/** The kinds of recurrent layers that packs name. */
+function laterKind(fields: Fields, common: Omit<WkvConfig, 'kind'>): SsmConfig {
+  const kind = fields.text('kind')
+  switch (kind) {
+    case 'delta': {
+      const order = fields.text('order')
+      if (order !== 'grouped' && order !== 'tiled') {
+        throw unbuiltVariant(fields.file, `heads in the order "${order}"`, 'grouped or tiled ones')
+      }
+      return { kind, ...common, ...fields.numbers('heads', 'groups', 'betaScale', 'epsilon'), order }
+    }
+    case 'lru':
+      return { kind, ...common, ...fields.numbers('heads') }
+    case 'wkv':
+      return { kind, ...common }
+    default:
+      throw unbuiltVariant(fields.file, `recurrent layers of the kind "${kind}"`, 'delta, lru or wkv')
+  }
 }
 
 function activation(fields: Fields): Activation | undefined {

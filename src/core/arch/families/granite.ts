@@ -5,7 +5,7 @@ import { attention } from '../blocks/attention.ts'
 import { isRecurrent, PLAIN } from '../blocks/parts.ts'
 import type { ModelConfig, RopeConfig } from '../config/config.ts'
 import { layersWithHeads, unbuiltVariant } from '../config/fields.ts'
-import { ggufSsm, hfSsm } from '../config/recurrent-config.ts'
+import { attentionIn, ggufSsm, hfSsm } from '../config/recurrent-config.ts'
 import { decoder } from '../decoder.ts'
 import { defaults, type FamilyFile, family, type StoredWeight } from '../family.ts'
 import { mamba2Layer } from './mamba.ts'
@@ -78,13 +78,14 @@ const SSM_KEYS = {
 
 export const granitehybrid: FamilyFile = {
   traits: PLAIN,
+  recurrence: 'mamba2',
   build,
   gguf: {
     architecture: 'granitehybrid',
     pairing: 'interleaved',
     config: (fields, { rope, headDim }) => ({
       attentionLayers: layersWithHeads(fields),
-      ssm: ggufSsm(fields, 'granitehybrid'),
+      ssm: ggufSsm(fields, 'mamba2'),
       rope: fields.fact('rope.scaling.finetuned', true) ? rope : unturned(rope),
       multipliers: {
         embedding: fields.number('embedding_scale', 1),
@@ -110,10 +111,8 @@ export const granitehybrid: FamilyFile = {
       const types = fields.list(fields.has('layer_types') ? 'layer_types' : 'layers_block_type')
       return {
         intermediateSize: fields.number('shared_intermediate_size'),
-        attentionLayers: [...types.keys()].filter(
-          (layer) => types[layer] === 'full_attention' || types[layer] === 'attention',
-        ),
-        ssm: hfSsm(fields.renamed(SSM_KEYS), 'granitehybrid', { stateSize: 256, groups: 1 }),
+        attentionLayers: attentionIn(types),
+        ssm: hfSsm(fields.renamed(SSM_KEYS), 'mamba2', { stateSize: 256, groups: 1 }),
         rope: fields.text('position_embedding_type', 'nope') === 'rope' ? rope : unturned(rope),
         multipliers: {
           embedding: fields.number('embedding_multiplier', 1),

@@ -1,61 +1,17 @@
 // Maps the tensors of an opened model to canonical names and to the shapes that the graph expects.
 
-import { filledSource, joinedSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import { BLOCKS, elementCount, rowBytes } from '../../formats/dtypes.ts'
+import { BLOCKS, elementCount } from '../../formats/dtypes.ts'
 import { shown } from '../../formats/malformed.ts'
 import type { ModelFile } from '../../formats/readers.ts'
 import type { TensorInfo } from '../../formats/tensors.ts'
-import type { Family, ModelConfig } from '../config/config.ts'
+import type { Family, ModelConfig, RowFactors } from '../config/config.ts'
 import { unbuiltVariant } from '../config/fields.ts'
 import { familyFile } from '../families.ts'
 import { EMBEDDING, type StoredWeight } from '../family.ts'
+import { joinedRows, pieceOf } from './pieces.ts'
+import { changedRows } from './row-table.ts'
 import { expectedTensors } from './tensor-names.ts'
-
-/**
- * The weight of shape `shape` at `place` in `tensor`. Reads nothing yet. Adjacent rows are read directly from
- * the file. A transposed tensor is read whole for each slab.
- */
-export function pieceOf(
-  tensor: TensorInfo,
-  { runs, form, change = tensor.change }: StoredWeight,
-  shape: readonly number[],
-): TensorInfo {
-  if (form === 'transposed') return transposed(tensor, runs?.[0]?.[0] ?? 0, shape)
-  if (runs === undefined) {
-    // A vector keeps its shape in the file.
-    return change === undefined && shape.length === 1 ? tensor : { ...tensor, shape, change }
-  }
-  const bytes = rowBytes(tensor.dtype, shape[1] ?? 1)
-  const [run, another] = runs
-  const byteLength = (shape[0] ?? 0) * bytes
-  if (run !== undefined && another === undefined) {
-    return { ...tensor, shape, change, offset: tensor.offset + run[0] * bytes, byteLength }
-  }
-  const ranges = runs.map(([first, count]) => ({
-    source: tensor.source,
-    offset: tensor.offset + first * bytes,
-    bytes: count * bytes,
-  }))
-  return { ...tensor, shape, offset: 0, byteLength, source: joinedSource(tensor.source.name, ranges) }
-}
-
-/** Rows [first, first + n) of a float matrix's transpose. */
-function transposed(tensor: TensorInfo, first: number, shape: readonly number[]): TensorInfo {
-  const [n = 0, k = 0] = shape
-  const width = tensor.shape[1] ?? 0
-  const size = rowBytes(tensor.dtype, 1)
-  const byteLength = n * k * size
-  const source = filledSource(tensor.source.name, byteLength, async (target, offset, signal) => {
-    const stored = await tensor.source.read(tensor.offset, tensor.byteLength, signal)
-    for (let at = 0; at < target.length; at += size) {
-      const element = (offset + at) / size
-      const from = ((element % k) * width + first + Math.floor(element / k)) * size
-      for (let byte = 0; byte < size; byte++) target[at + byte] = stored[from + byte]!
-    }
-  })
-  return { ...tensor, shape, offset: 0, byteLength, source }
-}
 
 /**
  * The weight of shape `shape` in `tensor`, which has what `place` says. Throws `architecture` if it has not.
@@ -73,7 +29,24 @@ export function weightAt(
   checkShape(file, stored, form === 'transposed' ? due.toReversed() : due)
   // Runs of rows are taken from the unsorted form of a matrix.
   const whole = place.runs === undefined ? stored : { ...stored, sorted: undefined }
-  return pieceOf(whole, { ...place, form }, shape)
+  const piece = pieceOf(whole, { ...place, form }, shape)
+  return place.factors?.some(([, factor]) => factor !== 1) ? scaledRows(piece, place.factors) : piece
+}
+
+/** A float matrix with its rows multiplied. Past the last of `factors`, rows stay as they are. */
+function scaledRows(tensor: TensorInfo, factors: RowFactors): TensorInfo {
+  const [rows = 0, width = 0] = tensor.shape
+  const scaled = changedRows(tensor, 0, rows, (values, first) => {
+    let start = 0
+    for (const [count, factor] of factors) {
+      const from = Math.max(start - first, 0) * width
+      const to = Math.max(start + count - first, 0) * width
+      for (let i = from; i < Math.min(to, values.length); i++) values[i]! *= factor
+      start += count
+    }
+    return Promise.resolve()
+  })
+  return { ...scaled, like: tensor.dtype }
 }
 
 /** Divisors of RoPE frequencies in GGUF files of Llama 3. */
@@ -107,9 +80,9 @@ export function resolveWeights(
   const weights = new Map<string, TensorInfo>()
   const used = new Set<string>()
   for (const { name, shape, place } of expectedTensors(model.format, config)) {
-    const tensor = requireTensor(model, place.tensor)
-    weights.set(name, weightAt(model.name, tensor, place, shape))
-    used.add(tensor.name)
+    const tensors = [place.tensor, ...(place.rest ?? [])].map((each) => requireTensor(model, each))
+    weights.set(name, weightAt(model.name, joinedRows(model.name, tensors), place, shape))
+    for (const tensor of tensors) used.add(tensor.name)
   }
   const isUnused = (name: string) =>
     UNUSED.some((unused) => (typeof unused === 'string' ? unused === name : unused.test(name)))

@@ -1,6 +1,6 @@
 // The table of all tensors of all families: canonical name, name in each file format, shape.
 import type { ModelFormat } from '../../formats/readers.ts'
-import { isRecurrent, PLAIN } from '../blocks/parts.ts'
+import { attends as attendsIn, hasMlp as hasMlpIn, isRecurrent, normsOf, PLAIN } from '../blocks/parts.ts'
 import type { ModelConfig } from '../config/config.ts'
 import { familyFile } from '../families.ts'
 import {
@@ -36,21 +36,27 @@ const headNorm =
   (config, traits) =>
     traits.headNorms === 'head' ? [config.headDim] : shape(config, traits).slice(0, 1)
 
-const attends: IsIn = ({ heads, attentionLayers }, _, layer) =>
-  heads > 0 && (attentionLayers?.includes(layer) ?? true)
+const attends: IsIn = (config, _, layer) => attendsIn(config, layer)
+/** Recurrent layers name their norms themselves, unless they attend as well. */
+const mixesHere: IsIn = (config, _, layer) =>
+  config.mlpLayers?.includes(layer) !== true && (attendsIn(config, layer) || !isRecurrent(config, layer))
 const convolves: IsIn = (config, traits, layer) =>
   config.convTaps !== undefined && !attends(config, traits, layer)
 const hasHeadNorms: IsIn = (config, traits, layer) =>
   traits.headNorms !== undefined && attends(config, traits, layer)
 const hasQkvBias: IsIn = (_, { qkvBias }) => qkvBias
 const hasBias: IsIn = (_, { bias }) => bias
-const hasMlp = ({ intermediateSize }: ModelConfig) => intermediateSize > 0
-const normsBefore: IsIn = (config, { norms }, layer) => norms !== 'after' && !isRecurrent(config, layer)
-const normsMlp: IsIn = (config, { norms }) => norms !== 'after' && hasMlp(config)
-const normsAfter: IsIn = (_, { norms }) => norms !== 'before'
+const hasMlp: IsIn = (config, _, layer) => hasMlpIn(config, layer)
+const normsBefore: IsIn = (config, traits, layer) =>
+  normsOf(config, traits, layer) !== 'after' && mixesHere(config, traits, layer)
+const normsMlp: IsIn = (config, traits, layer) =>
+  normsOf(config, traits, layer) !== 'after' && hasMlp(config, traits, layer)
+const normsAfter: IsIn = (config, traits, layer) => normsOf(config, traits, layer) !== 'before'
 const hasBiasBefore: IsIn = (_, { bias, norms }) => bias && norms !== 'after'
-const isGated: IsIn = (config, { mlp }) => mlp === 'gated' && hasMlp(config)
-const isDense: IsIn = (config, { mlp }) => mlp !== 'experts' && hasMlp(config)
+const isGated: IsIn = (config, traits, layer) => traits.mlp === 'gated' && hasMlp(config, traits, layer)
+const isDense: IsIn = (config, traits, layer) => traits.mlp !== 'experts' && hasMlp(config, traits, layer)
+const hasGate: IsIn = (config, traits, layer) =>
+  traits.attentionGate === true && attends(config, traits, layer)
 const hasExperts: IsIn = (_, { mlp }) => mlp === 'experts'
 const isUntied: IsIn = ({ tiedEmbeddings }) => !tiedEmbeddings
 const hasPositions: IsIn = (_, { positions }) => positions === 'learned'
@@ -92,6 +98,7 @@ const TENSORS: readonly TensorRow[] = [
   bias('attn_v', 'attn_v', 'self_attn.v_proj', first(keyValue), hasQkvBias),
   weight('attn_q_norm', 'attn_q_norm', 'self_attn.q_norm', headNorm(query), hasHeadNorms),
   weight('attn_k_norm', 'attn_k_norm', 'self_attn.k_norm', headNorm(keyValue), hasHeadNorms),
+  weight('attn_gate', '', '', query, hasGate),
   weight('attn_output', 'attn_output', 'self_attn.o_proj', turned(query), attends),
   bias('attn_output', 'attn_output', 'self_attn.o_proj', hidden, hasBias),
   weight('attn_post_norm', 'post_attention_norm', 'post_attention_layernorm', hidden, normsAfter),
@@ -136,7 +143,9 @@ export function* expectedTensors(format: ModelFormat, config: ModelConfig): Gene
     const fill = (name: string) => name.replaceAll('.N.', `.${layer}.`).replace('.E.', `.${expert}.`)
     const shape = one.shape(config, traits)
     const place = placeOf(one, format, config, expert, shape)
-    return { name: fill(one.name), shape, place: { ...place, tensor: fill(place.tensor) } }
+    const rest = place.rest?.map(fill)
+    const factors = format === 'safetensors' ? config.factors?.[one.name.replace('layers.N.', '')] : undefined
+    return { name: fill(one.name), shape, place: { ...place, tensor: fill(place.tensor), rest, factors } }
   }
 }
 
@@ -151,7 +160,7 @@ function placeOf(
   const { gguf, hf } = familyFile(config.family)
   const special = (format === 'gguf' ? gguf : hf).names?.[one.name]
   if (typeof special === 'function') return special(config, expert)
-  if (special !== undefined) return { tensor: special }
+  if (special !== undefined) return { tensor: special, ...one.place?.(config, format) }
   if (format !== 'gguf' || !one.name.includes('.E.'))
     return { tensor: one[format], ...one.place?.(config, format) }
   // GGUF stacks the experts of a layer in one tensor.
