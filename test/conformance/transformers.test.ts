@@ -39,9 +39,9 @@ function filesOf({ config, tensors }: Case): File[] {
   return hubFolder(config, stored)
 }
 
-test('there are at least 68 cases, of 19 classes', () => {
-  expect(FAMILIES).toHaveLength(19)
-  expect(FAMILIES.flatMap(({ cases }) => cases).length).toBeGreaterThanOrEqual(68)
+test('there are at least 86 cases, of 28 classes', () => {
+  expect(FAMILIES).toHaveLength(28)
+  expect(FAMILIES.flatMap(({ cases }) => cases).length).toBeGreaterThanOrEqual(86)
 })
 
 const POOLS = [

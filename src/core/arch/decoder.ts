@@ -27,38 +27,46 @@ export function decoder(config: ModelConfig, traits = PLAIN, mix: Mixer = attent
     const positions = matrix(hiddenSize, { 'positions.weight': config.contextLength })
     x = b.add('embedded', x, b.embedPositions('positions', positions))
   }
-  for (let layer = 0; layer < config.layers; layer++) {
-    const at = `layers.${layer}`
-    const mixer = isRecurrent(config, layer) && !attends(config, layer) ? 'ssm' : 'attn'
-    const before = x
-    if (config.mlpLayers?.includes(layer) !== true) {
-      x = addedTo(parts, layer, mixer, x, (input) => mix(parts, layer, input))
-    }
-    if (hasMlp(config, layer)) {
-      x = addedTo(parts, layer, 'mlp', x, (input) => feedForward(parts, at, input), before)
-    }
-  }
-  const wanted = parts.norm('norm', b.takeRows('wanted', x))
+  if (traits.embeddingNorm === true) x = parts.norm('embed_norm', x, 0)
+  for (let layer = 0; layer < config.layers; layer++) x = layerOf(parts, layer, x, mix)
+  const wanted = parts.norm('norm', b.takeRows('wanted', x), config.layers)
   const output = config.tiedEmbeddings ? table : matrix(hiddenSize, { 'output.weight': vocabSize })
-  const logits = b.linear('logits', wanted, output)
+  const logits = b.linear('logits', wanted, output, parts.biasOf({ output: vocabSize }, 'logits'))
   if (logitScale === 1 && logitCap === 0) return b.finish(logits, wanted)
   return b.finish(b.rescale('scaled_logits', logits, logitScale, logitCap), wanted)
 }
 
-/** x + block(x), with the family's norms. `before` is x before the last block. */
+function layerOf(parts: Parts, layer: number, x: Value, mix: Mixer): Value {
+  const { config } = parts
+  const mixer = isRecurrent(config, layer) && !attends(config, layer) ? 'ssm' : 'attn'
+  if (config.mlpLayers?.includes(layer) === true) {
+    const made = feedForward(parts, layer, normedInput(parts, layer, 'mlp', x))
+    return addedTo(parts, layer, 'mlp', x, made)
+  }
+  const input = normedInput(parts, layer, mixer, x)
+  const mixed = addedTo(parts, layer, mixer, x, mix(parts, layer, input))
+  if (!hasMlp(config, layer)) return mixed
+  const read = config.parallelResidual === true ? x : mixed
+  const isShared = config.parallelResidual === true && config.sharedNorm === true
+  const made = feedForward(parts, layer, isShared ? input : normedInput(parts, layer, 'mlp', read))
+  return addedTo(parts, layer, 'mlp', mixed, made)
+}
+
+type Block = 'attn' | 'ssm' | 'mlp'
+
+/** What a block of the layer reads of x. */
+const normedInput = ({ config, traits, norm }: Parts, layer: number, block: Block, x: Value): Value =>
+  normsOf(config, traits, layer) === 'after' ? x : norm(`layers.${layer}.${block}_norm`, x, layer)
+
+/** x and what a block of the layer made of it. */
 function addedTo(
   { b, traits, config, norm }: Parts,
   layer: number,
-  kind: 'attn' | 'ssm' | 'mlp',
+  block: Block,
   x: Value,
-  block: (input: Value) => Value,
-  before = x,
+  made: Value,
 ): Value {
-  const name = `layers.${layer}.${kind}`
-  const norms = normsOf(config, traits, layer)
-  const read = config.parallelResidual === true ? before : x
-  const input = norms === 'after' ? read : norm(`${name}_norm`, read)
-  const made = block(input)
-  const added = norms === 'before' ? made : norm(`${name}_post_norm`, made)
+  const name = `layers.${layer}.${block}`
+  const added = normsOf(config, traits, layer) === 'before' ? made : norm(`${name}_post_norm`, made, layer)
   return b.add(`${name}_sum`, x, added, config.residualScale)
 }

@@ -5,20 +5,32 @@ import type { Graph } from '../graph/nodes.ts'
 import type { Mixer } from './blocks/parts.ts'
 import type { Family, ModelConfig } from './config/config.ts'
 import { decoder } from './decoder.ts'
-import { bamba, falconH1 } from './families/falcon-h1.ts'
-import { gemma2, gemma3 } from './families/gemma.ts'
-import { gptNeox } from './families/gpt-neox.ts'
+import { apertus } from './families/apertus.ts'
+import { cohere, cohere2 } from './families/cohere.ts'
+import { exaone, exaone4 } from './families/exaone.ts'
+import { gemma, gemma2, gemma3, vaultgemma } from './families/gemma.ts'
+import { glm, glm4 } from './families/glm.ts'
+import { gptNeox, persimmon } from './families/gpt-neox.ts'
 import { gpt2 } from './families/gpt2.ts'
-import { granite, granitehybrid } from './families/granite.ts'
-import { jamba } from './families/jamba.ts'
+import { granite, granitehybrid, hyperclovax } from './families/granite.ts'
 import { lfm2 } from './families/lfm2.ts'
-import { llama, smollm3 } from './families/llama.ts'
+import { internlm3, llama, mistral3, smollm3 } from './families/llama.ts'
 import { mamba2Layer, mambaLayer } from './families/mamba.ts'
-import { olmo2, olmoe } from './families/olmo.ts'
-import { olmoHybrid } from './families/olmo-hybrid.ts'
+import { ernie, helium, hunyuan, seedOss } from './families/near-llama.ts'
+import { olmo, olmo2, olmoe } from './families/olmo.ts'
+import { phi2 } from './families/phi2.ts'
 import { phi3 } from './families/phi3.ts'
 import { qwen2, qwen2vl, qwen3, qwen3moe } from './families/qwen.ts'
-import { qwen35 } from './families/qwen3-5.ts'
+import { bamba, falconH1 } from './families/recurrent/falcon-h1.ts'
+import { jamba } from './families/recurrent/jamba.ts'
+import { nemotronH } from './families/recurrent/nemotron-h.ts'
+import { olmoHybrid } from './families/recurrent/olmo-hybrid.ts'
+import { qwen35 } from './families/recurrent/qwen3-5.ts'
+import { recurrentGemma } from './families/recurrent/recurrent-gemma.ts'
+import { rwkv } from './families/recurrent/rwkv.ts'
+import { arcee, jais2, nanochat, nemotron } from './families/relu-squared.ts'
+import { stablelm } from './families/stablelm.ts'
+import { starcoder2 } from './families/starcoder2.ts'
 import type { FamilyFile } from './family.ts'
 
 /**
@@ -59,6 +71,34 @@ const FILES: Readonly<Record<Family, FamilyFile>> = {
   falcon_h1: falconH1,
   bamba,
   jamba,
+  nemotron_h: nemotronH,
+  recurrent_gemma: recurrentGemma,
+  rwkv,
+  gemma,
+  vaultgemma,
+  mistral3,
+  internlm3,
+  exaone,
+  exaone4,
+  cohere,
+  cohere2,
+  glm,
+  glm4,
+  stablelm,
+  starcoder2,
+  phi2,
+  olmo,
+  nemotron,
+  jais2,
+  arcee,
+  nanochat,
+  apertus,
+  persimmon,
+  seed_oss: seedOss,
+  ernie4_5: ernie,
+  helium,
+  hunyuan,
+  hyperclovax,
   mamba: recurrent(mambaLayer, 'mamba', {
     MambaForCausalLM: {
       vocab_size: 50_280,

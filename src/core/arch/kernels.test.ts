@@ -153,6 +153,7 @@ const MAMBA1: Mamba1Config = {
   convBias: true,
   timeStepRank: 5,
 }
+const LRU = { innerSize: 96, stateSize: 1, convKernel: 4, convBias: true }
 const DELTA: DeltaConfig = {
   kind: 'delta',
   innerSize: 80,
@@ -225,6 +226,31 @@ const LISTED: readonly (readonly [string, ModelConfig])[] = [
     'falcon_h1',
     config({ family: 'falcon_h1', ssm: { ...MAMBA2, gateNorm: false }, recurrentLayers: [0, 1] }),
   ],
+  [
+    'nemotron_h',
+    config({ family: 'nemotron_h', layers: 4, ssm: MAMBA2, attentionLayers: [2], mlpLayers: [1, 3] }),
+  ],
+  [
+    'recurrent_gemma',
+    config({
+      family: 'recurrent_gemma',
+      layers: 3,
+      ssm: { ...LRU, kind: 'lru', heads: 4 },
+      attentionLayers: [2],
+      window: { positions: 4, layers: [2] },
+      biases: { output: true, mlp: true },
+      logitCap: 0.4,
+    }),
+  ],
+  [
+    'rwkv',
+    config({
+      family: 'rwkv',
+      ...NONE,
+      intermediateSize: 80,
+      ssm: { ...LRU, kind: 'wkv', stateSize: 3, convKernel: 2, convBias: false },
+    }),
+  ],
   ['bamba', config({ family: 'bamba', ssm: MAMBA2, attentionLayers: [1] })],
   [
     'jamba',
@@ -257,6 +283,29 @@ const LISTED: readonly (readonly [string, ModelConfig])[] = [
   ['lfm2', config({ family: 'lfm2', layers: 3, attentionLayers: [1], convTaps: 3 })],
   ['smollm3', config({ family: 'smollm3', unrotatedLayers: [1] })],
   ['granite', config({ family: 'granite', embeddingScale: 3, residualScale: 0.4, logitScale: 0.25 })],
+  [
+    'apertus',
+    config({
+      family: 'apertus',
+      xielu: [0.8, 0.6].map((above) => ({ above, below: 0.7, slope: 0.5, epsilon: -1e-6 })),
+    }),
+  ],
+  [
+    'cohere',
+    config({
+      family: 'cohere',
+      parallelResidual: true,
+      sharedNorm: true,
+      logitScale: 0.25,
+      tiedEmbeddings: true,
+    }),
+  ],
+  [
+    'llama with biases and a limit',
+    config({ biases: { qkv: true, output: true, mlp: true, logits: true }, qkvLimit: 0.5 }),
+  ],
+  ['gpt_neox with fewer biases', config({ family: 'gpt_neox', biases: { qkv: false, output: false } })],
+  ['stablelm without norms of heads', config({ family: 'stablelm', headNorms: false })],
   ['gpt2', config({ family: 'gpt2', tiedEmbeddings: true })],
   [
     'gpt_neox',

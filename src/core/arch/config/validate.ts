@@ -31,6 +31,7 @@ export function validConfig(file: string, config: ModelConfig): ModelConfig {
   check.sizes(config)
   if (ssm !== undefined) check.recurrence(ssm)
   check.scalars(config)
+  check.options(config)
   for (const each of localRope === undefined ? [rope] : [rope, localRope]) {
     // Without positions nothing is rotated.
     if (ssm === undefined || each.dims !== 0) check.rope(each, config.headDim)
@@ -49,14 +50,15 @@ class ConfigCheck {
   /**
    * A pack may claim any family. Everything that the family's graph reads must be present, and nothing else.
    */
-  parts({ family, heads, experts, ssm, convTaps }: ModelConfig): void {
-    const { traits, recurrence } = familyFile(family)
+  parts({ family, heads, experts, ssm, convTaps, xielu, activation }: ModelConfig): void {
+    const { traits, recurrence, attention = traits !== undefined } = familyFile(family)
     const parts = [
-      ['heads', heads > 0, traits !== undefined],
+      ['heads', heads > 0, attention],
       ['experts', experts !== undefined, traits?.mlp === 'experts'],
       ['ssm', ssm !== undefined, recurrence !== undefined],
       ['ssm.heads', ssm?.kind === 'mamba2', recurrence === 'mamba2'],
       ['convTaps', convTaps !== undefined, family === 'lfm2'],
+      ['xielu', xielu !== undefined, (activation ?? traits?.activation) === 'xielu'],
     ] as const
     for (const [part, isThere, isDue] of parts)
       if (isThere !== isDue) throw this.#wrong(`a ${family} ${isDue ? 'needs' : 'has no'} ${part}`)
@@ -84,6 +86,34 @@ class ConfigCheck {
     }
   }
 
+  /** Numbers that only some models have. */
+  options({
+    halvedEvery,
+    xielu,
+    layers,
+    qkvLimit,
+    queryScale,
+    rope,
+    headDim,
+    unrotatedLayers,
+  }: ModelConfig): void {
+    if (xielu !== undefined) {
+      const isWhole = xielu.length === layers
+      this.#require('the number of layers with xielu', xielu.length, isWhole, `${layers}, that of all layers`)
+      for (const value of xielu.flatMap(Object.values))
+        this.#require('a parameter of xielu', value, Number.isFinite(value), 'a number')
+    }
+    if (qkvLimit !== undefined) this.#positive('qkvLimit', qkvLimit)
+    if (halvedEvery !== undefined) this.#whole('halvedEvery', halvedEvery, MOST.layers)
+    if (queryScale === undefined) return
+    this.#positive('queryScale.length', queryScale.length)
+    this.#require('queryScale.beta', queryScale.beta, queryScale.beta >= 0 && queryScale.beta < 1e6, 'from 0')
+    // The table of rotations scales them.
+    if (rope.dims !== headDim || unrotatedLayers !== undefined) {
+      throw unbuiltVariant(this.#file, 'scaled queries that are not rotated', 'rotations of whole heads')
+    }
+  }
+
   /** What the kernels of wasm/recurrent/ can do. */
   recurrence(ssm: SsmConfig): void {
     const { innerSize, stateSize, convKernel, kind } = ssm
@@ -93,11 +123,6 @@ class ConfigCheck {
     switch (kind) {
       case 'mamba':
         this.#whole('ssm.timeStepRank', ssm.timeStepRank, 1 << 14)
-        // Norms without weights are made from a row of the inner size.
-        if (ssm.norms?.haveWeights === false) {
-          this.#whole('ssm.timeStepRank', ssm.timeStepRank, innerSize)
-          this.#whole('ssm.stateSize', stateSize, innerSize)
-        }
         return
       case 'mamba2':
         this.#stateSpace(ssm)

@@ -1,5 +1,6 @@
 // Maps the tensors of an opened model to canonical names and to the shapes that the graph expects.
 
+import { bufferSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { BLOCKS, elementCount } from '../../formats/dtypes.ts'
 import { shown } from '../../formats/malformed.ts'
@@ -23,7 +24,7 @@ export function weightAt(
   shape: readonly number[],
 ): TensorInfo {
   const stored = place.isFlat === true ? flat(tensor) : tensor
-  const due = place.shape ?? shape
+  const due = place.form === 'shares' ? shape.slice(0, 1) : (place.shape ?? shape)
   // Quantisers do not transpose the matrices that transformers stores transposed.
   const form = BLOCKS[stored.dtype].elements > 1 ? undefined : place.form
   checkShape(file, stored, form === 'transposed' ? due.toReversed() : due)
@@ -49,6 +50,13 @@ function scaledRows(tensor: TensorInfo, factors: RowFactors): TensorInfo {
   return { ...scaled, like: tensor.dtype }
 }
 
+/** A weight of equal numbers, which no file stores. */
+function constantTensor(name: string, shape: readonly number[], value: number): TensorInfo {
+  const values = new Float32Array(elementCount(shape) ?? 0).fill(value)
+  const source = bufferSource(name, new Uint8Array(values.buffer))
+  return { name, dtype: 'F32', shape, source, offset: 0, byteLength: source.size }
+}
+
 /** Divisors of RoPE frequencies in GGUF files of Llama 3. */
 export const ROPE_FACTORS = 'rope_freqs.weight'
 /** The divisors of LongRoPE. */
@@ -64,6 +72,7 @@ const UNUSED = [
   'output.weight',
   /rotary_emb\.inv_freq$/,
   /\.(attn|attention)\.(masked_)?bias$/,
+  /\.act_fn\.(alpha_[np]|beta|eps)$/,
 ] as const
 
 /** A model's tensors by canonical name, in the order of the layers. */
@@ -80,8 +89,13 @@ export function resolveWeights(
   const weights = new Map<string, TensorInfo>()
   const used = new Set<string>()
   for (const { name, shape, place } of expectedTensors(model.format, config)) {
-    const tensors = [place.tensor, ...(place.rest ?? [])].map((each) => requireTensor(model, each))
-    weights.set(name, weightAt(model.name, joinedRows(model.name, tensors), place, shape))
+    if (place.constant !== undefined) {
+      weights.set(name, constantTensor(name, shape, place.constant))
+      continue
+    }
+    const own = place.orElse === undefined || hasTensor(model, place.tensor) ? place : place.orElse
+    const tensors = (own.joined ?? [own.tensor]).map((each) => requireTensor(model, each))
+    weights.set(name, weightAt(model.name, joinedRows(model.name, tensors), own, shape))
     for (const tensor of tensors) used.add(tensor.name)
   }
   const isUnused = (name: string) =>
@@ -130,8 +144,13 @@ export function embeddingTable(
  */
 export function roleOf(name: string): 'matrix' | 'table' | 'vector' {
   if (/^(embed|positions|kinds|output)\.weight$|ssm_(select_\w+|dt)\.weight$/.test(name)) return 'table'
-  return /(norm|router)\.weight$|\.bias$|ssm_(decay|skip)$|conv\.weight$/.test(name) ? 'vector' : 'matrix'
+  return /(norm|router)\.weight$|\.bias$|ssm_(decay|skip|first|enter|stay)$|conv\.weight$/.test(name)
+    ? 'vector'
+    : 'matrix'
 }
+
+const hasTensor = ({ tensors }: Pick<ModelFile, 'tensors'>, names: string): boolean =>
+  names.split('|').some((name) => tensors.has(name))
 
 export function requireTensor(
   model: Pick<ModelFile, 'name' | 'format' | 'tensors'>,

@@ -2,6 +2,7 @@
 // rows of several.
 import { filledSource, joinedSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
+import { readVector } from '../../formats/dequantize.ts'
 import { rowBytes } from '../../formats/dtypes.ts'
 import { shown } from '../../formats/malformed.ts'
 import type { TensorInfo } from '../../formats/tensors.ts'
@@ -17,6 +18,7 @@ export function pieceOf(
   shape: readonly number[],
 ): TensorInfo {
   if (form === 'transposed') return transposed(tensor, runs?.[0]?.[0] ?? 0, shape)
+  if (form === 'shares') return shareRows(tensor, shape)
   if (runs === undefined) {
     // A vector keeps its shape in the file.
     return change === undefined && shape.length === 1 ? tensor : { ...tensor, shape, change }
@@ -33,6 +35,21 @@ export function pieceOf(
     bytes: count * bytes,
   }))
   return { ...tensor, shape, offset: 0, byteLength, source: joinedSource(tensor.source.name, ranges) }
+}
+
+/** [n, 2]: 1 - s and s for each number s of a vector of floats. */
+function shareRows(tensor: TensorInfo, shape: readonly number[]): TensorInfo {
+  const byteLength = 8 * (shape[0] ?? 0)
+  const source = filledSource(tensor.source.name, byteLength, async (target, offset, signal) => {
+    const shares = await readVector(tensor, signal)
+    const rows = new Float32Array(2 * shares.length)
+    for (const [i, share] of shares.entries()) {
+      rows[2 * i] = 1 - share
+      rows[2 * i + 1] = share
+    }
+    target.set(new Uint8Array(rows.buffer).subarray(offset, offset + target.length))
+  })
+  return { name: tensor.name, dtype: 'F32', shape, offset: 0, byteLength, source }
 }
 
 /** Rows [first, first + n) of a float matrix's transpose. */

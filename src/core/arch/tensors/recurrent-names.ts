@@ -14,6 +14,8 @@ const isMamba: IsIn = (config, _, layer) => isRecurrent(config, layer) && config
 const isMamba2: IsIn = (config, _, layer) => isRecurrent(config, layer) && config.ssm?.kind === 'mamba2'
 /** Layers that attend as well have one norm, that of attention. */
 const hasNorm: IsIn = (config, _, layer) => isRecurrent(config, layer) && !attends(config, layer)
+const convolves: IsIn = (config, traits, layer) =>
+  hasState(config, traits, layer) && config.ssm?.kind !== 'wkv'
 const isDelta: IsIn = (config, _, layer) => isRecurrent(config, layer) && config.ssm?.kind === 'delta'
 /** Mamba with one matrix for B and C, and without norms of them. */
 const isPlainMamba: IsIn = (config, traits, layer) =>
@@ -73,9 +75,55 @@ const perChannel: Shape = (config) => [inner(config)]
 const perHead: Shape = (config) => [heads(config)]
 const kernel: Shape = (config) => [channels(config), config.ssm?.convKernel ?? 0]
 
+const isLru: IsIn = (config, _, layer) => isRecurrent(config, layer) && config.ssm?.kind === 'lru'
+const isWkv: IsIn = (config, _, layer) => isRecurrent(config, layer) && config.ssm?.kind === 'wkv'
+const projection: Shape = (config) => [inner(config), config.hiddenSize]
+const shares: Shape = ({ hiddenSize }) => [hiddenSize, 2]
+const blocks: Shape = ({ ssm }) => [ssm?.kind === 'lru' ? ssm.innerSize ** 2 / ssm.heads : 0]
+const LRU = 'model.layers.N.temporal_block.rg_lru'
+
+/** A row of a kind of layer whose names only its family says. */
+const own = (name: string, shape: Shape, isIn: IsIn): TensorRow =>
+  row(`layers.N.${name}`, '', '', shape, isIn)
+
+const griffin: readonly TensorRow[] = [
+  own('ssm_in_x.weight', projection, isLru),
+  own('ssm_in_x.bias', perChannel, isLru),
+  own('ssm_in_z.weight', projection, isLru),
+  own('ssm_in_z.bias', perChannel, isLru),
+  ...(['enter', 'stay'] as const).flatMap((name) => {
+    const gate = `${LRU}.${name === 'enter' ? 'input' : 'recurrent'}_gate`
+    const flat =
+      (tensor: string): StoredWeightOf =>
+      () => ({ tensor, isFlat: true })
+    return [
+      row(`layers.N.ssm_${name}`, '', '', blocks, isLru, flat(`${gate}_weight`)),
+      row(`layers.N.ssm_${name}.bias`, '', '', perChannel, isLru, flat(`${gate}_bias`)),
+    ]
+  }),
+  row('layers.N.ssm_decay', '', `${LRU}.recurrent_param`, perChannel, isLru),
+  own('ssm_output.bias', hidden, isLru),
+]
+
+const rwkv: readonly TensorRow[] = [
+  own('ssm_norm.bias', hidden, isWkv),
+  ...['r', 'k', 'v'].flatMap((name) => [
+    own(`ssm_${name}.weight`, projection, isWkv),
+    own(`ssm_${name}_conv.weight`, shares, isWkv),
+  ]),
+  row('layers.N.ssm_decay', '', 'rwkv.blocks.N.attention.time_decay', perChannel, isWkv, () => ({
+    change: { scale: -1, exp: true },
+  })),
+  row('layers.N.ssm_first', '', 'rwkv.blocks.N.attention.time_first', perChannel, isWkv),
+  own('mlp_r.weight', ({ hiddenSize }) => [hiddenSize, hiddenSize], isWkv),
+  own('mlp_r_conv.weight', shares, isWkv),
+  own('mlp_k.weight', ({ intermediateSize, hiddenSize }) => [intermediateSize, hiddenSize], isWkv),
+  own('mlp_k_conv.weight', shares, isWkv),
+]
+
 const headRows: Shape = (config) => [heads(config), config.hiddenSize]
 
-/** A norm before the scan. Without a weight it is a row of ones, which are made from D's numbers. */
+/** A norm before the scan. Where files store no weight, its numbers are 1. */
 function selectionNorm(name: 'dt' | 'b' | 'c', width: (config: ModelConfig) => number): TensorRow[] {
   const canonical = `layers.N.ssm_${name}_norm.weight`
   const shape: Shape = (config) => [width(config)]
@@ -85,15 +133,13 @@ function selectionNorm(name: 'dt' | 'b' | 'c', width: (config: ModelConfig) => n
     isRecurrent(config, layer) && normsIn(config)?.haveWeights === false
   return [
     row(canonical, `blk.N.ssm_${name}_norm.weight`, mixer(`${name}_layernorm.weight`), shape, weighted),
-    row(canonical, 'blk.N.ssm_d', mixer('D'), shape, bare, (config) => ({
-      shape: [inner(config)],
-      runs: [[0, width(config)]],
-      change: { scale: 0, offset: 1 },
-    })),
+    row(canonical, '', '', shape, bare, () => ({ constant: 1 })),
   ]
 }
 
 export const recurrentTensors: readonly TensorRow[] = [
+  ...griffin,
+  ...rwkv,
   row(
     'layers.N.ssm_norm.weight',
     'blk.N.attn_norm.weight',
@@ -119,7 +165,7 @@ export const recurrentTensors: readonly TensorRow[] = [
     inputs,
     isMamba2,
   ),
-  row('layers.N.ssm_conv.weight', 'blk.N.ssm_conv1d.weight', mixer('conv1d.weight'), kernel, hasState),
+  row('layers.N.ssm_conv.weight', 'blk.N.ssm_conv1d.weight', mixer('conv1d.weight'), kernel, convolves),
   row('layers.N.ssm_conv.bias', 'blk.N.ssm_conv1d.bias', mixer('conv1d.bias'), first(kernel), hasConvBias),
   ...stacked(
     { 'layers.N.ssm_select_dt.weight': rank, 'layers.N.ssm_select_bc.weight': between },

@@ -1,7 +1,15 @@
 // The table of all tensors of all families: canonical name, name in each file format, shape.
 import type { ModelFormat } from '../../formats/readers.ts'
-import { attends as attendsIn, hasMlp as hasMlpIn, isRecurrent, normsOf, PLAIN } from '../blocks/parts.ts'
-import type { ModelConfig } from '../config/config.ts'
+import {
+  attends as attendsIn,
+  hasBias,
+  hasMlp as hasMlpIn,
+  headNormsOf,
+  isRecurrent,
+  normsOf,
+  PLAIN,
+} from '../blocks/parts.ts'
+import type { Biases, ModelConfig } from '../config/config.ts'
 import { familyFile } from '../families.ts'
 import {
   EMBEDDING,
@@ -33,8 +41,10 @@ const turned =
     shape(config, traits).toReversed()
 const headNorm =
   (shape: Shape): Shape =>
-  (config, traits) =>
-    traits.headNorms === 'head' ? [config.headDim] : shape(config, traits).slice(0, 1)
+  (config, traits) => {
+    const kind = headNormsOf(config, traits)
+    return kind === 'row' || kind === 'layers' ? shape(config, traits).slice(0, 1) : [config.headDim]
+  }
 
 const attends: IsIn = (config, _, layer) => attendsIn(config, layer)
 /** Recurrent layers name their norms themselves, unless they attend as well. */
@@ -43,22 +53,29 @@ const mixesHere: IsIn = (config, _, layer) =>
 const convolves: IsIn = (config, traits, layer) =>
   config.convTaps !== undefined && !attends(config, traits, layer)
 const hasHeadNorms: IsIn = (config, traits, layer) =>
-  traits.headNorms !== undefined && attends(config, traits, layer)
-const hasQkvBias: IsIn = (_, { qkvBias }) => qkvBias
-const hasBias: IsIn = (_, { bias }) => bias
+  headNormsOf(config, traits) !== undefined && attends(config, traits, layer)
+const hasHeadBias: IsIn = (config, traits, layer) =>
+  headNormsOf(config, traits) === 'layer' && attends(config, traits, layer)
+const biased =
+  (part: keyof Biases | 'norm', isThere: IsIn = () => true): IsIn =>
+  (config, traits, layer) =>
+    hasBias(config, traits, part) && isThere(config, traits, layer)
 const hasMlp: IsIn = (config, _, layer) => hasMlpIn(config, layer)
 const normsBefore: IsIn = (config, traits, layer) =>
   normsOf(config, traits, layer) !== 'after' && mixesHere(config, traits, layer)
 const normsMlp: IsIn = (config, traits, layer) =>
-  normsOf(config, traits, layer) !== 'after' && hasMlp(config, traits, layer)
+  normsOf(config, traits, layer) !== 'after' &&
+  hasMlp(config, traits, layer) &&
+  !(config.parallelResidual === true && config.sharedNorm === true)
 const normsAfter: IsIn = (config, traits, layer) => normsOf(config, traits, layer) !== 'before'
-const hasBiasBefore: IsIn = (_, { bias, norms }) => bias && norms !== 'after'
 const isGated: IsIn = (config, traits, layer) => traits.mlp === 'gated' && hasMlp(config, traits, layer)
 const isDense: IsIn = (config, traits, layer) => traits.mlp !== 'experts' && hasMlp(config, traits, layer)
+const hasUp: IsIn = (config, traits, layer) => traits.mlp !== 'shifted' && isDense(config, traits, layer)
 const hasGate: IsIn = (config, traits, layer) =>
   traits.attentionGate === true && attends(config, traits, layer)
 const hasExperts: IsIn = (_, { mlp }) => mlp === 'experts'
 const isUntied: IsIn = ({ tiedEmbeddings }) => !tiedEmbeddings
+const normsEmbeddings: IsIn = (_, { embeddingNorm }) => embeddingNorm === true
 const hasPositions: IsIn = (_, { positions }) => positions === 'learned'
 
 /** Table rows for each layer, by module name. */
@@ -85,22 +102,33 @@ const TENSORS: readonly TensorRow[] = [
     ({ contextLength, hiddenSize }) => [contextLength, hiddenSize],
     hasPositions,
   ),
+  row('embed_norm.weight', 'token_embd_norm.weight', 'model.embed_norm.weight', hidden, normsEmbeddings),
+  row(
+    'embed_norm.bias',
+    'token_embd_norm.bias',
+    'model.embed_norm.bias',
+    hidden,
+    biased('norm', normsEmbeddings),
+  ),
   row('norm.weight', 'output_norm.weight', 'model.norm.weight|backbone.norm_f.weight', hidden),
-  row('norm.bias', 'output_norm.bias', 'model.norm.bias', hidden, hasBias),
+  row('norm.bias', 'output_norm.bias', 'model.norm.bias', hidden, biased('norm')),
   row('output.weight', 'output.weight', 'lm_head.weight', table, isUntied),
+  row('output.bias', 'output.bias', 'lm_head.bias', first(table), biased('logits')),
   weight('attn_norm', 'attn_norm', 'input_layernorm', hidden, normsBefore),
-  bias('attn_norm', 'attn_norm', 'input_layernorm', hidden, hasBiasBefore),
+  bias('attn_norm', 'attn_norm', 'input_layernorm', hidden, biased('norm', normsBefore)),
   weight('attn_q', 'attn_q', 'self_attn.q_proj', query, attends),
   weight('attn_k', 'attn_k', 'self_attn.k_proj', keyValue, attends),
   weight('attn_v', 'attn_v', 'self_attn.v_proj', keyValue, attends),
-  bias('attn_q', 'attn_q', 'self_attn.q_proj', first(query), hasQkvBias),
-  bias('attn_k', 'attn_k', 'self_attn.k_proj', first(keyValue), hasQkvBias),
-  bias('attn_v', 'attn_v', 'self_attn.v_proj', first(keyValue), hasQkvBias),
+  bias('attn_q', 'attn_q', 'self_attn.q_proj', first(query), biased('qkv', attends)),
+  bias('attn_k', 'attn_k', 'self_attn.k_proj', first(keyValue), biased('qkv', attends)),
+  bias('attn_v', 'attn_v', 'self_attn.v_proj', first(keyValue), biased('qkv', attends)),
   weight('attn_q_norm', 'attn_q_norm', 'self_attn.q_norm', headNorm(query), hasHeadNorms),
   weight('attn_k_norm', 'attn_k_norm', 'self_attn.k_norm', headNorm(keyValue), hasHeadNorms),
+  bias('attn_q_norm', 'attn_q_norm', 'self_attn.q_norm', headNorm(query), hasHeadBias),
+  bias('attn_k_norm', 'attn_k_norm', 'self_attn.k_norm', headNorm(keyValue), hasHeadBias),
   weight('attn_gate', '', '', query, hasGate),
   weight('attn_output', 'attn_output', 'self_attn.o_proj', turned(query), attends),
-  bias('attn_output', 'attn_output', 'self_attn.o_proj', hidden, hasBias),
+  bias('attn_output', 'attn_output', 'self_attn.o_proj', hidden, biased('output', attends)),
   weight('attn_post_norm', 'post_attention_norm', 'post_attention_layernorm', hidden, normsAfter),
   weight('conv_b', '', '', square, convolves),
   weight('conv_c', '', '', square, convolves),
@@ -109,12 +137,13 @@ const TENSORS: readonly TensorRow[] = [
   weight('conv_output', '', '', square, convolves),
   ...recurrentTensors,
   weight('mlp_norm', 'ffn_norm', 'post_attention_layernorm', hidden, normsMlp),
-  bias('mlp_norm', 'ffn_norm', 'post_attention_layernorm', hidden, hasBiasBefore),
+  bias('mlp_norm', 'ffn_norm', 'post_attention_layernorm', hidden, biased('norm', normsMlp)),
   weight('mlp_gate', 'ffn_gate', 'mlp.gate_proj', widen, isGated),
-  weight('mlp_up', 'ffn_up', 'mlp.up_proj', widen, isDense),
-  bias('mlp_up', 'ffn_up', 'mlp.up_proj', first(widen), hasBias),
+  bias('mlp_gate', 'ffn_gate', 'mlp.gate_proj', first(widen), biased('mlp', isGated)),
+  weight('mlp_up', 'ffn_up', 'mlp.up_proj', widen, hasUp),
+  bias('mlp_up', 'ffn_up', 'mlp.up_proj', first(widen), biased('mlp', isDense)),
   weight('mlp_down', 'ffn_down', 'mlp.down_proj', turned(widen), isDense),
-  bias('mlp_down', 'ffn_down', 'mlp.down_proj', hidden, hasBias),
+  bias('mlp_down', 'ffn_down', 'mlp.down_proj', hidden, biased('mlp', isDense)),
   weight(
     'router',
     'ffn_gate_inp',
@@ -143,9 +172,17 @@ export function* expectedTensors(format: ModelFormat, config: ModelConfig): Gene
     const fill = (name: string) => name.replaceAll('.N.', `.${layer}.`).replace('.E.', `.${expert}.`)
     const shape = one.shape(config, traits)
     const place = placeOf(one, format, config, expert, shape)
-    const rest = place.rest?.map(fill)
     const factors = format === 'safetensors' ? config.factors?.[one.name.replace('layers.N.', '')] : undefined
-    return { name: fill(one.name), shape, place: { ...place, tensor: fill(place.tensor), rest, factors } }
+    return { name: fill(one.name), shape, place: { ...filled(place), factors } }
+
+    function filled({ joined, orElse, ...rest }: StoredWeight): StoredWeight {
+      return {
+        ...rest,
+        tensor: fill(rest.tensor),
+        ...(joined && { joined: joined.map(fill) }),
+        ...(orElse && { orElse: filled(orElse) }),
+      }
+    }
   }
 }
 

@@ -1,6 +1,8 @@
 // Family tensors. The tensors of small models under Hugging Face's names, by block type.
+import type { HeadNormTrait } from '../../../../src/core/arch/blocks/parts.ts'
 import { byteLevelSpec } from '../../../../src/core/text/testing/tiny.ts'
 import type { GgufValue } from '../writers/gguf-writer.ts'
+import type { RandomTensor } from '../writers/random-tensor.ts'
 
 /** The distribution of a tensor's values. */
 export type Kind = 'matrix' | 'table' | 'norm' | 'norm less one' | 'bias' | 'taps'
@@ -10,6 +12,8 @@ export interface CaseTensor {
   /** Outermost first. */
   readonly shape: readonly number[]
   readonly kind: Kind
+  /** All its values. Default: they are drawn. */
+  readonly value?: number
 }
 
 export interface FamilyCase {
@@ -27,6 +31,8 @@ export interface FamilyCase {
     /** The converter reorders the rows of Q and K. */
     readonly interleaved?: boolean
     readonly layerNorm?: boolean
+    /** What the converter makes of a tensor's values, before the changes that several families share. */
+    readonly convert?: (name: string, tensor: RandomTensor) => RandomTensor
   }
 }
 
@@ -55,7 +61,7 @@ interface Blocks {
   readonly norm?: Kind
   /** Names of norms over the whole hidden size in a layer. */
   readonly norms?: readonly string[]
-  readonly headNorms?: 'head' | 'row'
+  readonly headNorms?: HeadNormTrait
   readonly mlp?: (at: string) => CaseTensor[]
   readonly tied?: boolean
 }

@@ -1,12 +1,12 @@
 // Jamba: Mamba with norms of step sizes, B and C in most layers, attention without positions in some.
-import { hybrid } from '../blocks/hybrid.ts'
-import { PLAIN } from '../blocks/parts.ts'
-import type { ModelConfig } from '../config/config.ts'
-import { type Fields, layersOf, layersWithHeads, unbuiltVariant } from '../config/fields.ts'
-import { ggufSsm, hfSsm } from '../config/recurrent-config.ts'
-import { decoder } from '../decoder.ts'
-import { defaults, type FamilyFile } from '../family.ts'
-import { mambaLayer } from './mamba.ts'
+import { hybrid } from '../../blocks/hybrid.ts'
+import { PLAIN } from '../../blocks/parts.ts'
+import type { ModelConfig } from '../../config/config.ts'
+import { type Fields, layersOf, layersWithHeads, unbuiltVariant } from '../../config/fields.ts'
+import { ggufSsm, hfSsm } from '../../config/recurrent-config.ts'
+import { decoder } from '../../decoder.ts'
+import { defaults, type FamilyFile } from '../../family.ts'
+import { mambaLayer } from '../mamba.ts'
 
 const LAYER = 'model.layers.N'
 const SSM_KEYS = {

@@ -1,13 +1,13 @@
 // Falcon-H1: attention and Mamba-2 beside each other in every layer. Bamba: Mamba-2 in most layers, attention
 // in some.
-import { hybrid } from '../blocks/hybrid.ts'
-import { PLAIN } from '../blocks/parts.ts'
-import type { Mamba2Config, ModelConfig } from '../config/config.ts'
-import { type Fields, layersOf, layersWithHeads, unbuiltVariant } from '../config/fields.ts'
-import { ggufSsm, hfSsm } from '../config/recurrent-config.ts'
-import { decoder } from '../decoder.ts'
-import { defaults, type FamilyFile } from '../family.ts'
-import { mamba2Layer } from './mamba.ts'
+import { hybrid } from '../../blocks/hybrid.ts'
+import { PLAIN } from '../../blocks/parts.ts'
+import type { Mamba2Config, ModelConfig } from '../../config/config.ts'
+import { type Fields, layersOf, unbuiltVariant } from '../../config/fields.ts'
+import { ggufSsm, hfSsm } from '../../config/recurrent-config.ts'
+import { decoder } from '../../decoder.ts'
+import { defaults, type FamilyFile, NO_GGUF } from '../../family.ts'
+import { mamba2Layer } from '../mamba.ts'
 
 const LAYER = 'model.layers.N'
 
@@ -81,6 +81,8 @@ export const falconH1: FamilyFile = {
       recurrentLayers: layersOf(common),
       ssm: { ...ggufSsm(fields, 'mamba2'), gateNorm: false } as Mamba2Config,
     }),
+    // llama.cpp's converter drops the suffix.
+    names: { 'layers.N.mlp_norm.weight': 'blk.N.ffn_norm|blk.N.ffn_norm.weight' },
   },
   hf: {
     classes: {
@@ -114,11 +116,8 @@ export const bamba: FamilyFile = {
   traits: PLAIN,
   recurrence: 'mamba2',
   build: (config) => decoder(config, PLAIN, hybrid(mamba2Layer)),
-  gguf: {
-    architecture: 'bamba',
-    pairing: 'halves',
-    config: (fields) => ({ attentionLayers: layersWithHeads(fields), ssm: ggufSsm(fields, 'mamba2') }),
-  },
+  // llama.cpp's converter writes these models as Granite's hybrids.
+  gguf: NO_GGUF,
   hf: {
     classes: {
       BambaForCausalLM: defaults(128_000, 4096, 14_336, 32, 32, 262_144, {

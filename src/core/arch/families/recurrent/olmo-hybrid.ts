@@ -1,10 +1,10 @@
 // OLMo Hybrid: the gated delta rule in most layers, with norms on their inputs; attention of OLMo 3 in some.
-import { deltaLayer } from '../blocks/delta.ts'
-import { hybrid } from '../blocks/hybrid.ts'
-import { type DecoderTraits, PLAIN } from '../blocks/parts.ts'
-import { hfDelta } from '../config/recurrent-config.ts'
-import { decoder } from '../decoder.ts'
-import { defaults, type FamilyFile } from '../family.ts'
+import { deltaLayer } from '../../blocks/delta.ts'
+import { hybrid } from '../../blocks/hybrid.ts'
+import { type DecoderTraits, PLAIN } from '../../blocks/parts.ts'
+import { hfDelta } from '../../config/recurrent-config.ts'
+import { decoder } from '../../decoder.ts'
+import { defaults, type FamilyFile, NO_GGUF } from '../../family.ts'
 import { attentionLayers } from './qwen3-5.ts'
 
 const TRAITS: DecoderTraits = { ...PLAIN, norms: 'after', recurrentNorms: 'before', headNorms: 'row' }
@@ -17,7 +17,7 @@ export const olmoHybrid: FamilyFile = {
   traits: TRAITS,
   recurrence: 'delta',
   build: (config) => decoder(config, TRAITS, hybrid(deltaLayer)),
-  gguf: { architecture: 'olmo-hybrid', pairing: 'halves' },
+  gguf: NO_GGUF,
   hf: {
     classes: {
       OlmoHybridForCausalLM: defaults(100_352, 3840, 11_008, 32, 30, 65_536, {
@@ -48,12 +48,12 @@ export const olmoHybrid: FamilyFile = {
       'layers.N.attn_post_norm.weight': FIRST_OR_ONLY,
       'layers.N.mlp_norm.weight': FIRST_OR_ONLY,
       'layers.N.ssm_conv.weight': () => ({
-        tensor: `${LINEAR}.q_conv1d.weight`,
-        rest: [`${LINEAR}.k_conv1d.weight`, `${LINEAR}.v_conv1d.weight`],
+        tensor: '',
+        joined: ['q', 'k', 'v'].map((part) => `${LINEAR}.${part}_conv1d.weight`),
       }),
       'layers.N.ssm_in_x.weight': () => ({
-        tensor: `${LINEAR}.q_proj.weight`,
-        rest: [`${LINEAR}.k_proj.weight`, `${LINEAR}.v_proj.weight`],
+        tensor: '',
+        joined: ['q', 'k', 'v'].map((part) => `${LINEAR}.${part}_proj.weight`),
       }),
       'layers.N.ssm_in_z.weight': `${LINEAR}.g_proj.weight`,
       'layers.N.ssm_in_beta.weight': `${LINEAR}.b_proj.weight`,

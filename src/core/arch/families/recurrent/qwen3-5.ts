@@ -1,12 +1,12 @@
 // Qwen3.5, dense: the gated delta rule in three layers of four, gated attention in the fourth.
-import { deltaLayer } from '../blocks/delta.ts'
-import { hybrid } from '../blocks/hybrid.ts'
-import { type DecoderTraits, PLAIN } from '../blocks/parts.ts'
-import type { ModelConfig } from '../config/config.ts'
-import { type Fields, layersOf } from '../config/fields.ts'
-import { attentionIn, hfDelta } from '../config/recurrent-config.ts'
-import { decoder } from '../decoder.ts'
-import { defaults, type FamilyFile, type Names } from '../family.ts'
+import { deltaLayer } from '../../blocks/delta.ts'
+import { hybrid } from '../../blocks/hybrid.ts'
+import { type DecoderTraits, PLAIN } from '../../blocks/parts.ts'
+import type { ModelConfig } from '../../config/config.ts'
+import { type Fields, layersOf } from '../../config/fields.ts'
+import { attentionIn, hfDelta } from '../../config/recurrent-config.ts'
+import { decoder } from '../../decoder.ts'
+import { defaults, type FamilyFile, type Names } from '../../family.ts'
 
 const TRAITS: DecoderTraits = { ...PLAIN, headNorms: 'head', attentionGate: true }
 
