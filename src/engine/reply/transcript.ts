@@ -83,7 +83,8 @@ const isToolCall = (value: unknown): value is ToolCall =>
   isObject(value) &&
   typeof value['id'] === 'string' &&
   typeof value['name'] === 'string' &&
-  isObject(value['arguments'])
+  isObject(value['arguments']) &&
+  isTextOrAbsent(value['argumentsJson'])
 
 function isTranscript(value: unknown): value is SavedTranscript {
   if (!isObject(value)) return false
