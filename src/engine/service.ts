@@ -3,6 +3,7 @@
 import { type ByteSource, blobSource } from '../core/base/bytes.ts'
 import { checkList, shown, wrongOption } from '../core/base/check-options.ts'
 import { HalfbyteError } from '../core/base/errors.ts'
+import { SerialQueue } from '../core/base/time/serial-queue.ts'
 import { isCount, memo } from '../core/base/values.ts'
 import type { Sequence } from '../core/generate/schedule/sequence.ts'
 import { disposedError } from '../core/runtime/pool.ts'
@@ -46,8 +47,8 @@ const MOST_IDS = 1 << 24
 interface Conversation {
   readonly sequence: Sequence
   readonly transcript: Transcript
-  /** Resolves when all earlier requests of the session are done. */
-  turn: Promise<unknown>
+  /** The requests of the session. */
+  readonly queue: SerialQueue
 }
 
 class Service implements EngineService {
@@ -143,11 +144,11 @@ class Service implements EngineService {
     const original = this.#conversations.get(from)
     // A session without a turn so far has no state to share.
     if (original === undefined) return
-    await inTurn(original, async () => {
+    await original.queue.run(() => {
       this.#conversations.set(to, {
         sequence: original.sequence.fork(),
         transcript: original.transcript.copy(),
-        turn: Promise.resolve(),
+        queue: new SerialQueue(),
       })
     })
   }
@@ -192,7 +193,7 @@ class Service implements EngineService {
       const kept = { ...extra, transcript, ...seen }
       return use(sequence.save(fingerprint, kept, signal), sequence.savedBytes)
     }
-    return abortable(port, (signal) => inTurn(conversation, () => work(signal)))
+    return abortable(port, (signal) => conversation.queue.run(() => work(signal)))
   }
 
   restore(session: number, file: Blob | string, port: MessagePort): Promise<SavedSession> {
@@ -225,7 +226,7 @@ class Service implements EngineService {
       this.#conversations.set(session, {
         sequence,
         transcript: transcriptOf(transcript),
-        turn: Promise.resolve(),
+        queue: new SerialQueue(),
       })
       return { ...saved, messages: model.sight?.read(saved.messages) ?? saved.messages }
     } catch (error) {
@@ -238,7 +239,7 @@ class Service implements EngineService {
     const conversation = this.#conversations.get(session)
     if (conversation === undefined) return
     this.#conversations.delete(session)
-    await inTurn(conversation, async () => conversation.sequence.release())
+    await conversation.queue.run(() => conversation.sequence.release())
   }
 
   async dispose(): Promise<void> {
@@ -259,7 +260,7 @@ class Service implements EngineService {
     const { session } = request
     if (session !== undefined) {
       const conversation = this.#conversation(model, session)
-      return inTurn(conversation, () => answer(model, conversation, request, outlet))
+      return conversation.queue.run(() => answer(model, conversation, request, outlet))
     }
     const passing = newConversation(model)
     try {
@@ -297,7 +298,7 @@ function newConversation(model: LoadedModel): Conversation {
   return {
     sequence: model.newSequence({ shares: true }),
     transcript: transcriptOf(),
-    turn: Promise.resolve(),
+    queue: new SerialQueue(),
   }
 }
 
@@ -321,11 +322,4 @@ async function openStore(): Promise<SessionStore> {
   const store = await SessionStore.open()
   if (store === undefined) throw noStorage()
   return store
-}
-
-/** Runs `work` after all earlier requests of the conversation, however those ended. */
-function inTurn<T>(conversation: Conversation, work: () => Promise<T>): Promise<T> {
-  const result = conversation.turn.then(work)
-  conversation.turn = result.catch(() => undefined)
-  return result
 }

@@ -1,6 +1,7 @@
 // The service of an embedder: answers a page's calls for one encoder.
 import { checkChoice, shown, wrongOption } from '../../core/base/check-options.ts'
 import { HalfbyteError } from '../../core/base/errors.ts'
+import { SerialQueue } from '../../core/base/time/serial-queue.ts'
 import { isCount } from '../../core/base/values.ts'
 import { encodePair, encodeWhole } from '../../core/text/tokenize/read/encoder-tokenizer.ts'
 import { abortable, checkText, loadReports, textsOf } from '../../engine/serve.ts'
@@ -27,8 +28,8 @@ export function createEmbedderService(loadModel: EncoderLoader): EmbedderService
 class Service implements EmbedderService {
   readonly #loadModel: EncoderLoader
   #model: LoadedEncoder | undefined
-  /** Resolves when all earlier calls are done: they share one step. */
-  #turn: Promise<unknown> = Promise.resolve()
+  /** Calls share one step. */
+  readonly #queue = new SerialQueue()
 
   constructor(loadModel: EncoderLoader) {
     this.#loadModel = loadModel
@@ -58,7 +59,7 @@ class Service implements EmbedderService {
       }
       const all = encoded.map(({ ids }): EncodedText => ({ ids: nonEmpty(ids), skipped }))
       return {
-        vectors: await this.#inTurn(() => model.embed(all, run)),
+        vectors: await this.#queue.run(() => model.embed(all, run)),
         tokens: encoded.map(({ ids }) => ids.length),
         truncated: encoded.flatMap(({ isTruncated }, index) => (isTruncated ? [index] : [])),
       }
@@ -77,7 +78,7 @@ class Service implements EmbedderService {
       const all = pairs.map(({ words }): EncodedText => ({ ids: words, skipped: 0 }))
       const onDone = (done: number) => port.postMessage({ type: 'done', done } satisfies EmbedReport)
       const run = { pooling: settings.pooling, normalize: false, signal, onDone }
-      const states = await this.#inTurn(() => embed(all, run))
+      const states = await this.#queue.run(() => embed(all, run))
       return {
         scores: states.map((state) => score!(state)),
         tokens: pairs.map(({ words }) => words.length),
@@ -93,14 +94,8 @@ class Service implements EmbedderService {
   async dispose(): Promise<void> {
     const model = this.#model
     this.#model = undefined
-    await this.#turn
+    await this.#queue.settled()
     model?.dispose()
-  }
-
-  #inTurn<T>(task: () => Promise<T>): Promise<T> {
-    const work = this.#turn.then(task)
-    this.#turn = work.catch(() => undefined)
-    return work
   }
 
   /** Throws `unsupported` if the model does not do `task`. */

@@ -25,7 +25,7 @@ import type {
   NetworkValue,
 } from '../service/network-protocol.ts'
 import { checkTensor, type NetworkTensor } from './tensors.ts'
-import { checkTimeLimit, withTimeLimit } from './time-limit.ts'
+import { checkTimeLimit, inTime } from './time-limit.ts'
 
 export type { ForeignNode } from '../compile/refusal.ts'
 export type { NetworkLimits } from '../onnx/graph-budget.ts'
@@ -264,7 +264,7 @@ export class Network implements AsyncDisposable {
       )
     })
     signal?.throwIfAborted()
-    return Object.fromEntries(await withTimeLimit(signal, timeLimitMs, (either) => loaded.run(feeds, either)))
+    return Object.fromEntries(await inTime(signal, timeLimitMs, (either) => loaded.run(feeds, either)))
   }
 
   /** Bytes of memory after the load or the last run. */
