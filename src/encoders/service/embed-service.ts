@@ -1,6 +1,7 @@
 // The service of an embedder: answers a page's calls for one encoder.
-import { checkChoice, shown, wrongOption } from '../../core/base/check-options.ts'
+import { shown, wrongOption } from '../../core/base/check-options.ts'
 import { HalfbyteError } from '../../core/base/errors.ts'
+import { checkValues, choice, TEXT } from '../../core/base/options/option-kinds.ts'
 import { SerialQueue } from '../../core/base/time/serial-queue.ts'
 import { isCount } from '../../core/base/values.ts'
 import { encodePair, encodeWhole } from '../../core/text/tokenize/read/encoder-tokenizer.ts'
@@ -129,13 +130,13 @@ function dimensionsOf(asked: unknown, most: number): number | undefined {
   )
 }
 
+/** What a caller may say of texts, besides the length of their vectors. */
+export const TEXT_OPTIONS = { kind: choice(['query', 'document']), prompt: TEXT }
+
 /** The text before each text. A kind that the model's files have no prompt for has none. */
 function promptOf({ prompts, defaultPrompt }: EmbedSettings, { kind, prompt }: EmbedRequest): string {
-  checkChoice('kind', kind, ['query', 'document'])
-  if (prompt !== undefined) {
-    if (typeof prompt !== 'string') throw wrongOption('prompt', prompt, 'a text')
-    return prompt
-  }
+  checkValues(TEXT_OPTIONS, { kind, prompt })
+  if (prompt !== undefined) return prompt
   if (kind === undefined) return defaultPrompt
   return (kind === 'query' ? prompts['query'] : (prompts['document'] ?? prompts['passage'])) ?? ''
 }

@@ -14,7 +14,8 @@ import { prepareEngineWorker } from '../wire/script.ts'
 import { asyncDispose } from './generation.ts'
 import { deadlyBytes, noted } from './interrupted.ts'
 import { decodeRequest, plainMessages, startReply } from './request/decode-options.ts'
-import { checkedLoad, loadRequest, prepareRequest, workerAddress } from './request/load-request.ts'
+import { checkedLoad } from './request/load-options.ts'
+import { loadRequest, prepareRequest, workerAddress } from './request/load-request.ts'
 import { createSession, restoreSession } from './session.ts'
 import type {
   AbortOptions,

@@ -1,11 +1,10 @@
 // The time limit of a run.
-import { wrongOption } from '../../core/base/check-options.ts'
+import type { OptionKind } from '../../core/base/options/option-kinds.ts'
 import { withTimeLimit } from '../../core/base/time/abort.ts'
 
-/** Throws `unsupported` for anything but a number of milliseconds above 0. */
-export function checkTimeLimit(value: unknown): asserts value is number | undefined {
-  if (value !== undefined && !(typeof value === 'number' && value > 0))
-    throw wrongOption('timeLimitMs', value, 'a number of milliseconds above 0')
+export const TIME_LIMIT: OptionKind = {
+  wanted: 'a number of milliseconds above 0',
+  fits: (value) => typeof value === 'number' && value > 0,
 }
 
 /** What `work` gives. Its signal aborts as that of the caller, and with a `TimeoutError` after `limitMs`. */

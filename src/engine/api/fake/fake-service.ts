@@ -1,6 +1,6 @@
 // The service of a fake engine: the calls of a worker, answered from given replies without a model.
 import { HalfbyteError } from '../../../core/base/errors.ts'
-import { checkedOptions } from '../../reply/checked-options.ts'
+import { checkedOptions } from '../../reply/reply-options.ts'
 import type {
   EngineInfo,
   EngineService,
