@@ -14,14 +14,12 @@ import { savedConversation, type Transcript, transcriptOf } from './reply/transc
 import { type EmbedOptions, embed } from './score/embed.ts'
 import { type Score, score } from './score/score.ts'
 import { abortable, checkText, loadReports, textsOf } from './serve.ts'
+import type { EngineInfo, MemoryUse, ProbeReport } from './types/model.ts'
+import type { Outcome } from './types/reply.ts'
 import type {
-  EngineInfo,
   EngineService,
   GenerateRequest,
   LoadRequest,
-  MemoryUse,
-  Outcome,
-  ProbeReport,
   ProbeRequest,
   Prompt,
   SavedSession,

@@ -8,11 +8,10 @@ import type { PoolKind } from '../../core/runtime/pool.ts'
 import { asyncDispose } from '../../engine/api/generation.ts'
 import { checkedLoad } from '../../engine/api/request/load-options.ts'
 import { loadRequest, workerAddress } from '../../engine/api/request/load-request.ts'
-import type { AbortOptions, LoadOptions, ModelSource } from '../../engine/api/types.ts'
+import type { AbortOptions, LoadOptions, MemoryUse, ModelSource } from '../../engine/api/types.ts'
 import { EngineClient } from '../../engine/wire/client.ts'
 import type { Connection } from '../../engine/wire/connection.ts'
 import { startEmbedderWorker } from '../../engine/wire/embedder-script.ts'
-import type { MemoryUse } from '../../engine/wire/protocol.ts'
 import type {
   EmbedderInfo,
   EmbedderService,

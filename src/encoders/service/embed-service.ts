@@ -1,12 +1,14 @@
 // The service of an embedder: answers a page's calls for one encoder.
+
 import { shown, wrongOption } from '../../core/base/check-options.ts'
 import { HalfbyteError } from '../../core/base/errors.ts'
 import { checkValues, choice, TEXT } from '../../core/base/options/option-kinds.ts'
 import { SerialQueue } from '../../core/base/time/serial-queue.ts'
 import { isCount } from '../../core/base/values.ts'
 import { encodePair, encodeWhole } from '../../core/text/tokenize/read/encoder-tokenizer.ts'
+import type { MemoryUse } from '../../engine/api/types.ts'
 import { abortable, checkText, loadReports, textsOf } from '../../engine/serve.ts'
-import type { LoadRequest, MemoryUse } from '../../engine/wire/protocol.ts'
+import type { LoadRequest } from '../../engine/wire/protocol.ts'
 import type { EncoderLoader, LoadedEncoder } from './build-encoder.ts'
 import type {
   EmbedderInfo,

@@ -4,8 +4,10 @@ import { plainOf, signalOf, wrongOption } from '../../core/base/check-options.ts
 import { HalfbyteError } from '../../core/base/errors.ts'
 import { SerialQueue } from '../../core/base/time/serial-queue.ts'
 import { isCount } from '../../core/base/values.ts'
+import type { Message, Overflow } from '../types/conversation.ts'
+import type { Outcome } from '../types/reply.ts'
 import type { EngineClient, LongAsk } from '../wire/client.ts'
-import type { Message, Outcome, Overflow, Prompt, SavedSession } from '../wire/protocol.ts'
+import type { Prompt, SavedSession } from '../wire/protocol.ts'
 import type { Feed, Sink } from '../wire/reply-stream.ts'
 import { asyncDispose } from './generation.ts'
 import {

@@ -4,7 +4,7 @@ import { TOOL_CALL_TEXTS } from '../../core/text/chat/tool-call-forms.ts'
 import { Detokenizer } from '../../core/text/detokenizer.ts'
 import { byteLevelSpec } from '../../core/text/testing/tiny.ts'
 import { createTokenizer } from '../../core/text/tokenize/read/create.ts'
-import type { Message } from '../wire/protocol.ts'
+import type { Message } from '../types/conversation.ts'
 import { renderTurns, withMarks } from './chat-turns.ts'
 
 const tokenizer = createTokenizer(byteLevelSpec())

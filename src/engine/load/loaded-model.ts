@@ -8,7 +8,9 @@ import type { Sequence, SequenceOptions } from '../../core/generate/schedule/seq
 import type { Drafter } from '../../core/generate/schedule/speculation.ts'
 import type { ReasoningForm } from '../../core/text/chat/reasoning.ts'
 import type { TurnOptions } from '../chat/chat-turns.ts'
-import type { EngineInfo, LoadProgress, LoadRequest, MemoryUse, Message, Prompt } from '../wire/protocol.ts'
+import type { Message } from '../types/conversation.ts'
+import type { EngineInfo, LoadProgress, MemoryUse } from '../types/model.ts'
+import type { LoadRequest, Prompt } from '../wire/protocol.ts'
 
 /** Loads what a request names. After a typed error or the signal's reason nothing is left allocated. */
 export type ModelLoader = (request: LoadRequest, hooks: LoaderHooks) => Promise<LoadedModel>

@@ -4,7 +4,7 @@ import { wrongOption } from '../../core/base/check-options.ts'
 import { HalfbyteError, reasonOf } from '../../core/base/errors.ts'
 import { checkOption, SWITCH } from '../../core/base/options/option-kinds.ts'
 import type { ConstraintSpec } from '../../core/constrain/written-grammar.ts'
-import type { DecodeOptions } from '../wire/protocol.ts'
+import type { DecodeOptions } from '../types/reply.ts'
 
 /** The options that constrain a whole reply. */
 export const CONSTRAINT_KEYS = ['schema', 'grammar', 'pattern', 'choices'] as const

@@ -11,7 +11,7 @@ import {
 } from '../../core/base/options/option-kinds.ts'
 import { SAMPLER_OPTIONS } from '../../core/generate/sampler/sampler-options.ts'
 import type { ReasoningMarks } from '../../core/text/chat/reasoning.ts'
-import type { DecodeOptions } from '../wire/protocol.ts'
+import type { DecodeOptions } from '../types/reply.ts'
 
 const isMark = (text: unknown): boolean => typeof text === 'string' && text.trim() !== ''
 

@@ -4,7 +4,8 @@ import { areCounts, isCount, isObject } from '../../core/base/values.ts'
 import type { InputRange } from '../../core/generate/schedule/input-rows.ts'
 import { notSnapshot } from '../../core/state/snapshot.ts'
 import { MOST_PICTURES } from '../chat/picture-marks.ts'
-import type { Message, SavedSession, ToolCall } from '../wire/protocol.ts'
+import type { Message, ToolCall } from '../types/conversation.ts'
+import type { SavedSession } from '../wire/protocol.ts'
 
 const ROLES: readonly string[] = ['system', 'user', 'assistant', 'tool'] satisfies Message['role'][]
 

@@ -1,9 +1,10 @@
 // The host in the leading tab: its own engine, which answers this tab and, through `serveTabs`, the others.
 import { isHalfbyteError } from '../../../core/base/errors.ts'
 import { unlessAborted } from '../../../core/base/time/abort.ts'
+import type { EngineInfo, LoadProgress } from '../../types/model.ts'
 import { EngineClient } from '../../wire/client.ts'
 import type { Connection } from '../../wire/connection.ts'
-import type { EngineInfo, EngineService, LoadProgress, LoadRequest } from '../../wire/protocol.ts'
+import type { EngineService, LoadRequest } from '../../wire/protocol.ts'
 import type { Feed } from '../../wire/reply-stream.ts'
 import { CALLS, type CallName, type Host, Lost } from './tab-messages.ts'
 

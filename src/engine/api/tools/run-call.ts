@@ -4,7 +4,7 @@ import { HalfbyteError, isHalfbyteError, reasonOf } from '../../../core/base/err
 import { unlessAborted, withTimeLimit } from '../../../core/base/time/abort.ts'
 import { isCount, isObject } from '../../../core/base/values.ts'
 import { type FaultFinder, faultFinder } from '../../../core/constrain/schema/faults.ts'
-import type { ToolCall } from '../../wire/protocol.ts'
+import type { ToolCall } from '../../types/conversation.ts'
 import type { RunnableTool, ToolRun } from '../types.ts'
 
 const TIMEOUT_MS = 60_000
