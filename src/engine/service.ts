@@ -9,7 +9,7 @@ import type { Sequence } from '../core/generate/schedule/sequence.ts'
 import { disposedError } from '../core/runtime/pool.ts'
 import { noStorage, SessionStore, type StoredSession } from '../core/store/device/sessions.ts'
 import type { LoadedModel, LoaderHooks, ModelLoader } from './load/loaded-model.ts'
-import { look, promptText, reply } from './reply/reply.ts'
+import { promptText, reply } from './reply/reply.ts'
 import { savedConversation, type Transcript, transcriptOf } from './reply/transcript.ts'
 import { type EmbedOptions, embed } from './score/embed.ts'
 import { type Score, score } from './score/score.ts'
@@ -83,7 +83,7 @@ class Service implements EngineService {
 
   async countTokens(prompt: Prompt): Promise<number> {
     const model = this.#loaded()
-    const seen = await look(model, prompt)
+    const seen = await model.sight.look(prompt)
     return seen.encode(promptText(model, seen.prompt), true).length
   }
 
@@ -183,12 +183,7 @@ class Service implements EngineService {
     const work = async (signal: AbortSignal) => {
       const fingerprint = await model.fingerprint()
       signal.throwIfAborted()
-      const { sight } = model
-      const seen = sight && {
-        messages: await sight.written(extra.messages),
-        pictures: sight.rangesOf(sequence),
-      }
-      const kept = { ...extra, transcript, ...seen }
+      const kept = { ...extra, transcript, ...(await model.sight.save(sequence, extra.messages)) }
       return use(sequence.save(fingerprint, kept, signal), sequence.savedBytes)
     }
     return abortable(port, (signal) => conversation.queue.run(() => work(signal)))
@@ -218,15 +213,14 @@ class Service implements EngineService {
     const fingerprint = await model.fingerprint()
     const { sequence, extra } = await model.restoreSequence(source, fingerprint, signal)
     try {
-      const { transcript, pictures = [], ...saved } = savedConversation(extra, source.name)
-      if (model.sight !== undefined) model.sight.claim(sequence, pictures)
-      else if (saved.messages.some(({ images }) => images !== undefined)) throw lacksSight(source.name)
+      const { transcript, pictures, ...saved } = savedConversation(extra, source.name)
+      const messages = model.sight.restore(sequence, { ...saved, pictures }, source.name)
       this.#conversations.set(session, {
         sequence,
         transcript: transcriptOf(transcript),
         queue: new SerialQueue(),
       })
-      return { ...saved, messages: model.sight?.read(saved.messages) ?? saved.messages }
+      return { ...saved, messages }
     } catch (error) {
       sequence.release()
       throw error
@@ -309,12 +303,6 @@ async function answer(
   const outcome = await reply(model, sequence, transcript, request, outlet)
   return { outcome, contextUsed: sequence.tokens.length }
 }
-
-const lacksSight = (name: string): HalfbyteError =>
-  new HalfbyteError(
-    'unsupported',
-    `${name} is a session with pictures, but the model was loaded without its vision tower; load it with the option vision`,
-  )
 
 async function openStore(): Promise<SessionStore> {
   const store = await SessionStore.open()

@@ -24,6 +24,7 @@ import { openVision } from './open/open-vision.ts'
 import { type FileOpener, type OpenFiles, openRequestedFiles } from './open/requested-files.ts'
 import { type PlacedModel, placeModel } from './place-model.ts'
 import { keepsFloats, type PreparedModel, prepareModel } from './prepare.ts'
+import { sightOf } from './sight.ts'
 import type { Vision } from './vision/vision.ts'
 
 /**
@@ -191,12 +192,16 @@ export async function buildModel(
       renderPrompt: text.renderPrompt,
       constraints: new ConstraintCompiler(tokenizer, vocab, text.text.endIds),
       scheduler,
-      sight: vision?.sight({
-        pool: local,
-        text: text.text,
-        yieldTask: () => host.yieldTask(),
-        cutPicture: host.cutPicture,
-      }),
+      sight: sightOf(
+        vision?.sight({
+          pool: local,
+          text: text.text,
+          yieldTask: () => host.yieldTask(),
+          cutPicture: host.cutPicture,
+        }),
+        file.name,
+        text.text,
+      ),
       newSequence: (options) => new Sequence(cache, options),
       draft: drafting && draftSource(drafting, local, vocab, () => host.now()),
       fingerprint: main.fingerprint,

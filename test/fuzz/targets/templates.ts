@@ -10,7 +10,7 @@ import {
 import { byteLevelSpec } from '../../../src/core/text/testing/tiny.ts'
 import { createTokenizer } from '../../../src/core/text/tokenize/read/create.ts'
 import { renderTurns } from '../../../src/engine/chat/chat-turns.ts'
-import { isMessage } from '../../../src/engine/reply/transcript.ts'
+import { isMessage } from '../../../src/engine/chat/messages.ts'
 import type { Message, Tool } from '../../../src/engine/types/conversation.ts'
 import type { Random } from '../../helpers/random.ts'
 import { type Input, textOf } from '../input.ts'
