@@ -29,7 +29,8 @@ import type { KvFormat } from '../../core/graph/ir.ts'
 import type { Plan } from '../../core/graph/plan/plan.ts'
 import { shardGraph } from '../../core/graph/shard/shard.ts'
 import { adaptWeights, type ScaledAdapter } from '../../core/weights/adapt.ts'
-import { chooseEncoding, type WeightPolicy } from '../../core/weights/choose-encoding.ts'
+import { chooseEncoding } from '../../core/weights/choose-encoding.ts'
+import type { WeightPolicy } from '../../core/weights/policy.ts'
 import { coarserScales, longRotation, provenContext, refusedSampling, shorterContext } from './load-notes.ts'
 
 /** The dtypes of each weight. The experts of a layer are one weight, however each of them is stored. */

@@ -5,7 +5,7 @@
 // test/conformance/testing/write-golden.ts name`, and then the formatter, rewrites a model's text, which is
 // only needed after a change to that model.
 
-import type { WeightPolicy } from '../../../src/core/weights/choose-encoding.ts'
+import type { WeightPolicy } from '../../../src/core/weights/policy.ts'
 import type { Engine } from '../../../src/engine/api/engine.ts'
 import golden from '../golden/greedy.json' with { type: 'json' }
 import { type FloatType, ggufFile } from './model-files.ts'

@@ -14,7 +14,7 @@ import {
 } from '../../../core/base/options/option-kinds.ts'
 import { GRAPH_DTYPES } from '../../../core/formats/names/graph-files.ts'
 import { KEY_FORMATS, VALUE_FORMATS } from '../../../core/graph/ir.ts'
-import { WEIGHT_POLICIES } from '../../../core/weights/choose-encoding.ts'
+import { WEIGHT_POLICIES } from '../../../core/weights/policy.ts'
 import type { LoadOptions, ModelSource, ProbeOptions } from '../types.ts'
 
 /** More threads than this are refused, and no device is refused fewer than 32: see `mostThreads`. */
