@@ -1,6 +1,7 @@
 // Compiles a written grammar over a model's vocabulary. Each reply gets a constraint of its own.
 
-import { memo, recentMemo } from '../base/values.ts'
+import { LruCache } from '../base/lru-cache.ts'
+import { memo } from '../base/values.ts'
 import { type Analysed, analyse } from './analyse.ts'
 import { Automaton, DEAD, mustEnd, type StackId, type StateId } from './automaton.ts'
 import { CharacterWalks } from './character-walk.ts'
@@ -23,7 +24,7 @@ function grammarConstraints(
   const inVocab = [...endIds].filter((id) => id < trie.vocab)
   const newMasks = () => new Masks(new Automaton(analysed), trie, walks, inVocab)
   let shared = newMasks()
-  const encoded = new Map<string, readonly number[]>()
+  const encoded = new LruCache<string, readonly number[]>(KEPT_TEXTS)
   return () => {
     const masks = masksNow()
     return constraintFrom(masks, masks.automaton.start, new BlankHabits())
@@ -85,7 +86,7 @@ function grammarConstraints(
         if (bytes.length === 0) return NO_IDS
         // Of a character that is cut, nothing comes out.
         const text = new TextDecoder().decode(bytes, { stream: true })
-        const ids = recentMemo(encoded, text, KEPT_TEXTS, () => encode(text))
+        const ids = encoded.memo(text, () => encode(text))
         // The last one is picked from the row before it. Its own row would be state after the end.
         return ends ? ids.slice(0, -1) : ids
       },
@@ -122,8 +123,8 @@ export class ConstraintCompiler {
   readonly #callSource: ModelVocabulary
   readonly #vocab: number
   readonly #endIds: ReadonlySet<number>
-  /** By the grammar's key; the most recently used is last. */
-  readonly #compiled = new Map<string, () => TokenConstraint>()
+  /** By the grammar's key. */
+  readonly #compiled = new LruCache<string, () => TokenConstraint>(KEPT_GRAMMARS)
   readonly #tokens = new Map<ModelVocabulary, ModelTokens>()
 
   /**
@@ -144,16 +145,12 @@ export class ConstraintCompiler {
 
   /** A constraint on a new text. Throws `unsupported` for a constraint that cannot be enforced. */
   constrain(written: WrittenGrammar): TokenConstraint {
-    return recentMemo(this.#compiled, written.key, KEPT_GRAMMARS, () =>
-      this.#compile(written, this.#source),
-    )()
+    return this.#compiled.memo(written.key, () => this.#compile(written, this.#source))()
   }
 
   /** The same for what follows the marker of a call. */
   constrainCalls(written: WrittenGrammar): TokenConstraint {
-    return recentMemo(this.#compiled, written.key, KEPT_GRAMMARS, () =>
-      this.#compile(written, this.#callSource),
-    )()
+    return this.#compiled.memo(written.key, () => this.#compile(written, this.#callSource))()
   }
 
   #compile(written: WrittenGrammar, source: ModelVocabulary): () => TokenConstraint {

@@ -8,7 +8,7 @@ import { Detokenizer } from '../../core/text/detokenizer.ts'
 import { byteLevelSpec } from '../../core/text/testing/tiny.ts'
 import { createTokenizer } from '../../core/text/tokenize/read/create.ts'
 import { withCallTexts } from '../load/model-text.ts'
-import type { Message } from '../wire/protocol.ts'
+import type { Message } from '../types/conversation.ts'
 import { renderTurns, withMarks } from './chat-turns.ts'
 
 const tokenizer = createTokenizer(byteLevelSpec())

@@ -16,7 +16,7 @@ import {
 import type { TokenSource } from '../../core/text/detokenizer.ts'
 import { GivenArguments, writtenNumber } from '../../core/text/jinja/values.ts'
 import type { Tokenizer } from '../../core/text/tokenize/tokenizer.ts'
-import type { Message, Tool, ToolCall } from '../wire/protocol.ts'
+import type { Message, Tool, ToolCall } from '../types/conversation.ts'
 import { pictureMark, splitAtPictures } from './picture-marks.ts'
 
 /** Quotes text, so that nothing in it can open or end a turn. */

@@ -5,7 +5,7 @@ import { ChatTemplate } from '../../core/text/chat/chat-template.ts'
 import { byteLevelSpec } from '../../core/text/testing/tiny.ts'
 import { createTokenizer } from '../../core/text/tokenize/read/create.ts'
 import { toolCallsOf } from '../reply/reply-tool-calls.ts'
-import type { Message, Tool, ToolCall } from '../wire/protocol.ts'
+import type { Message, Tool, ToolCall } from '../types/conversation.ts'
 import { renderTurns } from './chat-turns.ts'
 
 const tokenizer = createTokenizer(byteLevelSpec())

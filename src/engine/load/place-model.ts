@@ -2,7 +2,8 @@
 
 import { BLOCK_POSITIONS } from '../../core/abi/constants.ts'
 import { type RopeTable, ropeTables } from '../../core/arch/rope.ts'
-import { type RowSource, StepBuffer } from '../../core/generate/schedule/step-buffer.ts'
+import type { RowSource } from '../../core/generate/schedule/row-source.ts'
+import { StepBuffer } from '../../core/generate/schedule/step-buffer.ts'
 import { planTotals } from '../../core/graph/plan/cost.ts'
 import type { Plan, WeightSlot } from '../../core/graph/plan/plan.ts'
 import type { Arena } from '../../core/runtime/memory/arena.ts'

@@ -4,7 +4,8 @@ import { checkList, wrongOption } from '../../core/base/check-options.ts'
 import { HalfbyteError } from '../../core/base/errors.ts'
 import { isObject } from '../../core/base/values.ts'
 import { ToolCallParser } from '../../core/text/chat/calls/tool-calls.ts'
-import type { Prompt, Tool, ToolCall } from '../wire/protocol.ts'
+import type { Tool, ToolCall } from '../types/conversation.ts'
+import type { Prompt } from '../wire/protocol.ts'
 
 /** Finds the calls of one reply. */
 export interface ReplyToolCalls {
