@@ -59,8 +59,11 @@ export async function computedRope(t: Translator, node: Node, rotation: Rotation
     cos: rowsOf(node, cos, values[0], sizes, rotation),
     sin: rowsOf(node, sin, values[1], sizes, rotation),
   })
-  const prompt = { tokens: Math.min(PROMPT_TOKENS, t.end), past: 0 }
-  const first = anglesOf(prompt, [await t.prober.value(cos, prompt), await t.prober.value(sin, prompt)])
+  const prompt = { tokens: Math.min(PROMPT_TOKENS, t.control.end), past: 0 }
+  const first = anglesOf(prompt, [
+    await t.control.prober.value(cos, prompt),
+    await t.control.prober.value(sin, prompt),
+  ])
   const found = await recogniseRope({
     half,
     positions: prompt.tokens,
