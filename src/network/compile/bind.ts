@@ -7,7 +7,7 @@ import type { Graph, Input } from '../onnx/ir/graph.ts'
 import type { Tensor } from '../onnx/ir/tensor.ts'
 import { type Pass, runPasses } from '../onnx/passes/pass.ts'
 import { lower } from './lower/lower.ts'
-import type { LowerOptions } from './lower/lowering.ts'
+import type { LowerOptions } from './lower/lowering/lowering.ts'
 import { planOf } from './plan/plan.ts'
 
 /** Throws `unsupported` for an input that is missing or of another shape, with both shapes. */

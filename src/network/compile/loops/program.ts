@@ -3,7 +3,7 @@ import { roundUp } from '../../../core/abi/encodings.ts'
 import type { Mapping } from '../../onnx/ir/operator.ts'
 import { countOf, type Tensor } from '../../onnx/ir/tensor.ts'
 import { costOf, type Kind, type Tree } from './tree.ts'
-import { isWhole, spread, type View, whole } from './view.ts'
+import { inverseOf, isWhole, spread, transposed, type View, whole } from './view.ts'
 
 /** Elements in row order of `dims`, which may be another order of axes than the graph's. */
 export interface Value {
@@ -247,6 +247,16 @@ export function stepsOf(loop: Loop): number {
 export const refTo = (value: Value): Ref => ({ value, view: whole(value.dims) })
 export const dimsOf = ({ view }: Ref): readonly number[] => view.dims
 export const bytesOf = ({ dims }: Pick<Value, 'dims'>): number => 4 * countOf(dims)
+/** The reference with its axes in another order. */
+export const turnedRef = (ref: Ref, perm: readonly number[]): Ref => ({
+  ...ref,
+  view: transposed(ref.view, perm),
+})
+
+/** The reference whose axes were put in the order `perm`, in the graph's order. */
+export const unturned = (ref: Ref, perm: readonly number[] | undefined): Ref =>
+  perm === undefined ? ref : turnedRef(ref, inverseOf(perm))
+
 export const spreadRef = ({ value, view }: Ref, to: readonly number[]): Ref => ({
   value,
   view: spread(view, to),

@@ -2,10 +2,10 @@
 // one-to-one operators, views for those that reorganise, handlers for the others.
 import { inferTypes } from '../../onnx/infer.ts'
 import { type Graph, hasInput, type Node, readersOf, type Type } from '../../onnx/ir/graph.ts'
-import { intOf, unclaimed, wants } from '../../onnx/ir/operator.ts'
+import { intOf, type Mapping, unclaimed, wants } from '../../onnx/ir/operator.ts'
 import { DTYPES, type DType, isFloat } from '../../onnx/ir/tensor.ts'
-import { whyUnclaimed } from '../../onnx/operators.ts'
-import type { Program, Ref } from '../loops/program.ts'
+import { operatorOf, whyUnclaimed } from '../../onnx/operators.ts'
+import { isAll, type Program, type Ref } from '../loops/program.ts'
 import type { Tree } from '../loops/tree.ts'
 import { ATTENTION_HANDLERS } from './attention.ts'
 import { bodyOf, castTree, clipped, operatorName } from './bodies.ts'
@@ -15,7 +15,12 @@ import { GROUP_HANDLERS } from './group-attention.ts'
 import { HANDLERS, type Handler, reorganise } from './handlers.ts'
 import { IMAGE_HANDLERS } from './images.ts'
 import { INDEX_HANDLERS } from './indices.ts'
-import { COMPUTED, kindOf, Lowering, type LowerOptions, mappingOf, misfit } from './lowering.ts'
+import { reshape } from './lowering/layouts.ts'
+import { filled, map, moved } from './lowering/loops.ts'
+import { Lowering, type LowerOptions } from './lowering/lowering.ts'
+import { misfit } from './lowering/misfit.ts'
+import { exactTree, operand } from './lowering/operands.ts'
+import { COMPUTED, kindOf } from './lowering/values.ts'
 import { PLACE_HANDLERS } from './places.ts'
 import { POOL_HANDLERS } from './pools.ts'
 import { PRODUCT_HANDLERS } from './products.ts'
@@ -37,7 +42,33 @@ export function lower(graph: Graph, options: LowerOptions): Program {
     lowering.begin(node)
     handlerOf(node)!(lowering, node)
   }
-  return lowering.program()
+  return programOf(lowering)
+}
+
+function programOf(lowering: Lowering): Program {
+  const last = lowering.graph.nodes.at(-1)
+  const outputs = lowering.graph.outputs.map((name) => {
+    const node = last ?? {
+      name,
+      op: 'output',
+      domain: '',
+      version: 0,
+      inputs: [],
+      outputs: [],
+      attributes: new Map(),
+    }
+    const ref = lowering.values.ref(node, name)
+    const isOwn = ref.value.given === undefined && isAll(ref)
+    return { name, ref: isOwn ? ref : moved(lowering, node, ref), dtype: lowering.values.dtype(node, name) }
+  })
+  return {
+    loops: lowering.loops,
+    inputs: lowering.values.inputs,
+    outputs,
+    made: lowering.values.made,
+    viewBytes: lowering.views.bytes,
+    viewNodes: lowering.views.nodes,
+  }
 }
 
 /**
@@ -82,6 +113,13 @@ function handlerOf(node: Node): Handler | undefined {
   return OWN_TREES.includes(name) || bodyOf(node) !== undefined ? elementwise : undefined
 }
 
+/** The mapping type that an operator's entry states. */
+function mappingOf(node: Node): Mapping {
+  const operator = operatorOf(node)
+  if (operator === undefined) throw unclaimed(node, `no operator ${node.op} of its opset is known`)
+  return operator.mapping
+}
+
 /** Elementwise operators whose trees depend on more than their arguments. */
 const OWN_TREES = ['Clip', 'Cast', 'CastLike']
 
@@ -99,23 +137,23 @@ const elementwise: Handler = (lowering, node) => {
   const args: Ref[] = []
   const given = node.op === 'CastLike' || node.op === 'Dropout' ? node.inputs.slice(0, 1) : node.inputs
   const trees = given.map((name, index) =>
-    name === '' ? undefined : lowering.tree(node, name, args, isOpenLimit(lowering, node, index)),
+    name === '' ? undefined : operand(lowering, node, name, args, isOpenLimit(lowering, node, index)),
   )
-  const tree = lowering.exact(node, treeOf(lowering, node, trees))
+  const tree = exactTree(lowering, node, treeOf(lowering, node, trees))
   const [name = ''] = node.outputs
-  const dims = lowering.dims(node, name)
-  if (tree.kind !== kindOf(node, lowering.dtype(node, name)))
+  const dims = lowering.values.dims(node, name)
+  if (tree.kind !== kindOf(node, lowering.values.dtype(node, name)))
     throw misfit(node, 'its inputs are of different types')
   // Numbers have no shape of their own.
-  if (args.length === 0) lowering.name(name, lowering.filled(node, tree, dims))
-  else lowering.name(name, lowering.reshape(node, lowering.map(node, args, tree, name), dims))
+  if (args.length === 0) lowering.values.name(name, filled(lowering, node, tree, dims))
+  else lowering.values.name(name, reshape(lowering, node, map(lowering, node, args, tree, name), dims))
 }
 
 /**
  * Whether an operand is a limit that no number of 32 bits reaches: files write the largest i64 for "none".
  */
 function isOpenLimit(lowering: Lowering, node: Node, index: number): boolean {
-  const value = Number(lowering.known(node.inputs[index]!)?.data[0] ?? 0)
+  const value = Number(lowering.values.known(node.inputs[index]!)?.data[0] ?? 0)
   if (node.op === 'Clip') return index === 1 ? value < 0 : index === 2 && value > 0
   return (node.op === 'Max' && value < 0) || (node.op === 'Min' && value > 0)
 }
@@ -128,18 +166,18 @@ function treeOf(lowering: Lowering, node: Node, trees: readonly (Tree | undefine
   if (
     node.op === 'Dropout' &&
     hasInput(node, 2) &&
-    Number(lowering.known(node.inputs[2]!)?.data[0] ?? 1) !== 0
+    Number(lowering.values.known(node.inputs[2]!)?.data[0] ?? 1) !== 0
   )
     throw unclaimed(node, 'it may drop elements at random')
   if (trees.includes(undefined)) throw unclaimed(node, 'an input is left out')
-  const dtype = lowering.dtype(node, node.inputs.find((_, index) => hasInput(node, index)) ?? '')
+  const dtype = lowering.values.dtype(node, node.inputs.find((_, index) => hasInput(node, index)) ?? '')
   if (!COMPUTED.includes(dtype)) throw unclaimed(node, `arithmetic on ${dtype} is not compiled`)
   // `handlerOf` has asked for it.
   return bodyOf(node)!(trees as readonly Tree[], node)
 }
 
 function cast(lowering: Lowering, node: Node, x: Tree): Tree {
-  const [from, to] = [node.inputs[0]!, node.outputs[0]!].map((name) => lowering.dtype(node, name)) as [
+  const [from, to] = [node.inputs[0]!, node.outputs[0]!].map((name) => lowering.values.dtype(node, name)) as [
     DType,
     DType,
   ]
