@@ -1,5 +1,6 @@
 // Plans a program: groups as steps with their kernels, and places for the values between them.
 import { matrixBytes } from '../../../core/abi/encodings.ts'
+import { arenaAligned, type Lifetime, planArena } from '../../../core/graph/plan/arena.ts'
 import type { PlanBudget } from '../../onnx/graph-budget.ts'
 import { countOf, isBig } from '../../onnx/ir/tensor.ts'
 import { type Kernel, type KernelCall, PANEL, type StreamPlace } from '../emit/kernel.ts'
@@ -20,7 +21,6 @@ import {
 import type { Tree } from '../loops/tree.ts'
 import type { LeftOut } from '../stages.ts'
 import { checkCall, checkKernel } from './check.ts'
-import { aligned, type Interval, planMemory } from './memory.ts'
 
 export type Step = EmittedStep | KernelStep
 
@@ -75,6 +75,9 @@ export interface PlanReport {
 /** Vectors that end a row may be read beyond it. */
 const PADDING = 64
 
+/** Placed values that one unit of work looks at. */
+const LOOKED_AT = 8
+
 /** How a program is planned. */
 interface PlanOptions {
   readonly leftOut: LeftOut
@@ -109,7 +112,10 @@ export function planOf(program: Program, { leftOut, budget }: PlanOptions): Plan
     steps,
     places,
     arenaBytes: bytes,
-    scratchBytes: emitted(steps).reduce((most, { call }) => Math.max(most, aligned(call.scratchBytes)), 0),
+    scratchBytes: emitted(steps).reduce(
+      (most, { call }) => Math.max(most, arenaAligned(call.scratchBytes)),
+      0,
+    ),
     get report() {
       report ??= reportOf(program, groups, steps, valueBytes)
       return report
@@ -194,13 +200,13 @@ function placesOf(program: Program, steps: readonly Step[], mayShare: boolean, b
     }
   }
   const list = [...roots]
-  const intervals = list.map(
-    ([value, span]): Interval => ({
+  const lifetimes = list.map(
+    ([value, span]): Lifetime => ({
       bytes: bytesOf(value) + PADDING,
       ...(mayShare ? span : { from: 0, to: steps.length }),
     }),
   )
-  const { offsets, bytes } = planMemory(intervals, budget)
+  const { offsets, bytes } = planArena(lifetimes, (placed) => budget.spend(placed / LOOKED_AT))
   const offsetOf = new Map(list.map(([value], index) => [value, offsets[index]!]))
   const places = new Map([...spans.keys()].map((value) => [value, offsetOf.get(rootOf(value))!]))
   const valueBytes = [...spans.keys()].reduce((sum, value) => sum + bytesOf(value), 0)

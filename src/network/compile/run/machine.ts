@@ -3,6 +3,7 @@ import { SYNC_WORDS } from '../../../core/abi/constants.ts'
 import { rowsAfter, SINGLE_OP_BYTES, writeSingleOp } from '../../../core/abi/records.ts'
 import { quickTurn } from '../../../core/base/budget.ts'
 import { HalfbyteError, reasonOf } from '../../../core/base/errors.ts'
+import { arenaAligned } from '../../../core/graph/plan/arena.ts'
 import { FunctionPool } from '../../../core/runtime/functions/function-pool.ts'
 import {
   addFunctions,
@@ -21,7 +22,6 @@ import { emitKernel, PARAMETERS } from '../emit/emit.ts'
 import { canLeave, type Kernel, STATUS, type StreamPlace } from '../emit/kernel.ts'
 import { wordsOf } from '../loops/held.ts'
 import { isConstant, type Value } from '../loops/program.ts'
-import { aligned } from '../plan/memory.ts'
 import { emitted, type Plan, type Step } from '../plan/plan.ts'
 import { moduleBytes } from '../wasm/assembler.ts'
 import { Constants, checkHeld, fill, type LaidConstant } from './constants.ts'
@@ -278,8 +278,8 @@ export class Machine {
     if (this.#current?.plan === plan && this.#current.base === base) return this.#current
     let next = base + plan.arenaBytes
     const take = (bytes: number): number => {
-      next += aligned(bytes)
-      return next - aligned(bytes)
+      next += arenaAligned(bytes)
+      return next - arenaAligned(bytes)
     }
     const threads = Array.from({ length: this.threads }, () => ({
       scratch: take(plan.scratchBytes),
