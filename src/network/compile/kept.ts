@@ -1,36 +1,36 @@
 // What was made for some shapes, by key: what was not used for longest goes when there are too many.
 
-/** Plans that are kept. */
-const MOST_PLANS = 32
+/** Programs that are kept. */
+const MOST_PROGRAMS = 32
 
-export class Kept<Plan> {
-  readonly #plans = new Map<string, Plan>()
-  readonly #drop: (plan: Plan) => void
+export class Kept<Made> {
+  readonly #made = new Map<string, Made>()
+  readonly #drop: (made: Made) => void
 
-  /** `drop` frees what a plan has. */
-  constructor(drop: (plan: Plan) => void) {
+  /** `drop` frees what a program has. */
+  constructor(drop: (made: Made) => void) {
     this.#drop = drop
   }
 
-  get(key: string): Plan | undefined {
-    const plan = this.#plans.get(key)
-    if (plan !== undefined) {
-      this.#plans.delete(key)
-      this.#plans.set(key, plan)
+  get(key: string): Made | undefined {
+    const made = this.#made.get(key)
+    if (made !== undefined) {
+      this.#made.delete(key)
+      this.#made.set(key, made)
     }
-    return plan
+    return made
   }
 
-  set(key: string, plan: Plan): void {
-    this.#plans.set(key, plan)
-    if (this.#plans.size <= MOST_PLANS) return
-    const [oldest, dropped] = this.#plans.entries().next().value!
-    this.#plans.delete(oldest)
+  set(key: string, made: Made): void {
+    this.#made.set(key, made)
+    if (this.#made.size <= MOST_PROGRAMS) return
+    const [oldest, dropped] = this.#made.entries().next().value!
+    this.#made.delete(oldest)
     this.#drop(dropped)
   }
 
   clear(): void {
-    for (const plan of this.#plans.values()) this.#drop(plan)
-    this.#plans.clear()
+    for (const made of this.#made.values()) this.#drop(made)
+    this.#made.clear()
   }
 }

@@ -9,7 +9,7 @@ import {
   MULTI_PAST_VALUE,
   PADDING,
 } from '../../onnx/operators/contrib/attention.ts'
-import { dimsOf, type Ref, refTo, spreadRef } from '../loops/program.ts'
+import { dimsOf, type Ref, refTo, spreadRef } from '../loops/loops.ts'
 import { add, apply, arg, div, mul, number, select, sub, type Tree } from '../loops/tree.ts'
 import { sliced, transposed, type View, whole } from '../loops/view.ts'
 import { type Handler, optional } from './handlers.ts'

@@ -3,7 +3,7 @@
 import { hasInput, type Node } from '../../onnx/ir/graph.ts'
 import { flagOf, floatOf, intOf, unfit } from '../../onnx/ir/operator.ts'
 import { plainHeadCounts, QKV } from '../../onnx/operators/contrib/attention.ts'
-import { dimsOf, type Ref, spreadRef } from '../loops/program.ts'
+import { dimsOf, type Ref, spreadRef } from '../loops/loops.ts'
 import { apply, arg, number, select, type Tree } from '../loops/tree.ts'
 import { sliced } from '../loops/view.ts'
 import { attended, headsOf, leave, swapped } from './attention.ts'

@@ -2,7 +2,7 @@
 // and adding them up with weights, which are constants of the sizes.
 import { hasInput, type Node } from '../../onnx/ir/graph.ts'
 import { blocksOf, isResized, type Scaling, scalingsOf, tapsOf } from '../../onnx/operators/images/resize.ts'
-import { dimsOf, type Ref } from '../loops/program.ts'
+import { dimsOf, type Ref } from '../loops/loops.ts'
 import { add, arg, mul, type Tree } from '../loops/tree.ts'
 import { inverseOf, orderOf, spread, transposed } from '../loops/view.ts'
 import type { Handler } from './handlers.ts'

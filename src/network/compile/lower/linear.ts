@@ -12,7 +12,7 @@ import {
   type MatrixEncoding,
   type Ref,
   refTo,
-} from '../loops/program.ts'
+} from '../loops/loops.ts'
 import { sliced } from '../loops/view.ts'
 import { copy } from './lowering/loops.ts'
 import type { Lowering } from './lowering/lowering.ts'

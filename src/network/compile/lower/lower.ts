@@ -1,11 +1,11 @@
-// Lowers a graph whose sizes are known to a program of loops. An operator's mapping type says how: bodies for
+// Lowers a graph whose sizes are known to a list of loops. An operator's mapping type says how: bodies for
 // one-to-one operators, views for those that reorganise, handlers for the others.
 import { inferTypes } from '../../onnx/infer.ts'
 import { type Graph, hasInput, type Node, readersOf, type Type } from '../../onnx/ir/graph.ts'
 import { intOf, type Mapping, unclaimed, wants } from '../../onnx/ir/operator.ts'
 import { DTYPES, type DType, isFloat } from '../../onnx/ir/tensor.ts'
 import { operatorOf, whyUnclaimed } from '../../onnx/operators.ts'
-import { isAll, type Program, type Ref } from '../loops/program.ts'
+import { isAll, type LoopList, type Ref } from '../loops/loops.ts'
 import type { Tree } from '../loops/tree.ts'
 import { ATTENTION_HANDLERS } from './attention.ts'
 import { bodyOf, castTree, clipped, operatorName } from './bodies.ts'
@@ -33,7 +33,7 @@ import { CONV_HANDLERS } from './windows.ts'
  * Throws `unsupported` for a node that is not compiled, with its name and the reason, and `out-of-memory` for
  * one that asks for more than the budget has.
  */
-export function lower(graph: Graph, options: LowerOptions): Program {
+export function lower(graph: Graph, options: LowerOptions): LoopList {
   const types = inferTypes(graph)
   const lowering = new Lowering(graph, types, readersOf(graph), options)
   for (const node of graph.nodes) {
@@ -42,10 +42,10 @@ export function lower(graph: Graph, options: LowerOptions): Program {
     lowering.begin(node)
     handlerOf(node)!(lowering, node)
   }
-  return programOf(lowering)
+  return loopListOf(lowering)
 }
 
-function programOf(lowering: Lowering): Program {
+function loopListOf(lowering: Lowering): LoopList {
   const last = lowering.graph.nodes.at(-1)
   const outputs = lowering.graph.outputs.map((name) => {
     const node = last ?? {

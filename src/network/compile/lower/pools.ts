@@ -4,7 +4,7 @@ import { axisOf } from '../../onnx/ir/broadcast.ts'
 import { hasInput, type Node } from '../../onnx/ir/graph.ts'
 import { flagOf, stringOf, unclaimed, unfit } from '../../onnx/ir/operator.ts'
 import { countedTaps, type PoolAxis, poolOf } from '../../onnx/operators/images/pool.ts'
-import { dimsOf, type Reduction, type Ref } from '../loops/program.ts'
+import { dimsOf, type Reduction, type Ref } from '../loops/loops.ts'
 import { add, apply, arg, mul, number, type Tree } from '../loops/tree.ts'
 import { inverseOf, orderOf, sliced, spread, transposed } from '../loops/view.ts'
 import type { Handler } from './handlers.ts'
@@ -16,7 +16,7 @@ import { reduce } from './lowering/sums.ts'
 /** Views that one loop reads: more would leave no registers. */
 const MOST_TAPS = 8
 
-/** Taps from which on a window is reduced as a row: a loop for each few of them would be a long plan. */
+/** Taps from which on a window is reduced as a row: a loop for each few of them would be a long program. */
 const LONG_WINDOW = 64
 
 type Combine = (a: Tree, b: Tree) => Tree

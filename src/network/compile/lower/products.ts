@@ -2,7 +2,7 @@
 import type { Node } from '../../onnx/ir/graph.ts'
 import { flagOf, floatOf, unclaimed } from '../../onnx/ir/operator.ts'
 import { countOf } from '../../onnx/ir/tensor.ts'
-import { dimsOf, type Ref } from '../loops/program.ts'
+import { dimsOf, type Ref } from '../loops/loops.ts'
 import { add, arg, mul, number, type Tree } from '../loops/tree.ts'
 import { reshaped, spread, transposed, type View } from '../loops/view.ts'
 import type { Handler } from './handlers.ts'

@@ -3,7 +3,7 @@
 import { hasInput, type Node } from '../../onnx/ir/graph.ts'
 import { flagOf, unclaimed, wants } from '../../onnx/ir/operator.ts'
 import { isBackward, type Recurrence, recurrenceOf } from '../../onnx/operators/recurrent.ts'
-import { dimsOf, type Ref, refTo, type Value } from '../loops/program.ts'
+import { dimsOf, type Ref, refTo, type Value } from '../loops/loops.ts'
 import { add, apply, arg, div, mul, number, sub, type Tree } from '../loops/tree.ts'
 import { sliced, transposed, whole } from '../loops/view.ts'
 import type { Handler } from './handlers.ts'
@@ -12,7 +12,7 @@ import { filled, map } from './lowering/loops.ts'
 import type { Lowering } from './lowering/lowering.ts'
 import { multiply } from './lowering/sums.ts'
 
-/** A step is two to four loops of a plan. */
+/** A step is two to four loops of a program. */
 const MOST_STEPS = 2000
 
 const sigmoid = (x: Tree): Tree => div(number(1), add(number(1), apply('exp', apply('neg', x))))

@@ -2,7 +2,7 @@
 // written where it belongs.
 import { hasInput, type Node } from '../../onnx/ir/graph.ts'
 import { flagOf, floatOf, intOf, unclaimed, unfit } from '../../onnx/ir/operator.ts'
-import { dimsOf, type Ref, refTo } from '../loops/program.ts'
+import { dimsOf, type Ref, refTo } from '../loops/loops.ts'
 import { add, arg, mul, sub, type Tree } from '../loops/tree.ts'
 import { sliced, spread, whole } from '../loops/view.ts'
 import { headsOf, swapped } from './attention.ts'

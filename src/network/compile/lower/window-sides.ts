@@ -3,7 +3,7 @@
 import { walk } from '../../onnx/ir/broadcast.ts'
 import type { Node } from '../../onnx/ir/graph.ts'
 import { countOf } from '../../onnx/ir/tensor.ts'
-import { dimsOf, type ProductLoop, type Ref, type Windows } from '../loops/program.ts'
+import { dimsOf, type ProductLoop, type Ref, type Windows } from '../loops/loops.ts'
 import { collapsed, orderOf, reshaped, spread, transposed, type View } from '../loops/view.ts'
 import { reshape } from './lowering/layouts.ts'
 import type { Lowering } from './lowering/lowering.ts'

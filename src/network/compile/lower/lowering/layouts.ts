@@ -10,7 +10,7 @@ import {
   refTo,
   turnedRef,
   unturned,
-} from '../../loops/program.ts'
+} from '../../loops/loops.ts'
 import { number } from '../../loops/tree.ts'
 import { reshaped, sliced, type View, whole } from '../../loops/view.ts'
 import { copy, filled, orderFor } from './loops.ts'

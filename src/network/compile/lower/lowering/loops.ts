@@ -11,7 +11,7 @@ import {
   turnedRef,
   unturned,
   type Value,
-} from '../../loops/program.ts'
+} from '../../loops/loops.ts'
 import { arg, type Tree } from '../../loops/tree.ts'
 import { orderOf, transposed } from '../../loops/view.ts'
 import type { Lowering } from './lowering.ts'

@@ -1,8 +1,8 @@
 // Lowering: the loops of a graph as far as they are made, what handlers share, and what they are charged for.
-import type { PlanBudget } from '../../../onnx/graph-budget.ts'
+import type { ProgramBudget } from '../../../onnx/graph-budget.ts'
 import type { Graph, Node, Type } from '../../../onnx/ir/graph.ts'
 import { countOf } from '../../../onnx/ir/tensor.ts'
-import { type Loop, type Ref, stepsOf } from '../../loops/program.ts'
+import { type Loop, type Ref, stepsOf } from '../../loops/loops.ts'
 import { costOf } from '../../loops/tree.ts'
 import type { LeftOut } from '../../stages.ts'
 import type { WeightPolicy } from '../policy.ts'
@@ -18,8 +18,8 @@ const TREE_UNITS = 16
 export interface LowerOptions {
   readonly weights: WeightPolicy
   readonly leftOut: LeftOut
-  /** What the plan and its runs may take. */
-  readonly budget: PlanBudget
+  /** What the program and its runs may take. */
+  readonly budget: ProgramBudget
 }
 
 /** What views save. */
@@ -38,7 +38,7 @@ export class Lowering {
   readonly readers: ReadonlyMap<string, readonly Node[]>
   readonly views: Views = { nodes: 0, bytes: 0 }
   readonly #loops: Loop[] = []
-  readonly #budget: PlanBudget
+  readonly #budget: ProgramBudget
   readonly #types: ReadonlyMap<string, Type>
   readonly #once = new Map<string, Ref>()
 
@@ -86,7 +86,7 @@ export class Lowering {
     return this.#loops
   }
 
-  /** Every loop of a plan passes here, and is charged for. */
+  /** Every loop of a program passes here, and is charged for. */
   add(loop: Loop): void {
     this.#budget.spend(
       LOOP_UNITS + ('tree' in loop && loop.tree !== undefined ? TREE_UNITS * costOf(loop.tree) : 0),

@@ -2,7 +2,7 @@
 import type { Node } from '../../../onnx/ir/graph.ts'
 import { numbersOf } from '../../../onnx/ir/tensor.ts'
 import { limitedTo32 } from '../../loops/held.ts'
-import type { Ref } from '../../loops/program.ts'
+import type { Ref } from '../../loops/loops.ts'
 import { arg, checked, number, type Tree } from '../../loops/tree.ts'
 import type { Lowering } from './lowering.ts'
 import { checkHeld, kindOf } from './values.ts'

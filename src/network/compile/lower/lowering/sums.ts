@@ -1,7 +1,7 @@
 // Makes loops that sum: reductions over axes, and products of matrices.
 import type { Node } from '../../../onnx/ir/graph.ts'
 import { countOf } from '../../../onnx/ir/tensor.ts'
-import { dimsOf, neutralOf, type Reduction, type Ref, refTo } from '../../loops/program.ts'
+import { dimsOf, neutralOf, type Reduction, type Ref, refTo } from '../../loops/loops.ts'
 import { number } from '../../loops/tree.ts'
 import { transposed, whole } from '../../loops/view.ts'
 import { reshape } from './layouts.ts'

@@ -1,6 +1,6 @@
 // What is known of a graph's values while it is lowered: their sizes and types, constants, and where each lies.
 import type { ByteSource } from '../../../../core/base/bytes.ts'
-import type { PlanBudget } from '../../../onnx/graph-budget.ts'
+import type { ProgramBudget } from '../../../onnx/graph-budget.ts'
 import { type Graph, isStored, type Node, producersOf, type Type } from '../../../onnx/ir/graph.ts'
 import { unclaimed } from '../../../onnx/ir/operator.ts'
 import { arrayOf, countOf, type DType, isFloat, numbersOf, type Tensor } from '../../../onnx/ir/tensor.ts'
@@ -13,7 +13,7 @@ import {
   type Ref,
   refTo,
   type Value,
-} from '../../loops/program.ts'
+} from '../../loops/loops.ts'
 import type { Kind } from '../../loops/tree.ts'
 
 /** Whole numbers of other widths would have to wrap. */
@@ -34,7 +34,7 @@ const TABLE_UNITS = 4
 export class Values {
   readonly #graph: Graph
   readonly #types: ReadonlyMap<string, Type>
-  readonly #budget: PlanBudget
+  readonly #budget: ProgramBudget
   readonly #refs = new Map<string, Ref>()
   readonly #settled = new Map<string, Tensor>()
   readonly #bytesRead = new Map<ByteSource, number>()
@@ -44,7 +44,7 @@ export class Values {
   readonly made = new Map<string, Tensor>()
   #count = 0
 
-  constructor(graph: Graph, types: ReadonlyMap<string, Type>, budget: PlanBudget) {
+  constructor(graph: Graph, types: ReadonlyMap<string, Type>, budget: ProgramBudget) {
     this.#graph = graph
     this.#types = types
     this.#budget = budget

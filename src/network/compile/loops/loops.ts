@@ -1,4 +1,4 @@
-// Programs: the values of a graph whose sizes are known, and the loops that make them.
+// Loops: the values of a graph whose sizes are known, and the loops that make them.
 import { roundUp } from '../../../core/abi/encodings.ts'
 import type { Mapping } from '../../onnx/ir/operator.ts'
 import { countOf, type Tensor } from '../../onnx/ir/tensor.ts'
@@ -207,7 +207,8 @@ export const isAlone = (loop: Loop): boolean =>
 /** Bytes of a quantised row of `k` numbers: codes, then a scale and a sum for each 32. */
 export const codedRowBytes = (k: number): number => roundUp(k + (8 * k) / 32, 16)
 
-export interface Program {
+/** A graph whose sizes are known, as loops in the order in which they run. */
+export interface LoopList {
   readonly loops: readonly Loop[]
   readonly inputs: ReadonlyMap<string, Value>
   readonly outputs: readonly { readonly name: string; readonly ref: Ref; readonly dtype: Tensor['dtype'] }[]
