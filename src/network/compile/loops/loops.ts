@@ -1,9 +1,15 @@
 // Loops: the values of a graph whose sizes are known, and the loops that make them.
 import { roundUp } from '../../../core/abi/encodings.ts'
-import type { Mapping } from '../../onnx/ir/operator.ts'
 import { countOf, type Tensor } from '../../onnx/ir/tensor.ts'
 import { costOf, type Kind, type Tree } from './tree.ts'
 import { inverseOf, isWhole, spread, transposed, type View, whole } from './view.ts'
+
+/**
+ * How an output element depends on input elements (the mapping types of DNNFusion, without `reorganize`,
+ * which is a view): `one-to-one` elementwise; `one-to-many` with broadcasting or repetition; `many-to-many`
+ * reductions and products; `shuffle` the same elements in another order.
+ */
+export type Mapping = 'one-to-one' | 'one-to-many' | 'many-to-many' | 'shuffle'
 
 /** Elements in row order of `dims`, which may be another order of axes than the graph's. */
 export interface Value {

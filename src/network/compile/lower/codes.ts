@@ -11,7 +11,7 @@ import { limitsOf } from '../../onnx/operators/quantise.ts'
 import { type Codes, dimsOf, type Ref, SIGNED_MIDDLE } from '../loops/loops.ts'
 import { add, apply, arg, div, mul, number, sub } from '../loops/tree.ts'
 import { sliced, transposed } from '../loops/view.ts'
-import type { Handler } from './handlers.ts'
+import type { Handler, SomeHandlers } from './handler.ts'
 import { gatherAlong } from './indices.ts'
 import { reshape } from './lowering/layouts.ts'
 import { map } from './lowering/loops.ts'
@@ -215,13 +215,13 @@ function zerosOf(lowering: Lowering, node: Node, blocks: number): Ref {
   return { ...all, view: sliced(all.view, 1, 0, blocks) }
 }
 
-export const CODE_HANDLERS: Readonly<Record<string, Handler>> = {
+export const CODE_HANDLERS = {
   DequantizeLinear: dequantize,
   QuantizeLinear: quantize,
   DynamicQuantizeLinear: dynamicQuantize,
   MatMulInteger: matMulInteger,
-  'com.microsoft DynamicQuantizeMatMul': dynamicQuantizeMatMul,
-  'com.microsoft MatMulIntegerToFloat': matMulIntegerToFloat,
-  'com.microsoft MatMulNBits': matMulNBits,
-  'com.microsoft GatherBlockQuantized': gatherBlocks,
-}
+  'com.microsoft:DynamicQuantizeMatMul': dynamicQuantizeMatMul,
+  'com.microsoft:MatMulIntegerToFloat': matMulIntegerToFloat,
+  'com.microsoft:MatMulNBits': matMulNBits,
+  'com.microsoft:GatherBlockQuantized': gatherBlocks,
+} satisfies SomeHandlers

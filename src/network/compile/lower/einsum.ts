@@ -6,7 +6,7 @@ import { equationOf, sizesOf } from '../../onnx/operators/einsum.ts'
 import { dimsOf, type Ref } from '../loops/loops.ts'
 import { arg, mul } from '../loops/tree.ts'
 import { spread, transposed } from '../loops/view.ts'
-import type { Handler } from './handlers.ts'
+import type { Handler, SomeHandlers } from './handler.ts'
 import { reshape } from './lowering/layouts.ts'
 import { map } from './lowering/loops.ts'
 import type { Lowering } from './lowering/lowering.ts'
@@ -96,4 +96,4 @@ function product(
   return { ref: reshape(lowering, node, multiply(lowering, node, a, b), dims(letters)), letters }
 }
 
-export const EINSUM_HANDLERS: Readonly<Record<string, Handler>> = { Einsum: einsum }
+export const EINSUM_HANDLERS = { Einsum: einsum } satisfies SomeHandlers

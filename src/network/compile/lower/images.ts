@@ -5,7 +5,7 @@ import { blocksOf, isResized, type Scaling, scalingsOf, tapsOf } from '../../onn
 import { dimsOf, type Ref } from '../loops/loops.ts'
 import { add, arg, mul, type Tree } from '../loops/tree.ts'
 import { inverseOf, orderOf, spread, transposed } from '../loops/view.ts'
-import type { Handler } from './handlers.ts'
+import type { Handler, SomeHandlers } from './handler.ts'
 import { gatherAlong } from './indices.ts'
 import { reshape, viewed } from './lowering/layouts.ts'
 import { map } from './lowering/loops.ts'
@@ -72,8 +72,8 @@ const blocked: Handler = (lowering, node) => {
   viewed(lowering, node, name, reshape(lowering, node, ordered, dims))
 }
 
-export const IMAGE_HANDLERS: Readonly<Record<string, Handler>> = {
+export const IMAGE_HANDLERS = {
   Resize: resize,
   DepthToSpace: blocked,
   SpaceToDepth: blocked,
-}
+} satisfies SomeHandlers

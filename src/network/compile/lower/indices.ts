@@ -6,7 +6,7 @@ import { countOf, numbersOf, stridesOf } from '../../onnx/ir/tensor.ts'
 import { dimsOf, type Ref, refTo } from '../loops/loops.ts'
 import { add, apply, arg, number, select, type Tree } from '../loops/tree.ts'
 import { sliced, spread, type View } from '../loops/view.ts'
-import type { Handler } from './handlers.ts'
+import type { Handler, SomeHandlers } from './handler.ts'
 import { joined, reshape, viewed } from './lowering/layouts.ts'
 import { filled, map } from './lowering/loops.ts'
 import type { Lowering } from './lowering/lowering.ts'
@@ -277,7 +277,7 @@ const tile: Handler = (lowering, node) => {
   )
 }
 
-export const INDEX_HANDLERS: Readonly<Record<string, Handler>> = {
+export const INDEX_HANDLERS = {
   Gather: gather,
   GatherElements: gatherElements,
   GatherND: gatherNd,
@@ -285,4 +285,4 @@ export const INDEX_HANDLERS: Readonly<Record<string, Handler>> = {
   ArgMax: extreme('max'),
   ArgMin: extreme('min'),
   Tile: tile,
-}
+} satisfies SomeHandlers

@@ -6,7 +6,7 @@ import { countOf } from '../../onnx/ir/tensor.ts'
 import { dimsOf, refTo } from '../loops/loops.ts'
 import { apply, arg, number, select, type Tree } from '../loops/tree.ts'
 import { inverseOf, sliced, transposed } from '../loops/view.ts'
-import type { Handler } from './handlers.ts'
+import type { Handler, SomeHandlers } from './handler.ts'
 import { add32, elementsAlong, placesAlong } from './indices.ts'
 import { reshape } from './lowering/layouts.ts'
 import { map } from './lowering/loops.ts'
@@ -69,8 +69,8 @@ const topK: Handler = (lowering, node) => {
     lowering.values.name(values, elementsAlong(lowering, node, { data: x, index, axis, name: values }))
 }
 
-export const PLACE_HANDLERS: Readonly<Record<string, Handler>> = {
+export const PLACE_HANDLERS = {
   Trilu: trilu,
   OneHot: oneHot,
   TopK: topK,
-}
+} satisfies SomeHandlers

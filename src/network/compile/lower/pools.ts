@@ -7,7 +7,7 @@ import { countedTaps, type PoolAxis, poolOf } from '../../onnx/operators/images/
 import { dimsOf, type Reduction, type Ref } from '../loops/loops.ts'
 import { add, apply, arg, mul, number, type Tree } from '../loops/tree.ts'
 import { inverseOf, orderOf, sliced, spread, transposed } from '../loops/view.ts'
-import type { Handler } from './handlers.ts'
+import type { Handler, SomeHandlers } from './handler.ts'
 import { joined, padded } from './lowering/layouts.ts'
 import { map } from './lowering/loops.ts'
 import type { Lowering } from './lowering/lowering.ts'
@@ -167,8 +167,8 @@ function repeated(
   return joined(lowering, node, node.name, [sides[0], x, sides[1]], axis)
 }
 
-export const POOL_HANDLERS: Readonly<Record<string, Handler>> = {
+export const POOL_HANDLERS = {
   MaxPool: maxPool,
   AveragePool: averagePool,
   Pad: pad,
-}
+} satisfies SomeHandlers

@@ -5,7 +5,7 @@ import { countOf } from '../../onnx/ir/tensor.ts'
 import { dimsOf, type Ref } from '../loops/loops.ts'
 import { add, arg, mul, number, type Tree } from '../loops/tree.ts'
 import { reshaped, spread, transposed, type View } from '../loops/view.ts'
-import type { Handler } from './handlers.ts'
+import type { Handler, SomeHandlers } from './handler.ts'
 import { encodingOf, linear } from './linear.ts'
 import { reshape } from './lowering/layouts.ts'
 import { map, orderedValue } from './lowering/loops.ts'
@@ -149,8 +149,8 @@ const fusedMatMul: Handler = (lowering, node) => {
   )
 }
 
-export const PRODUCT_HANDLERS: Readonly<Record<string, Handler>> = {
+export const PRODUCT_HANDLERS = {
   MatMul: matMul,
   Gemm: gemm,
-  'com.microsoft FusedMatMul': fusedMatMul,
-}
+  'com.microsoft:FusedMatMul': fusedMatMul,
+} satisfies SomeHandlers

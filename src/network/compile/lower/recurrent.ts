@@ -6,7 +6,7 @@ import { isBackward, type Recurrence, recurrenceOf } from '../../onnx/operators/
 import { dimsOf, type Ref, refTo, type Value } from '../loops/loops.ts'
 import { add, apply, arg, div, mul, number, sub, type Tree } from '../loops/tree.ts'
 import { sliced, transposed, whole } from '../loops/view.ts'
-import type { Handler } from './handlers.ts'
+import type { Handler, SomeHandlers } from './handler.ts'
 import { reshape } from './lowering/layouts.ts'
 import { filled, map } from './lowering/loops.ts'
 import type { Lowering } from './lowering/lowering.ts'
@@ -168,7 +168,7 @@ function layerOf(
   }
 }
 
-export const RECURRENT_HANDLERS: Readonly<Record<string, Handler>> = {
+export const RECURRENT_HANDLERS = {
   LSTM: recurrent(4, lstmStep),
   GRU: recurrent(3, gruStep),
-}
+} satisfies SomeHandlers

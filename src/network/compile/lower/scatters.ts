@@ -6,7 +6,7 @@ import { countOf } from '../../onnx/ir/tensor.ts'
 import { dimsOf, type Ref, refTo, type Value } from '../loops/loops.ts'
 import { apply, arg, type Instruction, type Kind, select, type Tree } from '../loops/tree.ts'
 import { type View, whole } from '../loops/view.ts'
-import type { Handler } from './handlers.ts'
+import type { Handler, SomeHandlers } from './handler.ts'
 import { placesAmong, viewAlong } from './indices.ts'
 import { reshape } from './lowering/layouts.ts'
 import type { Lowering } from './lowering/lowering.ts'
@@ -102,7 +102,7 @@ const scatterNd: Handler = (lowering, node) => {
   write(lowering, node, out, { ...parts, updates, index: at, to, step: countOf(rest), size: countOf(named) })
 }
 
-export const SCATTER_HANDLERS: Readonly<Record<string, Handler>> = {
+export const SCATTER_HANDLERS = {
   ScatterElements: scatterElements,
   ScatterND: scatterNd,
-}
+} satisfies SomeHandlers

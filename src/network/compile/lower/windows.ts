@@ -7,7 +7,7 @@ import { type Axis, axesOf, type SpreadAxis, spreadAxes } from '../../onnx/opera
 import { dimsOf, type Ref, refTo } from '../loops/loops.ts'
 import { add, arg, mul, number, type Tree } from '../loops/tree.ts'
 import { reshaped, sliced, spread, transposed, type View, whole } from '../loops/view.ts'
-import type { Handler } from './handlers.ts'
+import type { Handler, SomeHandlers } from './handler.ts'
 import { padded, reshape } from './lowering/layouts.ts'
 import { copy, filled, map } from './lowering/loops.ts'
 import type { Lowering } from './lowering/lowering.ts'
@@ -342,4 +342,4 @@ function spreadPlaces(lowering: Lowering, node: Node, x: Ref, axes: readonly Apa
   return padded(lowering, node, { ...made, view }, around, 0)
 }
 
-export const CONV_HANDLERS: Readonly<Record<string, Handler>> = { Conv: conv, ConvTranspose: convTranspose }
+export const CONV_HANDLERS = { Conv: conv, ConvTranspose: convTranspose } satisfies SomeHandlers

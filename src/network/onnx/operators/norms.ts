@@ -135,7 +135,7 @@ export function inferRows(context: Inference): (Type | undefined)[] {
   return [...sameType(context), stash, stash]
 }
 
-const ROWS = { mapping: 'many-to-many', layout: 'ILD fixed', infer: inferRows } as const
+const ROWS = { infer: inferRows } as const
 
 const layerNormalization: Operator = define({
   ...ROWS,
@@ -178,8 +178,6 @@ const groupNormalization: Operator = define({
   inputs: [3, 3],
   attributes: { epsilon: 'float', num_groups: 'int', stash_type: 'int' },
   dtypes: [FLOATS],
-  mapping: 'many-to-many',
-  layout: 'ILD fixed',
   infer: sameType,
   evaluate: (context) => [evaluateGroups(context, intOf(context.node, 'num_groups', 0))],
 })
@@ -191,8 +189,6 @@ const instanceNormalization: Operator = define({
   inputs: [3, 3],
   attributes: { epsilon: 'float' },
   dtypes: [FLOATS],
-  mapping: 'many-to-many',
-  layout: 'ILD fixed',
   infer: sameType,
   evaluate: (context) => [evaluateGroups(context, given(context, 0).dims[1] ?? 0)],
 })
@@ -221,8 +217,6 @@ const batchNormalization: Operator = define({
   inputs: [5, 5],
   attributes: { epsilon: 'float', momentum: 'float', training_mode: 'int' },
   dtypes: [FLOATS],
-  mapping: 'one-to-many',
-  layout: 'ILI variable',
   infer: sameType,
   evaluate(context) {
     const { node } = context

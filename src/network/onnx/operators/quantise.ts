@@ -76,8 +76,6 @@ const quantizeLinear: Operator = define({
   inputs: [2, 3],
   attributes: { axis: 'int', saturate: 'int', block_size: 'int', output_dtype: 'int', precision: 'int' },
   dtypes: [[...FLOATS, 'i32'], [...FLOATS, 'i32'], QUANTISED],
-  mapping: 'one-to-one',
-  layout: 'ILI variable',
   infer: ({ node, inputs: [x, , zero] }) => [{ dtype: quantisedOf(node, zero?.dtype), dims: x?.dims }],
   evaluate(context) {
     const { node, inputs } = context
@@ -112,8 +110,6 @@ const dequantizeLinear: Operator = define({
   inputs: [2, 3],
   attributes: { axis: 'int', block_size: 'int', output_dtype: 'int' },
   dtypes: [[...QUANTISED, 'i32'], FLOATS, [...QUANTISED, 'i32']],
-  mapping: 'one-to-one',
-  layout: 'ILI variable',
   infer({ node, inputs: [x, scale] }) {
     const dtype = dtypeOf(node, 'output_dtype') ?? scale?.dtype
     return [dtype && { dtype, dims: x?.dims }]
@@ -160,8 +156,6 @@ const dynamicQuantizeLinear: Operator = define({
   since: 11,
   outputs: [3, 3],
   dtypes: [['f32']],
-  mapping: 'many-to-many',
-  layout: 'ILD variable',
   infer: ({ inputs: [x] }) => [
     { dtype: 'u8', dims: x?.dims },
     { dtype: 'f32', dims: [] },
@@ -200,8 +194,6 @@ const matMulInteger: Operator = define({
   since: 10,
   inputs: [2, 4],
   dtypes: [BYTES],
-  mapping: 'many-to-many',
-  layout: 'ILD variable',
   infer: ({ node, inputs: [a, b] }) => [inferProduct(node, a, b, 'i32')],
   evaluate(context) {
     const { node, inputs } = context
@@ -216,8 +208,6 @@ const qLinearMatMul: Operator = define({
   since: 10,
   inputs: [8, 8],
   dtypes: [BYTES, FLOATS, BYTES, BYTES, FLOATS, BYTES, FLOATS, BYTES],
-  mapping: 'many-to-many',
-  layout: 'ILD variable',
   infer: ({ node, inputs }) => [inferProduct(node, inputs[0], inputs[3], inputs[7]?.dtype)],
   evaluate: (context) => [evaluateQLinear(context)],
 })

@@ -192,8 +192,6 @@ function inferRecurrent({ node, inputs: [x, , states] }: Inference): (Type | und
 const LAYER = {
   since: 7,
   dtypes: [FLOATS, FLOATS, FLOATS, FLOATS, ['i32'], FLOATS],
-  mapping: 'many-to-many',
-  layout: 'ILD fixed',
   infer: inferRecurrent,
 } as const
 

@@ -10,6 +10,7 @@ import type { Dim } from '../ir/dims.ts'
 import { type Graph, type Node, readersOf, readsOf } from '../ir/graph.ts'
 import { unclaimed } from '../ir/operator.ts'
 import { type DType, isFloat } from '../ir/tensor.ts'
+import { operatorName } from '../operator-table.ts'
 import { operatorOf, whyUnclaimed } from '../operators.ts'
 import { type Findings, noFindings } from './findings.ts'
 import { Meanings } from './known/meanings.ts'
@@ -30,6 +31,7 @@ import { WeightTable } from './weights/weight-table.ts'
  * still be control.
  */
 export type Handler = (translator: Translator, node: Node) => boolean | Promise<boolean>
+/** By `operatorName`. */
 export type Handlers = ReadonlyMap<string, Handler>
 
 export interface Translation {
@@ -191,8 +193,7 @@ export class Translator {
   }
 
   async #translate(node: Node): Promise<void> {
-    const key = `${node.domain}:${node.op}`
-    const handler = this.#handlers.get(key)
+    const handler = this.#handlers.get(operatorName(node))
     if (handler !== undefined) this.#checkForm(node)
     if (handler !== undefined && (await this.#handle(handler, node))) return
     const isOfShape = node.op === 'Shape' || node.op === 'Size'

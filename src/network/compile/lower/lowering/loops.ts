@@ -1,10 +1,11 @@
 // Makes loops over elements: maps, copies and fills, each in the order of axes that suits it.
 import { type Node, outputsOf } from '../../../onnx/ir/graph.ts'
-import { intsOf, type Mapping } from '../../../onnx/ir/operator.ts'
+import { intsOf } from '../../../onnx/ir/operator.ts'
 import { countOf } from '../../../onnx/ir/tensor.ts'
 import {
   dimsOf,
   isAll,
+  type Mapping,
   type Ref,
   refTo,
   spreadRef,

@@ -55,8 +55,6 @@ export const matMulNBits: Operator = defineContrib({
     weight_prepacked: 'int',
   },
   dtypes: [FLOATS, ['u8'], FLOATS, ['u8', ...FLOATS], ['i32'], FLOATS],
-  mapping: 'many-to-many',
-  layout: 'ILD variable',
   infer({ node, inputs: [a] }) {
     const { n } = formOf(node)
     return [a && { dtype: a.dtype, dims: a.dims && [...a.dims.slice(0, -1), n] }]
@@ -87,8 +85,6 @@ export const matMulBnb4: Operator = defineContrib({
     transB: 'int',
   },
   dtypes: [FLOATS, ['u8'], FLOATS],
-  mapping: 'many-to-many',
-  layout: 'ILD variable',
   infer({ node, inputs: [a] }) {
     const { n } = levelForm(node)
     return [a && { dtype: a.dtype, dims: a.dims && [...a.dims.slice(0, -1), n] }]
@@ -112,8 +108,6 @@ export const gatherBlockQuantized: Operator = defineContrib({
   inputs: [3, 4],
   attributes: { bits: 'int', block_size: 'int', gather_axis: 'int', quantize_axis: 'int' },
   dtypes: [['u8', 'i4', 'u4'], ['i32', 'i64'], FLOATS, ['u8', 'i4', 'u4']],
-  mapping: 'shuffle',
-  layout: 'ILD fixed',
   infer: (context) => [inferGather(context)],
 })
 
@@ -161,8 +155,6 @@ const dynamicQuantizeMatMul: Operator = defineContrib({
   name: 'DynamicQuantizeMatMul',
   inputs: [3, 5],
   dtypes: [['f32'], BYTES, ['f32'], BYTES, ['f32']],
-  mapping: 'many-to-many',
-  layout: 'ILD variable',
   infer: ({ node, inputs: [a, b] }) => [inferProduct(node, a, b, 'f32')],
   evaluate(context) {
     const { node, inputs } = context
@@ -177,8 +169,6 @@ const matMulIntegerToFloat: Operator = defineContrib({
   name: 'MatMulIntegerToFloat',
   inputs: [4, 7],
   dtypes: [BYTES, BYTES, ['f32'], ['f32'], BYTES, BYTES, ['f32']],
-  mapping: 'many-to-many',
-  layout: 'ILD variable',
   infer: ({ node, inputs: [a, b] }) => [inferProduct(node, a, b, 'f32')],
   evaluate(context) {
     const { node, inputs } = context
@@ -195,8 +185,6 @@ const fusedMatMul: Operator = defineContrib({
   inputs: [2, 2],
   attributes: { alpha: 'float', transA: 'int', transB: 'int', transBatchA: 'int', transBatchB: 'int' },
   dtypes: [FLOATS],
-  mapping: 'many-to-many',
-  layout: 'ILD variable',
   infer: ({ node, inputs: [a, b] }) => [
     inferProduct(node, typeTurned(a, turns(node, 'A')), typeTurned(b, turns(node, 'B')), a?.dtype),
   ],

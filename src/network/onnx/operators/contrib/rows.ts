@@ -26,8 +26,6 @@ function skipNorm(name: string, most: number, at: { beta?: number; bias: number 
     outputs: [1, 4],
     attributes: { epsilon: 'float' },
     dtypes: [FLOATS],
-    mapping: 'many-to-many',
-    layout: 'ILD fixed',
     infer: (context) => inferSkip(context),
     evaluate: (context) => evaluateSkip(context, at),
   })
@@ -87,8 +85,6 @@ function activation(
     inputs,
     attributes,
     dtypes: [FLOATS],
-    mapping: 'one-to-one',
-    layout: 'ILI variable',
     infer: sameType,
     evaluate(context) {
       const { node, inputs } = context

@@ -36,8 +36,6 @@ const FILTERED = {
   since: 1,
   inputs: [2, 3],
   dtypes: [FLOATS],
-  mapping: 'many-to-many',
-  layout: 'ILD variable',
 } as const
 
 /** Undefined where a size is not known. */

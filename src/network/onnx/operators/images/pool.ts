@@ -121,7 +121,7 @@ function evaluatePool(
   return made
 }
 
-const POOL = { since: 1, dtypes: [FLOATS], mapping: 'many-to-many', layout: 'ILD variable' } as const
+const POOL = { since: 1, dtypes: [FLOATS] } as const
 
 /** Its second output, the places of the largest numbers, is not covered. */
 const maxPool: Operator = define({

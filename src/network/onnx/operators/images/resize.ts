@@ -178,8 +178,6 @@ const resize: Operator = define({
     nearest_mode: 'string',
   },
   dtypes: [FLOATS, FLOATS, ['f32'], ['i64']],
-  mapping: 'many-to-many',
-  layout: 'ILD variable',
   infer: inferResize,
   evaluate: evaluateResize,
 })
@@ -283,8 +281,6 @@ function blocked(name: string): Operator {
     since: 1,
     attributes: isDeep ? { blocksize: 'int', mode: 'string' } : { blocksize: 'int' },
     dtypes: [NUMBERS],
-    mapping: 'shuffle',
-    layout: 'ILD fixed',
     infer({ node, inputs: [x] }) {
       if (x?.dims?.length !== 4) return [x && { dtype: x.dtype }]
       const size = intOf(node, 'blocksize', 0)

@@ -1,17 +1,17 @@
 // Handlers of rotations of heads by their positions. Each half, or each second number, of what is rotated is
 // written where it belongs.
-import { hasInput, type Node } from '../../onnx/ir/graph.ts'
-import { flagOf, floatOf, intOf, unclaimed, unfit } from '../../onnx/ir/operator.ts'
-import { dimsOf, type Ref, refTo } from '../loops/loops.ts'
-import { add, arg, mul, sub, type Tree } from '../loops/tree.ts'
-import { sliced, spread, whole } from '../loops/view.ts'
+import { hasInput, type Node } from '../../../onnx/ir/graph.ts'
+import { flagOf, floatOf, intOf, unclaimed, unfit } from '../../../onnx/ir/operator.ts'
+import { dimsOf, type Ref, refTo } from '../../loops/loops.ts'
+import { add, arg, mul, sub, type Tree } from '../../loops/tree.ts'
+import { sliced, spread, whole } from '../../loops/view.ts'
+import type { Handler, SomeHandlers } from '../handler.ts'
+import { add32, gatherAlong, placesAlong } from '../indices.ts'
+import { reshape } from '../lowering/layouts.ts'
+import { map } from '../lowering/loops.ts'
+import type { Lowering } from '../lowering/lowering.ts'
+import { checkSpread } from '../lowering/misfit.ts'
 import { headsOf, swapped } from './attention.ts'
-import type { Handler } from './handlers.ts'
-import { add32, gatherAlong, placesAlong } from './indices.ts'
-import { reshape } from './lowering/layouts.ts'
-import { map } from './lowering/loops.ts'
-import type { Lowering } from './lowering/lowering.ts'
-import { checkSpread } from './lowering/misfit.ts'
 
 interface Inputs {
   readonly cos: number
@@ -118,7 +118,7 @@ export function turned(lowering: Lowering, node: Node, x: Ref, rotation: Rotatio
   return refTo(out)
 }
 
-export const ROTARY_HANDLERS: Readonly<Record<string, Handler>> = {
+export const ROTARY_HANDLERS = {
   RotaryEmbedding: rotated({ cos: 1, sin: 2, positions: 3 }),
-  'com.microsoft RotaryEmbedding': rotated({ cos: 2, sin: 3, positions: 1 }),
-}
+  'com.microsoft:RotaryEmbedding': rotated({ cos: 2, sin: 3, positions: 1 }),
+} satisfies SomeHandlers

@@ -1,24 +1,24 @@
 // Handlers of attention as one operator: two products with the softmax of scores between them. Heads that
 // share keys and values read them through a view, so that nothing is repeated.
-import { hasInput, type Node } from '../../onnx/ir/graph.ts'
-import { flagOf, floatOf, intOf, unclaimed, unfit, wants } from '../../onnx/ir/operator.ts'
+import { hasInput, type Node } from '../../../onnx/ir/graph.ts'
+import { flagOf, floatOf, intOf, unclaimed, unfit, wants } from '../../../onnx/ir/operator.ts'
 import {
   ADDED,
   MULTI_BIAS,
   MULTI_PAST_KEY,
   MULTI_PAST_VALUE,
   PADDING,
-} from '../../onnx/operators/contrib/attention.ts'
-import { dimsOf, type Ref, refTo, spreadRef } from '../loops/loops.ts'
-import { add, apply, arg, div, mul, number, select, sub, type Tree } from '../loops/tree.ts'
-import { sliced, transposed, type View, whole } from '../loops/view.ts'
-import { type Handler, optional } from './handlers.ts'
-import { add32, placesAlong } from './indices.ts'
-import { joined, reshape } from './lowering/layouts.ts'
-import { map } from './lowering/loops.ts'
-import type { Lowering } from './lowering/lowering.ts'
-import { checkSpread, misfit } from './lowering/misfit.ts'
-import { multiply, reduce } from './lowering/sums.ts'
+} from '../../../onnx/operators/contrib/attention.ts'
+import { dimsOf, type Ref, refTo, spreadRef } from '../../loops/loops.ts'
+import { add, apply, arg, div, mul, number, select, sub, type Tree } from '../../loops/tree.ts'
+import { sliced, transposed, type View, whole } from '../../loops/view.ts'
+import { type Handler, optional, type SomeHandlers } from '../handler.ts'
+import { add32, placesAlong } from '../indices.ts'
+import { joined, reshape } from '../lowering/layouts.ts'
+import { map } from '../lowering/loops.ts'
+import type { Lowering } from '../lowering/lowering.ts'
+import { checkSpread, misfit } from '../lowering/misfit.ts'
+import { multiply, reduce } from '../lowering/sums.ts'
 
 /** [batch, heads, rows, width] of each; keys and values may have fewer heads. */
 interface Sides {
@@ -227,7 +227,7 @@ function paddingOf(lowering: Lowering, node: Node, ref: Ref): Mask {
   }
 }
 
-export const ATTENTION_HANDLERS: Readonly<Record<string, Handler>> = {
+export const ATTENTION_HANDLERS = {
   Attention: attention,
-  'com.microsoft MultiHeadAttention': multiHeadAttention,
-}
+  'com.microsoft:MultiHeadAttention': multiHeadAttention,
+} satisfies SomeHandlers

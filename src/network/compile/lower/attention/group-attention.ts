@@ -1,18 +1,18 @@
 // The handler of ONNX Runtime's attention of groups: rotations, keys and values written after those of
 // earlier steps, and attention over them. How many rows each sequence had before is data.
-import { hasInput, type Node } from '../../onnx/ir/graph.ts'
-import { flagOf, floatOf, intOf, unfit } from '../../onnx/ir/operator.ts'
-import { plainHeadCounts, QKV } from '../../onnx/operators/contrib/attention.ts'
-import { dimsOf, type Ref, spreadRef } from '../loops/loops.ts'
-import { apply, arg, number, select, type Tree } from '../loops/tree.ts'
-import { sliced } from '../loops/view.ts'
+import { hasInput, type Node } from '../../../onnx/ir/graph.ts'
+import { flagOf, floatOf, intOf, unfit } from '../../../onnx/ir/operator.ts'
+import { plainHeadCounts, QKV } from '../../../onnx/operators/contrib/attention.ts'
+import { dimsOf, type Ref, spreadRef } from '../../loops/loops.ts'
+import { apply, arg, number, select, type Tree } from '../../loops/tree.ts'
+import { sliced } from '../../loops/view.ts'
+import { type Handler, optional, type SomeHandlers } from '../handler.ts'
+import { add32, elementsAlong, OUTSIDE, placesAlong } from '../indices.ts'
+import { padded, reshape } from '../lowering/layouts.ts'
+import { map } from '../lowering/loops.ts'
+import type { Lowering } from '../lowering/lowering.ts'
+import { misfit } from '../lowering/misfit.ts'
 import { attended, headsOf, leave, swapped } from './attention.ts'
-import { type Handler, optional } from './handlers.ts'
-import { add32, elementsAlong, OUTSIDE, placesAlong } from './indices.ts'
-import { padded, reshape } from './lowering/layouts.ts'
-import { map } from './lowering/loops.ts'
-import type { Lowering } from './lowering/lowering.ts'
-import { misfit } from './lowering/misfit.ts'
 import { positionsOf, turned, turnsAt } from './rotary.ts'
 
 /** What a step adds to the state of each sequence. */
@@ -152,6 +152,6 @@ function gatheredState(lowering: Lowering, node: Node, { own, old, after, before
   return map(lowering, node, [place, first, added, kept], select(apply('i.lt', at, start), arg(3), tail))
 }
 
-export const GROUP_HANDLERS: Readonly<Record<string, Handler>> = {
-  'com.microsoft GroupQueryAttention': groupQueryAttention,
-}
+export const GROUP_HANDLERS = {
+  'com.microsoft:GroupQueryAttention': groupQueryAttention,
+} satisfies SomeHandlers
