@@ -1,7 +1,7 @@
 // Convolutions whose windows are read where they lie. In: small nets of images, in several forms. Out:
 // whether they give what the evaluator gives, copy no window, and have what follows fused with the product.
 import { expect, test } from 'vitest'
-import { evaluate } from '../onnx/evaluate.ts'
+import { evaluate } from '../../../test/conformance/onnx/verify/evaluate.ts'
 import type { Graph, Node } from '../onnx/ir/graph.ts'
 import { countOf, tensorOf } from '../onnx/ir/tensor.ts'
 import { CompiledGraph, programFor } from './compiled-graph.ts'
