@@ -7,7 +7,7 @@ import type { Node } from './ir/graph.ts'
  * of their inputs. `weights`: what exports compute from constants alone. Operators without an evaluator only
  * occur on the way from inputs to outputs, where their loops run; tests have evaluators for those.
  */
-export type Evaluated = 'control' | 'weights'
+type Evaluated = 'control' | 'weights'
 
 /**
  * How networks run an operator. `body`: arithmetic on each element. `view`: the same elements under the dims
@@ -15,7 +15,7 @@ export type Evaluated = 'control' | 'weights'
  * sizes are known. `sizes`: the same, where the sizes of its outputs do not depend on what is computed.
  * `fallback`: only another runtime does.
  */
-export type Lowered = 'body' | 'view' | 'loops' | 'passes' | 'sizes' | 'fallback'
+type Lowered = 'body' | 'view' | 'loops' | 'passes' | 'sizes' | 'fallback'
 
 export interface OperatorRow {
   readonly evaluate?: Evaluated

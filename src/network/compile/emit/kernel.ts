@@ -114,7 +114,7 @@ export interface ProductCall {
   readonly windows?: WindowsCall | undefined
 }
 
-export interface WindowsCall {
+interface WindowsCall {
   readonly rows: Pick<StreamPlace, 'at'>
   readonly gaps: Pick<StreamPlace, 'at'>
   readonly run: number

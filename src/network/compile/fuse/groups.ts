@@ -36,7 +36,7 @@ const isSame = (a: readonly number[], b: readonly number[]): boolean =>
   a.length === b.length && a.every((size, axis) => size === b[axis])
 
 /** The space over which a loop runs. */
-export const spaceOf = (loop: Loop): readonly number[] =>
+const spaceOf = (loop: Loop): readonly number[] =>
   squeezed(OVER_ARGUMENT.includes(loop.loop) ? loop.args[0].view.dims : loop.out.dims)
 
 const OVER_ARGUMENT: readonly Loop['loop'][] = ['reduce', 'place', 'scatter', 'select']

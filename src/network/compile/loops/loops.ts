@@ -91,7 +91,7 @@ interface LoopBase {
 }
 
 /** out[i] = tree(args[i]). Each argument has the dims of `out`. */
-export interface MapLoop extends LoopBase {
+interface MapLoop extends LoopBase {
   readonly loop: 'map'
   readonly args: readonly Ref[]
   readonly tree: Tree
@@ -100,14 +100,14 @@ export interface MapLoop extends LoopBase {
 }
 
 /** out[i] = the reduction of arg[i, j] over j, the last axis. `out.dims` are the dims of `arg` before it. */
-export interface ReduceLoop extends LoopBase {
+interface ReduceLoop extends LoopBase {
   readonly loop: 'reduce'
   readonly args: readonly [Ref]
   readonly how: Reduction
 }
 
 /** out[i] = table[i + step * index[i]]: the table's view has stride 0 along the axes of the index. */
-export interface GatherLoop extends LoopBase {
+interface GatherLoop extends LoopBase {
   readonly loop: 'gather'
   readonly args: readonly [table: Ref, index: Ref]
   /** Elements from one index to the next. */
@@ -174,7 +174,7 @@ export interface SelectLoop extends LoopBase {
 export type MatrixEncoding = 'w8_g32' | 'w4_g32'
 
 /** out = the rows of arg, f32 [m, k], as 8-bit codes with a scale for each 32 of them: i32 [m, words]. */
-export interface QuantizeLoop extends LoopBase {
+interface QuantizeLoop extends LoopBase {
   readonly loop: 'quantize'
   /** Numbers of a row are neighbours, and k is a multiple of 32. */
   readonly args: readonly [Ref]

@@ -33,7 +33,7 @@ interface StepBase {
 }
 
 /** A function that was emitted. */
-export interface EmittedStep extends StepBase {
+interface EmittedStep extends StepBase {
   readonly call: KernelCall
   /** Equal for steps that one function serves. */
   readonly key: string
@@ -42,7 +42,7 @@ export interface EmittedStep extends StepBase {
 }
 
 /** A kernel of the engine. */
-export interface KernelStep extends StepBase {
+interface KernelStep extends StepBase {
   readonly kernel: KernelLoop
 }
 
@@ -57,7 +57,7 @@ export interface Program {
   readonly report: ProgramReport
 }
 
-export interface ProgramReport {
+interface ProgramReport {
   readonly loops: number
   readonly groups: number
   /** Bytes of values that groups read and write. */
@@ -172,7 +172,7 @@ const placedIn = ({ at }: Pick<StreamPlace, 'at'>): Value | undefined =>
   'value' in at ? at.value : undefined
 
 /** Streams that a kernel writes. */
-export const writtenStreams = ({ stores }: Kernel): ReadonlySet<number> =>
+const writtenStreams = ({ stores }: Kernel): ReadonlySet<number> =>
   new Set(stores.map(({ stream }) => stream))
 
 function placesOf(lowered: LoopList, steps: readonly Step[], mayShare: boolean, budget: ProgramBudget) {

@@ -43,6 +43,12 @@ export const sameType = ({ inputs: [input] }: Inference): [Type | undefined] => 
 export const wants = (node: { readonly outputs: readonly string[] }, output: number): boolean =>
   (node.outputs[output] ?? '') !== ''
 
+/** The inputs of a commutative operator: which of them is meant, and which is the other. */
+export const EITHER_ORDER = [
+  [0, 1],
+  [1, 0],
+] as const
+
 /** The first element of an input; undefined if the input is left out. */
 export const scalarOf = (tensor: Tensor | undefined): number | undefined =>
   tensor === undefined || tensor.data.length === 0 ? undefined : reader(tensor)(0)

@@ -18,7 +18,7 @@ import {
 import { inferProduct } from './products.ts'
 import { roundEven } from './unary.ts'
 
-export const QUANTISED: readonly DType[] = ['i8', 'u8', 'i16', 'u16', 'i4', 'u4']
+const QUANTISED: readonly DType[] = ['i8', 'u8', 'i16', 'u16', 'i4', 'u4']
 const BYTES: readonly DType[] = ['i8', 'u8']
 
 /** Smallest and largest number of an integer dtype. */

@@ -25,7 +25,7 @@ export interface Recurrence {
 
 const DIRECTIONS = ['forward', 'reverse', 'bidirectional']
 
-export function directionsOf(node: Node): number {
+function directionsOf(node: Node): number {
   const direction = stringOf(node, 'direction', 'forward')
   if (!DIRECTIONS.includes(direction))
     throw unfit(node, `its direction is ${direction}, which does not exist`)

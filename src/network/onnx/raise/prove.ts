@@ -250,7 +250,7 @@ export async function firstRow(t: Translator, node: Node, name: string, rows: nu
 const LEAST_CONTEXT = 1024
 
 /** What is proven of a control value. */
-export interface Claim {
+interface Claim {
   readonly shape: ValueShape
   /** Positions that a step may have at most; default: those of the context and of tables that were read. */
   readonly end?: number | undefined

@@ -127,7 +127,7 @@ export interface Angles {
   readonly sin: Float32Array
 }
 
-export interface RopeRows {
+interface RopeRows {
   readonly half: number
   /** Positions from 0 on that are compared with the frequencies. */
   readonly positions: number
@@ -240,7 +240,7 @@ const turningOf = (half: number, found: FoundRope): Turning => ({
 })
 
 /** The first position whose cosines and sines are not those of the rotation; `from` is that of row 0. */
-export function wrongPosition(
+function wrongPosition(
   { cos, sin }: Angles,
   from: number,
   { frequencies, magnitude, precision }: Turning,

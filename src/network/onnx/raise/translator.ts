@@ -40,7 +40,7 @@ export interface Translation {
   readonly findings: Findings
 }
 
-export interface TranslatorOptions {
+interface TranslatorOptions {
   /** Limits the work that the file may cause. Default: that of one file. */
   readonly budget?: Budget | undefined
   readonly signal?: AbortSignal | undefined

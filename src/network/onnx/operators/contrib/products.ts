@@ -68,7 +68,7 @@ export const LEVELS = {
 } as const
 
 /** A times the transpose of B, whose codes of 4 bits stand for levels. */
-export const matMulBnb4: Operator = defineContrib({
+const matMulBnb4: Operator = defineContrib({
   name: 'MatMulBnb4',
   inputs: [3, 3],
   attributes: {
@@ -98,7 +98,7 @@ export function levelForm(node: Node) {
 }
 
 /** Rows of quantised weights as floats. Bytes hold two integers of four bits, or one of eight. */
-export const gatherBlockQuantized: Operator = defineContrib({
+const gatherBlockQuantized: Operator = defineContrib({
   name: 'GatherBlockQuantized',
   inputs: [3, 4],
   attributes: { bits: 'int', block_size: 'int', gather_axis: 'int', quantize_axis: 'int' },

@@ -123,7 +123,7 @@ export const gather: Handler = async (t, node) => {
 }
 
 /** Rows of the float table that is an input of the node. */
-export function embedTokens(t: Translator, node: Node, index: number): Value {
+function embedTokens(t: Translator, node: Node, index: number): Value {
   return t.b.embed('embed', t.weights.float(node, index, true, TOKENS).weight)
 }
 

@@ -2,7 +2,7 @@
 // their biases.
 import type { Value, WeightRef } from '../../../../core/graph/ir.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
-import { floatOf, intOf, intsOf, unclaimed, unfit } from '../../ir/operator.ts'
+import { EITHER_ORDER, floatOf, intOf, intsOf, unclaimed, unfit } from '../../ir/operator.ts'
 import { countOf, numbersOf, type Tensor, tensorOf } from '../../ir/tensor.ts'
 import { levelForm } from '../../operators/contrib/products.ts'
 import { limitsOf } from '../../operators/quantise.ts'
@@ -120,10 +120,7 @@ const zeroOf = (t: Translator, node: Node, index: number): number | undefined =>
  * scales.
  */
 export const multiplyScales: Handler = (t, node) => {
-  for (const [one, other] of [
-    [0, 1],
-    [1, 0],
-  ] as const) {
+  for (const [one, other] of EITHER_ORDER) {
     if (scale(t, node, t.meanings.read(node, one), t.meanings.read(node, other), other)) return true
   }
   return false
@@ -229,7 +226,7 @@ const JOINED: ReadonlyMap<string, number> = new Map(
   }),
 )
 
-export const nameFor = (t: Translator, node: Node): string | undefined =>
+const nameFor = (t: Translator, node: Node): string | undefined =>
   t.tail.isLogits(node) ? OUTPUT : undefined
 
 /** The constant on the right: [k, n], or [n, k] when `isTurned`; undefined if it is not a constant. */

@@ -1,7 +1,7 @@
 // Handlers of norms, with and without the sum before them, as one operator or as many primitive ones.
 import type { Value } from '../../../../core/graph/ir.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
-import { floatOf, intOf, intsOf, unclaimed } from '../../ir/operator.ts'
+import { EITHER_ORDER, floatOf, intOf, intsOf, unclaimed } from '../../ir/operator.ts'
 import { normedRows } from '../known/normed-rows.ts'
 import type { Heads, Meaning, Normed, RowsMeaning, Statistic } from '../meaning.ts'
 import type { Handler, Translator } from '../translator.ts'
@@ -73,10 +73,7 @@ export const centred: Handler = (t, node) => {
 
 /** variance + epsilon; or a normed and weighted x + bias */
 export const addToStatistic: Handler = (t, node) => {
-  for (const [one, other] of [
-    [0, 1],
-    [1, 0],
-  ] as const) {
+  for (const [one, other] of EITHER_ORDER) {
     const left = t.meanings.read(node, one)
     const number = t.types.scalar(node, other)
     if (left?.is === 'statistic' && left.step === 'variance' && left.epsilon === 0 && number !== undefined)
@@ -126,10 +123,7 @@ export const divide: Handler = (t, node) => {
 
 /** x * (1 / root), then times the weight. */
 export const multiplyStatistic: Handler = (t, node) => {
-  for (const [one, other] of [
-    [0, 1],
-    [1, 0],
-  ] as const) {
+  for (const [one, other] of EITHER_ORDER) {
     const left = t.meanings.read(node, one)
     const right = t.meanings.read(node, other)
     if (right?.is === 'statistic' && right.step === 'inverse' && isSubject(left, right))

@@ -3,7 +3,7 @@
 import { axisOf } from '../../ir/broadcast.ts'
 import type { Dim } from '../../ir/dims.ts'
 import type { Node } from '../../ir/graph.ts'
-import { intOf, intsOf, unclaimed } from '../../ir/operator.ts'
+import { EITHER_ORDER, intOf, intsOf, unclaimed } from '../../ir/operator.ts'
 import { numbersOf } from '../../ir/tensor.ts'
 import type { HeadPart, Heads, Meaning, RotatedPart, Rotation, Turned } from '../meaning.ts'
 import { prove } from '../prove.ts'
@@ -304,10 +304,7 @@ const TURNING = /^b(ht|th)d$/
 
 /** x * cos, turned x * sin, or x * a number. */
 export const multiplyHeads: Handler = (t, node) => {
-  for (const [one, other] of [
-    [0, 1],
-    [1, 0],
-  ] as const) {
+  for (const [one, other] of EITHER_ORDER) {
     const left = t.meanings.read(node, one)
     const right = t.meanings.read(node, other)
     const number = t.types.scalar(node, other)

@@ -2,7 +2,7 @@
 // but a window.
 import type { RopeUse, Value } from '../../../../core/graph/ir.ts'
 import type { Node } from '../../ir/graph.ts'
-import { intOf, unclaimed } from '../../ir/operator.ts'
+import { EITHER_ORDER, intOf, unclaimed } from '../../ir/operator.ts'
 import { noteHeads, ROPE_TABLE } from '../findings.ts'
 import { proveRope } from '../long-rope.ts'
 import type { Heads, Mask, Scores } from '../meaning.ts'
@@ -57,10 +57,7 @@ export const capScores: Handler = (t, node) => {
 }
 
 export const addMask: Handler = (t, node) => {
-  for (const [one, other] of [
-    [0, 1],
-    [1, 0],
-  ] as const) {
+  for (const [one, other] of EITHER_ORDER) {
     const scores = t.meanings.read(node, one)
     const mask = t.meanings.read(node, other)
     if (scores?.is !== 'scores' || (mask?.is !== 'control' && mask?.is !== 'constant')) continue
