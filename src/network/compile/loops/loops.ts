@@ -1,9 +1,15 @@
-// Programs: the values of a graph whose sizes are known, and the loops that make them.
+// Loops: the values of a graph whose sizes are known, and the loops that make them.
 import { roundUp } from '../../../core/abi/encodings.ts'
-import type { Mapping } from '../../onnx/ir/operator.ts'
 import { countOf, type Tensor } from '../../onnx/ir/tensor.ts'
 import { costOf, type Kind, type Tree } from './tree.ts'
-import { isWhole, spread, type View, whole } from './view.ts'
+import { inverseOf, isWhole, spread, transposed, type View, whole } from './view.ts'
+
+/**
+ * How an output element depends on input elements (the mapping types of DNNFusion, without `reorganize`,
+ * which is a view): `one-to-one` elementwise; `one-to-many` with broadcasting or repetition; `many-to-many`
+ * reductions and products; `shuffle` the same elements in another order.
+ */
+export type Mapping = 'one-to-one' | 'one-to-many' | 'many-to-many' | 'shuffle'
 
 /** Elements in row order of `dims`, which may be another order of axes than the graph's. */
 export interface Value {
@@ -85,7 +91,7 @@ interface LoopBase {
 }
 
 /** out[i] = tree(args[i]). Each argument has the dims of `out`. */
-export interface MapLoop extends LoopBase {
+interface MapLoop extends LoopBase {
   readonly loop: 'map'
   readonly args: readonly Ref[]
   readonly tree: Tree
@@ -94,14 +100,14 @@ export interface MapLoop extends LoopBase {
 }
 
 /** out[i] = the reduction of arg[i, j] over j, the last axis. `out.dims` are the dims of `arg` before it. */
-export interface ReduceLoop extends LoopBase {
+interface ReduceLoop extends LoopBase {
   readonly loop: 'reduce'
   readonly args: readonly [Ref]
   readonly how: Reduction
 }
 
 /** out[i] = table[i + step * index[i]]: the table's view has stride 0 along the axes of the index. */
-export interface GatherLoop extends LoopBase {
+interface GatherLoop extends LoopBase {
   readonly loop: 'gather'
   readonly args: readonly [table: Ref, index: Ref]
   /** Elements from one index to the next. */
@@ -168,7 +174,7 @@ export interface SelectLoop extends LoopBase {
 export type MatrixEncoding = 'w8_g32' | 'w4_g32'
 
 /** out = the rows of arg, f32 [m, k], as 8-bit codes with a scale for each 32 of them: i32 [m, words]. */
-export interface QuantizeLoop extends LoopBase {
+interface QuantizeLoop extends LoopBase {
   readonly loop: 'quantize'
   /** Numbers of a row are neighbours, and k is a multiple of 32. */
   readonly args: readonly [Ref]
@@ -207,7 +213,8 @@ export const isAlone = (loop: Loop): boolean =>
 /** Bytes of a quantised row of `k` numbers: codes, then a scale and a sum for each 32. */
 export const codedRowBytes = (k: number): number => roundUp(k + (8 * k) / 32, 16)
 
-export interface Program {
+/** A graph whose sizes are known, as loops in the order in which they run. */
+export interface LoopList {
   readonly loops: readonly Loop[]
   readonly inputs: ReadonlyMap<string, Value>
   readonly outputs: readonly { readonly name: string; readonly ref: Ref; readonly dtype: Tensor['dtype'] }[]
@@ -247,6 +254,16 @@ export function stepsOf(loop: Loop): number {
 export const refTo = (value: Value): Ref => ({ value, view: whole(value.dims) })
 export const dimsOf = ({ view }: Ref): readonly number[] => view.dims
 export const bytesOf = ({ dims }: Pick<Value, 'dims'>): number => 4 * countOf(dims)
+/** The reference with its axes in another order. */
+export const turnedRef = (ref: Ref, perm: readonly number[]): Ref => ({
+  ...ref,
+  view: transposed(ref.view, perm),
+})
+
+/** The reference whose axes were put in the order `perm`, in the graph's order. */
+export const unturned = (ref: Ref, perm: readonly number[] | undefined): Ref =>
+  perm === undefined ? ref : turnedRef(ref, inverseOf(perm))
+
 export const spreadRef = ({ value, view }: Ref, to: readonly number[]): Ref => ({
   value,
   view: spread(view, to),

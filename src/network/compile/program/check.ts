@@ -1,9 +1,9 @@
-// Checks that no step of a plan reads or writes outside of its values, before it may run.
+// Checks that no step of a program reads or writes outside of its values, before it may run.
 import { roundUp } from '../../../core/abi/encodings.ts'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { countOf } from '../../onnx/ir/tensor.ts'
 import type { KernelCall, StreamPlace, Walk } from '../emit/kernel.ts'
-import { codedRowBytes, dimsOf, type KernelLoop } from '../loops/program.ts'
+import { codedRowBytes, dimsOf, type KernelLoop } from '../loops/loops.ts'
 
 /** Rows of a step, and elements of a row, are counted in 32 bits. */
 const MOST_ROWS = 2 ** 31 - 1

@@ -1,6 +1,8 @@
-// Plans a program: groups as steps with their kernels, and places for the values between them.
+// The program of a network: groups of loops as steps with their kernels, and places for the values between
+// them.
 import { matrixBytes } from '../../../core/abi/encodings.ts'
-import type { PlanBudget } from '../../onnx/graph-budget.ts'
+import { arenaAligned, type Lifetime, planArena } from '../../../core/graph/plan/arena.ts'
+import type { ProgramBudget } from '../../onnx/graph-budget.ts'
 import { countOf, isBig } from '../../onnx/ir/tensor.ts'
 import { type Kernel, type KernelCall, PANEL, type StreamPlace } from '../emit/kernel.ts'
 import { type Group, growGroups } from '../fuse/groups.ts'
@@ -13,14 +15,13 @@ import {
   type KernelLoop,
   type LinearLoop,
   type Loop,
-  type Program,
+  type LoopList,
   stepsOf,
   type Value,
-} from '../loops/program.ts'
+} from '../loops/loops.ts'
 import type { Tree } from '../loops/tree.ts'
 import type { LeftOut } from '../stages.ts'
 import { checkCall, checkKernel } from './check.ts'
-import { aligned, type Interval, planMemory } from './memory.ts'
 
 export type Step = EmittedStep | KernelStep
 
@@ -32,7 +33,7 @@ interface StepBase {
 }
 
 /** A function that was emitted. */
-export interface EmittedStep extends StepBase {
+interface EmittedStep extends StepBase {
   readonly call: KernelCall
   /** Equal for steps that one function serves. */
   readonly key: string
@@ -41,22 +42,22 @@ export interface EmittedStep extends StepBase {
 }
 
 /** A kernel of the engine. */
-export interface KernelStep extends StepBase {
+interface KernelStep extends StepBase {
   readonly kernel: KernelLoop
 }
 
-export interface Plan {
-  readonly program: Program
+export interface Program {
+  readonly lowered: LoopList
   readonly steps: readonly Step[]
   /** Bytes from the beginning of the arena. Constants have no place there. */
   readonly places: ReadonlyMap<Value, number>
   readonly arenaBytes: number
   readonly scratchBytes: number
   /** Counted when it is asked for. */
-  readonly report: PlanReport
+  readonly report: ProgramReport
 }
 
-export interface PlanReport {
+interface ProgramReport {
   readonly loops: number
   readonly groups: number
   /** Bytes of values that groups read and write. */
@@ -75,16 +76,19 @@ export interface PlanReport {
 /** Vectors that end a row may be read beyond it. */
 const PADDING = 64
 
-/** How a program is planned. */
-interface PlanOptions {
+/** Placed values that one unit of work looks at. */
+const LOOKED_AT = 8
+
+/** How a program is made. */
+interface ProgramOptions {
   readonly leftOut: LeftOut
-  readonly budget: PlanBudget
+  readonly budget: ProgramBudget
 }
 
 /** Throws `out-of-memory` for more than the budget has. */
-export function planOf(program: Program, { leftOut, budget }: PlanOptions): Plan {
-  const groups = growGroups(program, !leftOut.has('groups'), budget)
-  const isRead = readOutside(program, groups)
+export function programOf(lowered: LoopList, { leftOut, budget }: ProgramOptions): Program {
+  const groups = growGroups(lowered, !leftOut.has('groups'), budget)
+  const isRead = readOutside(lowered, groups)
   const keys = new Set<string>()
   const steps = groups.map((group): Step => {
     const [first] = group.loops
@@ -101,17 +105,20 @@ export function planOf(program: Program, { leftOut, budget }: PlanOptions): Plan
     keys.add(key)
     return { call, key, units: unitsOf(call), nodes, taken }
   })
-  const { places, bytes, valueBytes } = placesOf(program, steps, !leftOut.has('places'), budget)
-  budget.room('what a run holds at once', bytes + copiedOut(program))
-  let report: PlanReport | undefined
+  const { places, bytes, valueBytes } = placesOf(lowered, steps, !leftOut.has('places'), budget)
+  budget.room('what a run holds at once', bytes + copiedOut(lowered))
+  let report: ProgramReport | undefined
   return {
-    program,
+    lowered,
     steps,
     places,
     arenaBytes: bytes,
-    scratchBytes: emitted(steps).reduce((most, { call }) => Math.max(most, aligned(call.scratchBytes)), 0),
+    scratchBytes: emitted(steps).reduce(
+      (most, { call }) => Math.max(most, arenaAligned(call.scratchBytes)),
+      0,
+    ),
     get report() {
-      report ??= reportOf(program, groups, steps, valueBytes)
+      report ??= reportOf(lowered, groups, steps, valueBytes)
       return report
     },
   }
@@ -122,7 +129,7 @@ const FUNCTION_UNITS = 16_384
 const INSTRUCTION_UNITS = 256
 
 /** Bytes of the outputs, which are copied for the caller. */
-const copiedOut = ({ outputs }: Program): number =>
+const copiedOut = ({ outputs }: LoopList): number =>
   outputs.reduce((sum, { ref, dtype }) => sum + (isBig(dtype) ? 2 : 1) * bytesOf(ref.value), 0)
 
 /** Equal for kernels that are equal. JSON has no infinite numbers, no NaN and no -0. */
@@ -139,7 +146,7 @@ function specialIn(tree: Tree): readonly string[] {
 }
 
 /** Values that the caller or another group reads. */
-function readOutside({ outputs }: Program, groups: readonly Group[]): (value: Value) => boolean {
+function readOutside({ outputs }: LoopList, groups: readonly Group[]): (value: Value) => boolean {
   const makers = new Map<Value, Group>()
   for (const group of groups) for (const { out } of group.loops) makers.set(out, group)
   const read = new Set<Value>(outputs.map(({ ref }) => ref.value))
@@ -165,10 +172,10 @@ const placedIn = ({ at }: Pick<StreamPlace, 'at'>): Value | undefined =>
   'value' in at ? at.value : undefined
 
 /** Streams that a kernel writes. */
-export const writtenStreams = ({ stores }: Kernel): ReadonlySet<number> =>
+const writtenStreams = ({ stores }: Kernel): ReadonlySet<number> =>
   new Set(stores.map(({ stream }) => stream))
 
-function placesOf(program: Program, steps: readonly Step[], mayShare: boolean, budget: PlanBudget) {
+function placesOf(lowered: LoopList, steps: readonly Step[], mayShare: boolean, budget: ProgramBudget) {
   const spans = new Map<Value, { from: number; to: number }>()
   const touch = (value: Value | undefined, at: number): void => {
     if (value === undefined || isConstant(value)) return
@@ -176,10 +183,10 @@ function placesOf(program: Program, steps: readonly Step[], mayShare: boolean, b
     if (span === undefined) spans.set(value, { from: at, to: at })
     else span.to = Math.max(span.to, at)
   }
-  for (const value of program.inputs.values()) touch(value, 0)
+  for (const value of lowered.inputs.values()) touch(value, 0)
   for (const [at, step] of steps.entries()) for (const value of valuesOf(step)) touch(value, at)
-  for (const { ref } of program.outputs) touch(ref.value, steps.length)
-  const shared = mayShare ? sharedPlaces(program, steps, spans) : new Map<Value, Value>()
+  for (const { ref } of lowered.outputs) touch(ref.value, steps.length)
+  const shared = mayShare ? sharedPlaces(lowered, steps, spans) : new Map<Value, Value>()
   // Values are made in the order of the map, each over one that was made before it.
   const rooted = new Map<Value, Value>()
   for (const [value, over] of shared) rooted.set(value, rooted.get(over) ?? over)
@@ -194,13 +201,13 @@ function placesOf(program: Program, steps: readonly Step[], mayShare: boolean, b
     }
   }
   const list = [...roots]
-  const intervals = list.map(
-    ([value, span]): Interval => ({
+  const lifetimes = list.map(
+    ([value, span]): Lifetime => ({
       bytes: bytesOf(value) + PADDING,
       ...(mayShare ? span : { from: 0, to: steps.length }),
     }),
   )
-  const { offsets, bytes } = planMemory(intervals, budget)
+  const { offsets, bytes } = planArena(lifetimes, (placed) => budget.spend(placed / LOOKED_AT))
   const offsetOf = new Map(list.map(([value], index) => [value, offsets[index]!]))
   const places = new Map([...spans.keys()].map((value) => [value, offsetOf.get(rootOf(value))!]))
   const valueBytes = [...spans.keys()].reduce((sum, value) => sum + bytesOf(value), 0)
@@ -217,12 +224,12 @@ function valuesOf(step: Step): readonly (Value | undefined)[] {
 
 /** Values that are written over another one, each element after it was read for the last time. */
 function sharedPlaces(
-  program: Program,
+  lowered: LoopList,
   steps: readonly Step[],
   spans: ReadonlyMap<Value, { readonly from: number; readonly to: number }>,
 ): ReadonlyMap<Value, Value> {
   const shared = new Map<Value, Value>()
-  const taken = new Set<Value>(program.outputs.map(({ ref }) => ref.value))
+  const taken = new Set<Value>(lowered.outputs.map(({ ref }) => ref.value))
   const isOutput = new Set(taken)
   for (const [at, step] of steps.entries()) {
     if ('kernel' in step) continue
@@ -302,14 +309,14 @@ const copiedBy = (loop: Loop): number =>
   8 * countOf(loop.loop === 'place' ? dimsOf(loop.args[0]) : loop.out.dims)
 
 function reportOf(
-  program: Program,
+  lowered: LoopList,
   groups: readonly Group[],
   steps: readonly Step[],
   valueBytes: number,
-): PlanReport {
+): ProgramReport {
   const values = (list: Iterable<Value | undefined>) =>
     [...new Set(list)].reduce((sum, value) => sum + (value === undefined ? 0 : bytesOf(value)), 0)
-  const { loops, viewBytes, viewNodes } = program
+  const { loops, viewBytes, viewNodes } = lowered
   const unfusedBytes = loops.reduce((sum, each) => {
     const { loop, args, out } = each
     // Of a table as much is read as is written.

@@ -1,8 +1,8 @@
 // Tests of states. In: states and outputs by name, and what each output is. Out: which state comes out as
 // something else.
 import { expect, test } from 'vitest'
-import type { Meaning } from './meaning.ts'
-import { wronglyLeft } from './tail.ts'
+import type { Meaning } from '../meaning.ts'
+import { wronglyLeft } from './states.ts'
 
 const present = (of: string): Meaning => ({ is: 'present', of })
 
@@ -12,7 +12,7 @@ function judged(states: readonly string[], made: readonly (readonly [string, str
   const inputs = states.map((name) => ({ name, type: undefined }))
   return wronglyLeft(inputs, ['logits', ...outputs.keys()], {
     meaningOf: (name) => (outputs.has(name) ? present(outputs.get(name)!) : undefined),
-    grown: new Map(states.map((name) => [name, present(name)])),
+    appended: new Map(states.map((name) => [name, present(name)])),
     left: new Map(),
   })
 }

@@ -1,20 +1,24 @@
 // Handlers of attention as one operator: two products with the softmax of scores between them. Heads that
 // share keys and values read them through a view, so that nothing is repeated.
-import { hasInput, type Node } from '../../onnx/ir/graph.ts'
-import { flagOf, floatOf, intOf, unclaimed, unfit, wants } from '../../onnx/ir/operator.ts'
+import { hasInput, type Node } from '../../../onnx/ir/graph.ts'
+import { flagOf, floatOf, intOf, unclaimed, unfit, wants } from '../../../onnx/ir/operator.ts'
 import {
   ADDED,
   MULTI_BIAS,
   MULTI_PAST_KEY,
   MULTI_PAST_VALUE,
   PADDING,
-} from '../../onnx/operators/contrib/attention.ts'
-import { dimsOf, type Ref, refTo, spreadRef } from '../loops/program.ts'
-import { add, apply, arg, div, mul, number, select, sub, type Tree } from '../loops/tree.ts'
-import { sliced, transposed, type View, whole } from '../loops/view.ts'
-import { type Handler, optional } from './handlers.ts'
-import { add32, placesAlong } from './indices.ts'
-import { checkSpread, type Lowering, misfit } from './lowering.ts'
+} from '../../../onnx/operators/contrib/attention.ts'
+import { dimsOf, type Ref, refTo, spreadRef } from '../../loops/loops.ts'
+import { add, apply, arg, div, mul, number, select, sub, type Tree } from '../../loops/tree.ts'
+import { sliced, transposed, type View, whole } from '../../loops/view.ts'
+import { type Handler, optional, type SomeHandlers } from '../handler.ts'
+import { add32, placesAlong } from '../indices.ts'
+import { joined, reshape } from '../lowering/layouts.ts'
+import { map } from '../lowering/loops.ts'
+import type { Lowering } from '../lowering/lowering.ts'
+import { checkSpread, misfit } from '../lowering/misfit.ts'
+import { multiply, reduce } from '../lowering/sums.ts'
 
 /** [batch, heads, rows, width] of each; keys and values may have fewer heads. */
 interface Sides {
@@ -55,18 +59,18 @@ export function attended(lowering: Lowering, node: Node, { q, k, v }: Sides, sco
     throw misfit(node, `queries [${dimsOf(q)}] and keys [${dimsOf(k)}] do not fit each other`)
   if (width * keys === 0) throw unclaimed(node, 'it adds up no numbers')
   const each = heads / shared
-  const queries = lowering.reshape(node, q, [batch, shared, each, rows, width])
+  const queries = reshape(lowering, node, q, [batch, shared, each, rows, width])
   const columns = repeated(k, each)
-  const scores = lowering.product(node, queries, {
+  const scores = multiply(lowering, node, queries, {
     ...columns,
     view: transposed(columns.view, [0, 1, 2, 4, 3]),
   })
   const shares = softmaxOf(lowering, node, scores, scoring)
-  const out = lowering.value(node.name, 'f32', [batch, rows, shared, each, valueWidth])
+  const out = lowering.values.make(node.name, 'f32', [batch, rows, shared, each, valueWidth])
   const at = transposed(whole(out.dims), [0, 2, 3, 1, 4])
   const args = [shares, repeated(v, each)] as const
   lowering.add({ loop: 'product', node: node.name, mapping: 'many-to-many', out, args, at })
-  return swapped(lowering.reshape(node, refTo(out), [batch, rows, heads, valueWidth]))
+  return swapped(reshape(lowering, node, refTo(out), [batch, rows, heads, valueWidth]))
 }
 
 /** [batch, shared, rows, width] as [batch, shared, each, rows, width]. */
@@ -85,7 +89,7 @@ function softmaxOf(lowering: Lowering, node: Node, scores: Ref, scoring: Scoring
   const read = (ref: Ref): Tree => {
     const to = [batch, shared * each, rows, keys]
     checkSpread(node, dimsOf(ref), to)
-    return arg(args.push(lowering.reshape(node, spreadRef(ref, to), dims)) - 1, ref.value.kind)
+    return arg(args.push(reshape(lowering, node, spreadRef(ref, to), dims)) - 1, ref.value.kind)
   }
   let tree: Tree = mul(arg(0), number(scale))
   if (cap !== 0) tree = mul(apply('tanh', div(tree, number(cap))), number(cap))
@@ -103,16 +107,16 @@ function softmaxOf(lowering: Lowering, node: Node, scores: Ref, scoring: Scoring
     if (window !== undefined)
       tree = select(apply('i.lt', last, add32(key, number(window, 'i32'))), tree, number(-Infinity))
   }
-  const masked = lowering.map(node, args, tree)
-  const keep = (row: Ref): Ref => lowering.reshape(node, row, dims.with(-1, 1))
-  const most = keep(lowering.reduce(node, masked, [4], 'max'))
+  const masked = map(lowering, node, args, tree)
+  const keep = (row: Ref): Ref => reshape(lowering, node, row, dims.with(-1, 1))
+  const most = keep(reduce(lowering, node, masked, [4], 'max'))
   const isHiding = masks.length > 0 || before !== undefined
   const exp = apply('exp', sub(arg(0), arg(1)))
   const isSeen = apply('lt', number(-Infinity), arg(0))
-  const shares = lowering.map(node, [masked, most], isHiding ? select(isSeen, exp, number(0)) : exp)
-  const total = keep(lowering.reduce(node, shares, [4], 'sum'))
+  const shares = map(lowering, node, [masked, most], isHiding ? select(isSeen, exp, number(0)) : exp)
+  const total = keep(reduce(lowering, node, shares, [4], 'sum'))
   const by = isHiding ? select(apply('lt', number(0), arg(1)), arg(1), number(1)) : arg(1)
-  return lowering.map(node, [shares, total], div(arg(0), by))
+  return map(lowering, node, [shares, total], div(arg(0), by))
 }
 
 /** [batch, heads, rows, width] of an input that has these axes, or rows of all heads. */
@@ -123,7 +127,7 @@ export function headsOf(lowering: Lowering, node: Node, ref: Ref, count: number)
   const [batch, rows, width] = dims as [number, number, number]
   if (dims.length !== 3 || !Number.isInteger(count) || count < 1 || width % count !== 0)
     throw unfit(node, `its input [${dims}] has no ${count} heads`)
-  return swapped(lowering.reshape(node, ref, [batch, rows, count, width / count]))
+  return swapped(reshape(lowering, node, ref, [batch, rows, count, width / count]))
 }
 
 /** With heads before rows where rows were before heads, and the other way round. */
@@ -132,20 +136,20 @@ export const swapped = (ref: Ref): Ref => ({ ...ref, view: transposed(ref.view, 
 /** Heads after those of earlier steps. */
 function grown(lowering: Lowering, node: Node, ref: Ref, past: number): Ref {
   if (!hasInput(node, past)) return ref
-  const before = lowering.ref(node, node.inputs[past]!)
+  const before = lowering.values.ref(node, node.inputs[past]!)
   const [own, older] = [dimsOf(ref), dimsOf(before)]
   if (older.length !== 4 || `${older.with(2, 0)}` !== `${own.with(2, 0)}`)
     throw misfit(node, `its state [${older}] does not fit [${own}]`)
-  return older[2] === 0 ? ref : lowering.joined(node, node.name, [before, ref], 2)
+  return older[2] === 0 ? ref : joined(lowering, node, node.name, [before, ref], 2)
 }
 
 /** Names the rows, in the form of the queries, and keys and values where they are outputs. */
 export function leave(lowering: Lowering, node: Node, rows: Ref, { k, v }: Pick<Sides, 'k' | 'v'>): void {
   const [name = '', keys = '', values = ''] = node.outputs
-  const dims = lowering.dims(node, name)
-  lowering.name(name, dims.length === 4 ? rows : lowering.reshape(node, swapped(rows), dims))
-  if (keys !== '') lowering.name(keys, k)
-  if (values !== '') lowering.name(values, v)
+  const dims = lowering.values.dims(node, name)
+  lowering.values.name(name, dims.length === 4 ? rows : reshape(lowering, node, swapped(rows), dims))
+  if (keys !== '') lowering.values.name(keys, k)
+  if (values !== '') lowering.values.name(values, v)
 }
 
 /** The operator of the standard. */
@@ -156,12 +160,12 @@ const attention: Handler = (lowering, node) => {
     if (intOf(node, `${side}_window_size`, -1) !== -1) throw unclaimed(node, 'its rows see a window of keys')
   const shared = intOf(node, 'kv_num_heads', 0)
   const [q, key, value] = [intOf(node, 'q_num_heads', 0), shared, shared].map((count, index) =>
-    headsOf(lowering, node, lowering.ref(node, node.inputs[index]!), count),
+    headsOf(lowering, node, lowering.values.ref(node, node.inputs[index]!), count),
   ) as [Ref, Ref, Ref]
   const k = grown(lowering, node, key, 4)
   const v = grown(lowering, node, value, 5)
   const mask = optional(lowering, node, 3)
-  const isKept = mask !== undefined && lowering.dtype(node, node.inputs[3]!) === 'bool'
+  const isKept = mask !== undefined && lowering.values.dtype(node, node.inputs[3]!) === 'bool'
   if (mask?.value.kind === 'i32' && !isKept) throw unclaimed(node, 'its mask is of whole numbers')
   const rows = attended(
     lowering,
@@ -183,12 +187,12 @@ const multiHeadAttention: Handler = (lowering, node) => {
   const bias = optional(lowering, node, MULTI_BIAS)
   let from = 0
   const [q, key, value] = [0, 1, 2].map((index) => {
-    const ref = lowering.ref(node, node.inputs[index]!)
+    const ref = lowering.values.ref(node, node.inputs[index]!)
     if (bias === undefined || dimsOf(ref).length !== 3) return headsOf(lowering, node, ref, count)
     const size = dimsOf(ref)[2]!
     const own = { ...bias, view: sliced(bias.view, 0, from, size) }
     from += size
-    return headsOf(lowering, node, lowering.map(node, [ref, own], add(arg(0), arg(1))), count)
+    return headsOf(lowering, node, map(lowering, node, [ref, own], add(arg(0), arg(1))), count)
   }) as [Ref, Ref, Ref]
   const k = grown(lowering, node, key, MULTI_PAST_KEY)
   const v = grown(lowering, node, value, MULTI_PAST_VALUE)
@@ -218,12 +222,12 @@ function paddingOf(lowering: Lowering, node: Node, ref: Ref): Mask {
   const [batch, ...rest] = dims as [number, ...number[]]
   const to = dims.length === 2 ? [batch, 1, 1, ...rest] : [batch, 1, ...rest]
   return {
-    ref: lowering.reshape(node, ref, to),
+    ref: reshape(lowering, node, ref, to),
     how: { fill: floatOf(node, 'mask_filter_value', -10000) },
   }
 }
 
-export const ATTENTION_HANDLERS: Readonly<Record<string, Handler>> = {
+export const ATTENTION_HANDLERS = {
   Attention: attention,
-  'com.microsoft MultiHeadAttention': multiHeadAttention,
-}
+  'com.microsoft:MultiHeadAttention': multiHeadAttention,
+} satisfies SomeHandlers

@@ -1,12 +1,56 @@
-// Finds the tail of a graph: the nodes from its last norm to the logits, where only wanted rows are needed.
-import { type Graph, type Input, type Node, producersOf } from '../ir/graph.ts'
-import type { Meaning } from './meaning.ts'
-import { textOf } from './terms.ts'
+// The states of a step: keys and values of earlier positions, or what recurrent layers keep. Checks that each
+// comes out as the next step reads it.
+import type { Input, Node } from '../../ir/graph.ts'
+import { unclaimed } from '../../ir/operator.ts'
+import type { Meaning } from '../meaning.ts'
+import { textOf } from '../terms.ts'
+
+export class States {
+  readonly #inputs: readonly Input[]
+  /** The value that has each state of keys or values with the step's own appended. */
+  readonly #appended = new Map<string, Meaning>()
+  /** The new value of each state of a recurrent layer, as text. */
+  readonly #left = new Map<string, string>()
+
+  /** `inputs`: those of the graph that are states. */
+  constructor(inputs: readonly Input[]) {
+    this.#inputs = inputs
+  }
+
+  /** Whether the graph has keys and values of earlier steps, or states of recurrent layers, as inputs. */
+  get exist(): boolean {
+    return this.#inputs.length > 0
+  }
+
+  get areRecurrent(): boolean {
+    return this.#inputs.some(isRecurrentState)
+  }
+
+  /** Records that `meaning` is the state with the step's own positions after it. */
+  append(node: Node, state: string, meaning: Meaning): void {
+    if (this.#appended.has(state)) throw unclaimed(node, `it adds to the state ${state} a second time`)
+    this.#appended.set(state, meaning)
+  }
+
+  /** Records what a recurrent layer leaves as its state for the next step. */
+  leave(node: Node, state: string, text: string): void {
+    if ((this.#left.get(state) ?? text) !== text)
+      throw unclaimed(node, `it changes the state ${state} a second time`)
+    this.#left.set(state, text)
+  }
+
+  /** Throws `unsupported` unless the next step gets the states as this step leaves them. */
+  check(node: Node, outputs: readonly string[], meaningOf: Made['meaningOf']): void {
+    const made = { meaningOf, appended: this.#appended, left: this.#left }
+    const wrong = wronglyLeft(this.#inputs, outputs, made)
+    if (wrong !== undefined) throw unclaimed(node, wrong)
+  }
+}
 
 interface Made {
   meaningOf(name: string): Meaning | undefined
   /** The value that has each state of keys or values with the step's own appended. */
-  readonly grown: ReadonlyMap<string, Meaning>
+  readonly appended: ReadonlyMap<string, Meaning>
   /** The new value of each state of a recurrent layer, as text. */
   readonly left: ReadonlyMap<string, string>
 }
@@ -15,11 +59,11 @@ interface Made {
 export function wronglyLeft(
   states: readonly Input[],
   outputs: readonly string[],
-  { meaningOf, grown, left }: Made,
+  { meaningOf, appended, left }: Made,
 ): string | undefined {
   for (const [index, [state, output]] of [...outputsOfStates(states, outputs)].entries()) {
     const text = left.get(state)
-    const keys = grown.get(state)
+    const keys = appended.get(state)
     const made = meaningOf(output)
     const isRight =
       text !== undefined
@@ -71,79 +115,4 @@ function placeOf(name: string): string {
   const short = name.replace(/key_?values?/i, '')
   const kind = /(?:^|[^a-z])(k|v)(?:ey|alue)?s?(?![a-z])/i.exec(short)?.[1]?.toLowerCase() ?? ''
   return `${(short.match(/\d+/g) ?? []).join('.')} ${kind}`
-}
-
-/** Norms. Wanted rows are selected before the last of them. */
-const NORMS: ReadonlySet<string> = new Set([
-  'RMSNormalization',
-  'SimplifiedLayerNormalization',
-  'LayerNormalization',
-  'SkipSimplifiedLayerNormalization',
-  'SkipLayerNormalization',
-])
-/** Operators that work on each row by itself, between the last norm and the logits. */
-const ROW_WISE: ReadonlySet<string> = new Set([
-  'MatMul',
-  'MatMulNBits',
-  'MatMulBnb4',
-  'Gemm',
-  'DynamicQuantizeMatMul',
-  'MatMulInteger',
-  'DynamicQuantizeLinear',
-  'QuantizeLinear',
-  'DequantizeLinear',
-  'Add',
-  'Mul',
-  'Div',
-  'Tanh',
-  'Cast',
-  'Identity',
-  'Gather',
-  'Slice',
-  'Reshape',
-  'Squeeze',
-  'Unsqueeze',
-])
-
-/** From the weight of a norm of primitive operators to its mean. */
-const NORM_STEPS = 7
-const NORM_OPS: ReadonlySet<string> = new Set([
-  'Mul',
-  'Div',
-  'Cast',
-  'Sqrt',
-  'Reciprocal',
-  'Add',
-  'Pow',
-  'Sub',
-])
-
-/** Both ends included, in the direction of the computation; empty where another operator lies between. */
-export function tailOf(graph: Graph): Node[] {
-  const makers = producersOf(graph)
-  const found: Node[] = []
-  for (let name = graph.outputs[0] ?? ''; ; ) {
-    const node = makers.get(name)
-    if (node === undefined) return []
-    found.unshift(node)
-    if (NORMS.has(node.op)) return found
-    // A norm of primitive operators begins where the mean is taken.
-    if (node.op === 'Mul' && isNormed(graph, node, makers)) return found
-    if (!ROW_WISE.has(node.op)) return []
-    const next = node.inputs.find((each) => makers.has(each))
-    if (next === undefined) return []
-    name = next
-  }
-}
-
-/** A product of a vector and a value whose mean was taken a few nodes before. */
-function isNormed(graph: Graph, node: Node, makers: ReadonlyMap<string, Node>): boolean {
-  if (!node.inputs.some((name) => graph.constants.get(name)?.dims.length === 1)) return false
-  let near = new Set(node.inputs)
-  for (let step = 0; step < NORM_STEPS; step++) {
-    const nodes = [...near].map((name) => makers.get(name)).filter((each) => each !== undefined)
-    if (nodes.some(({ op }) => op === 'ReduceMean')) return true
-    near = new Set(nodes.filter(({ op }) => NORM_OPS.has(op)).flatMap(({ inputs }) => inputs))
-  }
-  return false
 }

@@ -1,15 +1,18 @@
 // The handler of ONNX Runtime's attention of groups: rotations, keys and values written after those of
 // earlier steps, and attention over them. How many rows each sequence had before is data.
-import { hasInput, type Node } from '../../onnx/ir/graph.ts'
-import { flagOf, floatOf, intOf, unfit } from '../../onnx/ir/operator.ts'
-import { plainHeadCounts, QKV } from '../../onnx/operators/contrib/attention.ts'
-import { dimsOf, type Ref, spreadRef } from '../loops/program.ts'
-import { apply, arg, number, select, type Tree } from '../loops/tree.ts'
-import { sliced } from '../loops/view.ts'
+import { hasInput, type Node } from '../../../onnx/ir/graph.ts'
+import { flagOf, floatOf, intOf, unfit } from '../../../onnx/ir/operator.ts'
+import { plainHeadCounts, QKV } from '../../../onnx/operators/contrib/attention.ts'
+import { dimsOf, type Ref, spreadRef } from '../../loops/loops.ts'
+import { apply, arg, number, select, type Tree } from '../../loops/tree.ts'
+import { sliced } from '../../loops/view.ts'
+import { type Handler, optional, type SomeHandlers } from '../handler.ts'
+import { add32, elementsAlong, OUTSIDE, placesAlong } from '../indices.ts'
+import { padded, reshape } from '../lowering/layouts.ts'
+import { map } from '../lowering/loops.ts'
+import type { Lowering } from '../lowering/lowering.ts'
+import { misfit } from '../lowering/misfit.ts'
 import { attended, headsOf, leave, swapped } from './attention.ts'
-import { type Handler, optional } from './handlers.ts'
-import { add32, elementsAlong, OUTSIDE, placesAlong } from './indices.ts'
-import { type Lowering, misfit } from './lowering.ts'
 import { positionsOf, turned, turnsAt } from './rotary.ts'
 
 /** What a step adds to the state of each sequence. */
@@ -39,7 +42,7 @@ const groupQueryAttention: Handler = (lowering, node) => {
     scale: floatOf(node, 'scale', 0) || 1 / Math.sqrt(dimsOf(asked)[3]!),
     cap: floatOf(node, 'softcap', 0),
     masks: mask === undefined ? [] : [{ ref: mask, how: 'added' }],
-    before: before === undefined ? 0 : lowering.reshape(node, before, [batch, 1, 1, 1]),
+    before: before === undefined ? 0 : reshape(lowering, node, before, [batch, 1, 1, 1]),
     window: window < 0 ? undefined : window,
   })
   leave(lowering, node, rows, { k, v })
@@ -47,7 +50,7 @@ const groupQueryAttention: Handler = (lowering, node) => {
 
 /** Queries, keys and values, [batch, heads, rows, width]; they lie in one row where keys are left out. */
 function partsOf(lowering: Lowering, node: Node, heads: number, shared: number): [Ref, Ref, Ref] {
-  const query = lowering.ref(node, node.inputs[QKV.query]!)
+  const query = lowering.values.ref(node, node.inputs[QKV.query]!)
   const dims = dimsOf(query)
   const each = dims[2]! / (heads + 2 * shared)
   const isOne = !hasInput(node, QKV.key) && !hasInput(node, QKV.value)
@@ -62,7 +65,7 @@ function partsOf(lowering: Lowering, node: Node, heads: number, shared: number):
       node,
       isOne
         ? { ...query, view: sliced(query.view, 2, start, count * each) }
-        : lowering.ref(node, node.inputs[index]!),
+        : lowering.values.ref(node, node.inputs[index]!),
       count,
     )
   }) as [Ref, Ref, Ref]
@@ -71,11 +74,11 @@ function partsOf(lowering: Lowering, node: Node, heads: number, shared: number):
 /** Its lengths are those of sequences after the step, less one; a step that is all there is begins at 0. */
 function stepOf(lowering: Lowering, node: Node, query: Ref): Step {
   const [batch, , rows] = dimsOf(query) as [number, number, number]
-  const [total = 0] = lowering.list(node, QKV.total)
+  const [total = 0] = lowering.values.list(node, QKV.total)
   if (rows === total) return { batch, rows, total, before: undefined }
-  const lengths = lowering.ref(node, node.inputs[QKV.lengths]!)
-  const given = lowering.reshape(node, lengths, [batch, 1])
-  const before = lowering.map(node, [given], add32(arg(0, 'i32'), number(1 - rows, 'i32')))
+  const lengths = lowering.values.ref(node, node.inputs[QKV.lengths]!)
+  const given = reshape(lowering, node, lengths, [batch, 1])
+  const before = map(lowering, node, [given], add32(arg(0, 'i32'), number(1 - rows, 'i32')))
   return { batch, rows, total, before }
 }
 
@@ -85,14 +88,14 @@ function rotation(lowering: Lowering, node: Node, { batch, rows, before }: Step)
   const places = (): Ref => {
     const own = placesAlong(lowering, rows, 0)
     const made =
-      before === undefined ? own : lowering.map(node, [own, before], add32(arg(0, 'i32'), arg(1, 'i32')))
+      before === undefined ? own : map(lowering, node, [own, before], add32(arg(0, 'i32'), arg(1, 'i32')))
     return spreadRef(made, [batch, rows])
   }
   const positions = hasInput(node, QKV.positions)
     ? positionsOf(lowering, node, { batch, rows, positions: QKV.positions })
     : places()
   const tables = [QKV.cos, QKV.sin].map((table) =>
-    turnsAt(lowering, node, lowering.ref(node, node.inputs[table] ?? ''), positions),
+    turnsAt(lowering, node, lowering.values.ref(node, node.inputs[table] ?? ''), positions),
   ) as [Ref, Ref]
   const half = dimsOf(tables[0])[3]!
   const isInterleaved = flagOf(node, 'rotary_interleaved')
@@ -118,7 +121,7 @@ function joinedState(lowering: Lowering, node: Node, own: Ref, index: number, st
   if (before !== undefined) return gatheredState(lowering, node, { own, old: old!, after, before, total })
   const more = after[2]! - rows
   const none = [0, 0] as const
-  return more === 0 ? own : lowering.padded(node, own, [none, none, [0, more], none], 0)
+  return more === 0 ? own : padded(lowering, node, own, [none, none, [0, more], none], 0)
 }
 
 interface Joined extends Pick<Step, 'total'> {
@@ -131,14 +134,14 @@ interface Joined extends Pick<Step, 'total'> {
 /** The same where each sequence has a number of rows of its own before. */
 function gatheredState(lowering: Lowering, node: Node, { own, old, after, before, total }: Joined): Ref {
   const rows = dimsOf(own)[2]!
-  const first = lowering.reshape(node, before, [after[0]!, 1, 1, 1])
+  const first = reshape(lowering, node, before, [after[0]!, 1, 1, 1])
   const place = placesAlong(lowering, after[2]!, 1)
   const [at, start] = [arg(0, 'i32'), arg(1, 'i32')] as [Tree, Tree]
   const fresh = apply('i.sub', at, start)
   const within = (tree: Tree, last: number): Tree =>
     apply('i.max', number(0, 'i32'), apply('i.min', number(last, 'i32'), tree))
   const rowsAt = (data: Ref, tree: Tree): Ref => {
-    const index = spreadRef(lowering.map(node, [place, first], tree), after)
+    const index = spreadRef(map(lowering, node, [place, first], tree), after)
     return elementsAlong(lowering, node, { data, index, axis: 2, name: node.name })
   }
   // A number of rows that cannot be makes a wrong index.
@@ -146,9 +149,9 @@ function gatheredState(lowering: Lowering, node: Node, { own, old, after, before
   const added = rowsAt(own, select(isRight, within(fresh, rows - 1), OUTSIDE))
   const kept = rowsAt(old, within(at, dimsOf(old)[2]! - 1))
   const tail = select(apply('i.lt', fresh, number(rows, 'i32')), arg(2), number(0))
-  return lowering.map(node, [place, first, added, kept], select(apply('i.lt', at, start), arg(3), tail))
+  return map(lowering, node, [place, first, added, kept], select(apply('i.lt', at, start), arg(3), tail))
 }
 
-export const GROUP_HANDLERS: Readonly<Record<string, Handler>> = {
-  'com.microsoft GroupQueryAttention': groupQueryAttention,
-}
+export const GROUP_HANDLERS = {
+  'com.microsoft:GroupQueryAttention': groupQueryAttention,
+} satisfies SomeHandlers
