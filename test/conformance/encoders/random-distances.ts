@@ -126,7 +126,7 @@ export function bucketOf(row: number, position: number): number {
 }
 
 /** The slopes of ALiBi: those of 2^n heads, and then every second one of twice as many. */
-export function slopesOf(heads: number): number[] {
+function slopesOf(heads: number): number[] {
   const ofPower = (count: number) => Array.from({ length: count }, (_, i) => 2 ** ((-8 * (i + 1)) / count))
   let power = 1
   while (2 * power <= heads) power *= 2

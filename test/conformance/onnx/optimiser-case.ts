@@ -14,7 +14,7 @@ import { randomFrom } from '../../helpers/random.ts'
 import { difference } from './node-case.ts'
 import { FUSED } from './verify/fused.ts'
 
-export interface Optimised {
+interface Optimised {
   readonly before: number
   readonly after: number
   /**

@@ -34,7 +34,7 @@ export const VOCABULARY: readonly string[] = [
 ]
 const idOf = (token: string): number => VOCABULARY.indexOf(token)
 
-export interface BertKind {
+interface BertKind {
   /** It has a head that scores pairs. Default: false. */
   readonly isReranker?: boolean
   /** How the classes of transformers begin. Default: Bert. */

@@ -42,7 +42,7 @@ export function withImatrix<Flags extends ImatrixFlags>(flags: Flags, command: C
   return { ...flags, method: 'rtn' }
 }
 
-export interface Imatrix {
+interface Imatrix {
   readonly file: string
   readonly entries: ImportanceFile
   /** Of its values. */

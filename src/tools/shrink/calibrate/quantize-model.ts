@@ -36,7 +36,7 @@ export interface QuantizeOptions extends Omit<FactorOptions, 'dense'>, SolveOpti
   readonly head?: Format | undefined
 }
 
-export interface QuantizedModel {
+interface QuantizedModel {
   readonly contents: PackContents
   readonly matrices: readonly MatrixReport[]
   /** Codes of the logits matrix in the kernels' layout, if they were asked for. */

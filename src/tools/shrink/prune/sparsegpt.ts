@@ -20,7 +20,7 @@ export interface Choice {
   readonly isDead: (input: number) => boolean
 }
 
-export interface Sequential {
+interface Sequential {
   readonly values: Float64Array
   readonly mask: Mask
 }
