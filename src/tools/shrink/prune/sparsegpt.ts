@@ -25,7 +25,7 @@ interface Sequential {
   readonly mask: Mask
 }
 
-/** `how`: a mask, or how it is chosen. `factor` must be in the model's order. */
+/** `how`: a mask, or how it is chosen. */
 export function sparseGpt(
   weights: ArrayLike<number>,
   n: number,
