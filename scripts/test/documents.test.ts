@@ -149,7 +149,7 @@ test('the tour follows a token through at least twenty files', () => {
 })
 
 describe('the six walks', () => {
-  const page = read('docs/internals/walks.md')
+  const page = read('docs/walks.md')
   const walks = page
     .split('\n## ')
     .slice(1)

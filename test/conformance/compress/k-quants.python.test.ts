@@ -9,10 +9,10 @@ import { openModel } from '../../../src/core/formats/open-model.ts'
 import { prepareModel } from '../../../src/engine/load/prepare.ts'
 import { type KQuant, writeKQuants } from '../../../src/tools/cli/write/k-quants.ts'
 import { modelGguf } from '../../../src/tools/shrink/gguf/model-gguf.ts'
-import { needsModules, PYTHON } from '../../helpers/python.ts'
 import { llamaCppAddon, llamaCppLogProbabilities } from '../testing/llama-cpp.ts'
 import { newFile, safetensorsFiles } from '../testing/model-files.ts'
 import { logitsOf, relativeError, withBuilt } from '../testing/node-engine.ts'
+import { needsModules, PYTHON } from '../testing/python.ts'
 import { randomLlama } from '../testing/random-llama.ts'
 
 const { signal } = new AbortController()

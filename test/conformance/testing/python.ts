@@ -2,7 +2,7 @@
 // path.
 import { spawnSync } from 'node:child_process'
 import type { TestContext } from 'vitest'
-import { DEFAULT_PYTHON } from '../../src/tools/cli/write/k-quants.ts'
+import { DEFAULT_PYTHON } from '../../../src/tools/cli/write/k-quants.ts'
 
 export const PYTHON = process.env['HALFBYTE_PYTHON'] ?? DEFAULT_PYTHON
 
