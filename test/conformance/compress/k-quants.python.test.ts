@@ -3,32 +3,20 @@
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { blobSource } from '../../../src/core/base/bytes.ts'
 import { openModel } from '../../../src/core/formats/open-model.ts'
 import { prepareModel } from '../../../src/engine/load/prepare.ts'
-import {
-  checkLlamaCpp,
-  DEFAULT_PYTHON,
-  type KQuant,
-  writeKQuants,
-} from '../../../src/tools/cli/write/k-quants.ts'
+import { type KQuant, writeKQuants } from '../../../src/tools/cli/write/k-quants.ts'
 import { modelGguf } from '../../../src/tools/shrink/gguf/model-gguf.ts'
 import { llamaCppAddon, llamaCppLogProbabilities } from '../testing/llama-cpp.ts'
 import { newFile, safetensorsFiles } from '../testing/model-files.ts'
 import { logitsOf, relativeError, withBuilt } from '../testing/node-engine.ts'
+import { needsModules, PYTHON } from '../testing/python.ts'
 import { randomLlama } from '../testing/random-llama.ts'
 
 const { signal } = new AbortController()
-/** Another Python than the first one on the path, as `--python` names it. */
-const python = process.env['HALFBYTE_PYTHON'] ?? DEFAULT_PYTHON
 const addon = llamaCppAddon()
-const hasPackage = await checkLlamaCpp({ format: 'q4_k_m', python }, signal).then(
-  () => true,
-  () => false,
-)
-const isHere = hasPackage && addon !== undefined
-if (!isHere) console.warn('skipped: K-quants need llama-cpp-python (HALFBYTE_PYTHON) and node-llama-cpp')
 
 // Blocks of K-quants have 256 weights of a row.
 const FOLDER = safetensorsFiles(
@@ -60,7 +48,7 @@ async function written(format: KQuant): Promise<File> {
   const prepared = await prepareModel(await opened(FOLDER), { weights: 'f32', forPack: true })
   const output = join(folder, `${format}.gguf`)
   const chunks = modelGguf(prepared, { dtype: 'F16', name: 'random', signal })
-  await writeKQuants(output, chunks, { format, python }, signal)
+  await writeKQuants(output, chunks, { format, python: PYTHON }, signal)
   return newFile(`${format}.gguf`, new Uint8Array(await readFile(output)))
 }
 
@@ -77,7 +65,12 @@ const greedy = (file: File): Promise<number[]> =>
     return ids
   })
 
-describe.skipIf(!isHere)('K-quants', () => {
+describe('K-quants', () => {
+  beforeEach((context) => {
+    needsModules(context, 'llama_cpp')
+    if (addon === undefined) context.skip('left out: node-llama-cpp is not installed')
+  })
+
   test.each(Object.entries(TYPES))('%s', async (format, [dtype, most]) => {
     const file = await written(format as KQuant)
     expect(await readdir(folder)).toContain(`${format}.gguf`)
