@@ -2,7 +2,7 @@
 import { HalfbyteError } from '../base/errors.ts'
 import { shown } from '../formats/malformed.ts'
 import type { Graph } from '../graph/nodes.ts'
-import type { Mixer } from './blocks/parts.ts'
+import { headNormsOf, type Mixer } from './blocks/parts.ts'
 import type { Family, ModelConfig } from './config/config.ts'
 import { decoder } from './decoder.ts'
 import { apertus } from './families/apertus.ts'
@@ -99,6 +99,12 @@ export function familyFile(family: Family): FamilyFile {
   const file = FILES[family]
   if (file === undefined) throw new HalfbyteError('internal', `there is no family ${family}`)
   return file
+}
+
+/** Whether keys are normalised after their rotation. */
+export function normsRotated(config: ModelConfig): boolean {
+  const { traits } = familyFile(config.family)
+  return traits !== undefined && headNormsOf(config, traits) === 'rotated'
 }
 
 /** The first family that `matches` accepts. */
