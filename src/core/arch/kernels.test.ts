@@ -256,6 +256,10 @@ const LISTED: readonly (readonly [string, ModelConfig])[] = [
     }),
   ],
   ['qwen3moe', config({ family: 'qwen3moe', experts: { count: 6, used: 2, normalize: true } })],
+  [
+    'olmoe with a limit after its norms',
+    config({ family: 'olmoe', experts: { count: 5, used: 3, normalize: false }, qkvLimit: 0.5 }),
+  ],
   ['olmoe', config({ family: 'olmoe', experts: { count: 5, used: 3, normalize: false } })],
 ]
 
