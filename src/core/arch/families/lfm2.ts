@@ -1,9 +1,11 @@
 // LFM2, dense: short convolutions between two gates in most layers, attention in some.
 import { matrix } from '../../graph/builder.ts'
 import type { Value } from '../../graph/ir.ts'
+import { attention } from '../blocks/attention.ts'
+import { type DecoderTraits, type Mixer, PLAIN } from '../blocks/parts.ts'
 import type { ModelConfig } from '../config/config.ts'
 import { layersOf, layersWithHeads } from '../config/fields.ts'
-import { attention, type DecoderTraits, decoder, type Mixer, PLAIN } from '../decoder.ts'
+import { decoder } from '../decoder.ts'
 import { defaults, type FamilyFile } from '../family.ts'
 
 const TRAITS: DecoderTraits = { ...PLAIN, headNorms: 'head' }

@@ -1,10 +1,10 @@
 // Qwen2 and Qwen2.5: Llama with biases on Q, K and V. Qwen2-VL: rotations by height and width.
 // Qwen3: norms of each head's queries and keys instead; dense, or with experts.
 
+import { PLAIN } from '../blocks/parts.ts'
 import type { ModelConfig } from '../config/config.ts'
 import { type Fields, unbuiltVariant } from '../config/fields.ts'
 import { fullRope } from '../config/hf-rope.ts'
-import { PLAIN } from '../decoder.ts'
 import { defaults, family } from '../family.ts'
 
 /** If the window is used, layers from `max_window_layers` on have it. */
@@ -19,7 +19,10 @@ export const qwen2 = family(
   { ...PLAIN, qkvBias: true },
   {
     gguf: { architecture: 'qwen2', pairing: 'halves' },
-    hf: { classes: { Qwen2ForCausalLM: defaults(151_936, 4096, 22_016, 32, 32, 32_768, QWEN_DEFAULTS) } },
+    hf: {
+      classes: { Qwen2ForCausalLM: defaults(151_936, 4096, 22_016, 32, 32, 32_768, QWEN_DEFAULTS) },
+      biases: {},
+    },
   },
 )
 
@@ -44,6 +47,7 @@ export const qwen2vl = family(
           max_window_layers: 80,
         }),
       },
+      biases: {},
       config: (fields, common) => inSections(fullRope(fields), 'mrope_section', common),
     },
   },
