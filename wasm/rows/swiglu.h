@@ -1,6 +1,7 @@
 /* swiglu.h: the gate of a feed-forward block. In: vectors of gate and up. Out: act(gate) * up.                 exact
  *
  *   y = (gate / (1 + e^-t)) * up      silu: t = gate    gelu: t = gate * (G1 + G2 * gate^2), the approximation by tanh
+ *                                     gelu_quick: t = gate * QUICK
  *   y = gate * up                     none
  *   y = gate * normal(gate) * up      gelu_exact: normal is the cumulative distribution function of the standard normal
  *                                     distribution, (1 + erf(gate / sqrt 2)) / 2
@@ -17,6 +18,7 @@
 /* x / 2 * (1 + tanh(u)) = x / (1 + e^-2u), u = sqrt(2 / pi) * (x + 0.044715 x^3) */
 #define G1 1.5957691216057308f
 #define G2 0.0713548162726f
+#define QUICK 1.702f
 
 #define NORMAL_SLOPE 0x1.3851ecp-2f
 static const float normal_terms[8] = {0x1.f23c82p-4f,  0x1.f59faep-4f, 0x1.a79d2ep-4f,  0x1.efb296p-4f,
@@ -40,12 +42,14 @@ INLINE v128_t gelu_exact(v128_t x, const struct exp_constants *c) {
 INLINE float activated__ref(float gate, uint32_t activation) {
     if (activation == ACT_NONE) return gate;
     if (activation == ACT_GELU_EXACT) return gelu_exact__ref(gate);
-    const float t = activation == ACT_GELU ? gate * (gate * gate * G2 + G1) : gate;
+    const float t = activation == ACT_GELU ? gate * (gate * gate * G2 + G1) : activation == ACT_GELU_QUICK ? gate * QUICK : gate;
     return gate / (1.0f + exp__ref(-t));
 }
 /* -t */
 INLINE v128_t exponent_of(v128_t gate, uint32_t activation) {
-    const v128_t t = activation == ACT_GELU ? mul(gate, add(mul(mul(gate, gate), splat(G2)), splat(G1))) : gate;
+    v128_t t = gate;
+    if (activation == ACT_GELU) t = mul(gate, add(mul(mul(gate, gate), splat(G2)), splat(G1)));
+    if (activation == ACT_GELU_QUICK) t = mul(gate, splat(QUICK));
     return wasm_f32x4_neg(t);
 }
 /* The last coefficient of the exponential is 1. */
