@@ -3,15 +3,18 @@ import { graphBuilder, matrix } from '../graph/builder.ts'
 import type { Value } from '../graph/ir.ts'
 import type { Graph } from '../graph/nodes.ts'
 import { attention } from './blocks/attention.ts'
+import { experts } from './blocks/experts.ts'
 import { feedForward } from './blocks/feed-forward.ts'
-import { decoderParts, isRecurrent, type Mixer, type Parts, PLAIN } from './blocks/parts.ts'
+import { latentAttention } from './blocks/latent-attention.ts'
+import { decoderParts, hasExperts, isRecurrent, type Mixer, type Parts, PLAIN } from './blocks/parts.ts'
 import type { ModelConfig } from './config/config.ts'
 
 /** One step of a decoder. Each layer is a mixer and, if the model has one, a feed-forward block. */
-export function decoder(config: ModelConfig, traits = PLAIN, mix: Mixer = attention): Graph {
+export function decoder(config: ModelConfig, traits = PLAIN, mix?: Mixer): Graph {
   const { hiddenSize, vocabSize, logitScale = 1, logitCap = 0 } = config
   const b = graphBuilder()
   const parts = decoderParts(b, config, traits)
+  const made = mix ?? (traits.latent === true ? latentAttention : attention)
   const table = matrix(hiddenSize, { 'embed.weight': vocabSize })
   let x = b.embed('embed', table, config.embeddingScale)
   if (traits.positions === 'learned') {
@@ -21,9 +24,12 @@ export function decoder(config: ModelConfig, traits = PLAIN, mix: Mixer = attent
   for (let layer = 0; layer < config.layers; layer++) {
     const at = `layers.${layer}`
     const mixer = isRecurrent(config, layer) ? 'ssm' : 'attn'
-    const mixed = addedTo(parts, `${at}.${mixer}`, x, (input) => mix(parts, layer, input))
+    const mixed = addedTo(parts, `${at}.${mixer}`, x, (input) => made(parts, layer, input))
     if (config.intermediateSize === 0) x = mixed
-    else x = addedTo(parts, `${at}.mlp`, mixed, (input) => feedForward(parts, at, input), x)
+    else {
+      const block = hasExperts(config, layer) ? experts : feedForward
+      x = addedTo(parts, `${at}.mlp`, mixed, (input) => block(parts, at, input), x)
+    }
   }
   const wanted = parts.norm('norm', b.takeRows('wanted', x))
   const output = config.tiedEmbeddings ? table : matrix(hiddenSize, { 'output.weight': vocabSize })

@@ -5,16 +5,19 @@ import type { Graph } from '../graph/nodes.ts'
 import type { Mixer } from './blocks/parts.ts'
 import type { Family, ModelConfig } from './config/config.ts'
 import { decoder } from './decoder.ts'
+import { deepseek2, minicpm3 } from './families/deepseek.ts'
+import { ernie45moe } from './families/ernie.ts'
 import { gemma2, gemma3 } from './families/gemma.ts'
 import { gptNeox } from './families/gpt-neox.ts'
+import { gptOss } from './families/gpt-oss.ts'
 import { gpt2 } from './families/gpt2.ts'
-import { granite, granitehybrid } from './families/granite.ts'
-import { lfm2 } from './families/lfm2.ts'
+import { granite, granitehybrid, granitemoe } from './families/granite.ts'
+import { lfm2, lfm2moe } from './families/lfm2.ts'
 import { llama, smollm3 } from './families/llama.ts'
 import { mamba2Layer, mambaLayer } from './families/mamba.ts'
 import { olmo2, olmoe } from './families/olmo.ts'
 import { phi3 } from './families/phi3.ts'
-import { qwen2, qwen2vl, qwen3, qwen3moe } from './families/qwen.ts'
+import { qwen2, qwen2moe, qwen2vl, qwen3, qwen3moe } from './families/qwen.ts'
 import type { FamilyFile } from './family.ts'
 
 /**
@@ -44,6 +47,13 @@ const FILES: Readonly<Record<Family, FamilyFile>> = {
   gpt2,
   lfm2,
   granitehybrid,
+  qwen2moe,
+  granitemoe,
+  lfm2moe,
+  ernie4_5_moe: ernie45moe,
+  deepseek2,
+  minicpm3,
+  gpt_oss: gptOss,
   gpt_neox: gptNeox,
   mamba: recurrent(mambaLayer, 'mamba', {
     MambaForCausalLM: {

@@ -52,8 +52,17 @@ export interface StoredWeight {
   readonly shape?: readonly number[]
   /** The weight's rows in the tensor, as runs of [first, count]. Default: all rows. */
   readonly runs?: readonly (readonly [number, number])[]
-  /** `transposed`: the file has [inputs, outputs]. */
-  readonly form?: 'transposed' | undefined
+  /** Of rows in turn, such as gate and up: the first of the weight's, and how many there are in a turn. */
+  readonly turn?: { readonly first: number; readonly of: number }
+  /**
+   * `transposed`: the file has [inputs, outputs], but for quantised tensors, which quantisers leave as they
+   * are. `turned`: every file has it, or has several, whose rows follow each other in the weight.
+   */
+  readonly form?: 'transposed' | 'turned' | undefined
+  /** Which of several transposed matrices the weight is. */
+  readonly matrix?: number
+  /** Where the weight is in files without the tensor. */
+  readonly or?: StoredWeight
   /** A change to the values after reading. */
   readonly change?: ValueChange | undefined
   /** True for a vector that files may keep as rows. */
@@ -92,8 +101,8 @@ export const defaults = (
   ...others,
 })
 
-/** Reads the values that the common keys do not give. */
-type Reader = (fields: Fields, common: ModelConfig) => Partial<ModelConfig>
+/** Reads the values that the common keys do not give. `listed`: the class that a config.json names. */
+type Reader = (fields: Fields, common: ModelConfig, listed: string) => Partial<ModelConfig>
 
 export interface FamilyFile {
   /** Traits of a decoder. Families with only recurrent layers have none. */

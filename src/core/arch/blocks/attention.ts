@@ -48,6 +48,10 @@ export function attention({ b, config, traits, linear }: Parts, layer: number, i
     },
     scale: config.dividedByLayer === true ? scale / (layer + 1) : scale,
     cap: attentionCap,
+    sinks: traits.sinks === true ? vector({ [`${at}.attn_sinks.weight`]: heads }) : undefined,
   })
-  return linear(`${at}.attn_product`, attended, `${at}.attn_output`, hiddenSize)
+  if (traits.outputBias !== true)
+    return linear(`${at}.attn_product`, attended, `${at}.attn_output`, hiddenSize)
+  const output = matrix(q, { [`${at}.attn_output.weight`]: hiddenSize })
+  return b.linear(`${at}.attn_product`, attended, output, vector({ [`${at}.attn_output.bias`]: hiddenSize }))
 }

@@ -14,6 +14,16 @@ export interface DecoderTraits {
   /** Biases on every other matrix and norm. */
   readonly bias: boolean
   readonly mlp: 'gated' | 'plain' | 'experts'
+  /** Some models of the family have experts in place of `mlp`. */
+  readonly mayHaveExperts?: boolean
+  /** Keys and values are made from one short row per token. */
+  readonly latent?: boolean
+  /** Biases on the router and on every matrix of every expert. */
+  readonly expertBias?: boolean
+  /** Bias on attention's output, in a family without `bias`. */
+  readonly outputBias?: boolean
+  /** Each head's softmax has one more score, of a position without a value. */
+  readonly sinks?: boolean
   readonly activation: Activation
   /** `learned`: learned position embeddings are added to the token embeddings. */
   readonly positions: 'rope' | 'learned'
@@ -55,6 +65,10 @@ export function decoderParts(b: GraphBuilder, config: ModelConfig, traits: Decod
   }
   return { b, config, traits, norm, linear }
 }
+
+/** Whether a layer has experts. */
+export const hasExperts = ({ experts }: ModelConfig, layer: number): boolean =>
+  experts !== undefined && experts.denseLayers?.includes(layer) !== true
 
 /** Builds the part of a layer that mixes positions, from the layer's normalised input. Default: attention. */
 export type Mixer = (parts: Parts, layer: number, input: Value) => Value

@@ -91,7 +91,7 @@ export function hfConfig(name: string, stated: Fields, unset: readonly MetaValue
     contextLength,
     window: window(fields, defaults, { layers, contextLength }),
   }
-  return { ...common, ...file.hf.config?.(fields, common) }
+  return { ...common, ...file.hf.config?.(fields, common, listed) }
 }
 
 /** Under all the names that transformers has for them. */

@@ -1,6 +1,7 @@
-// Llama 1 to 3 and models with the same structure: Mistral, SmolLM, TinyLlama.
+// Llama 1 to 3 and models with the same structure: Mistral, Mixtral, SmolLM, TinyLlama.
 
 import { PLAIN } from '../blocks/parts.ts'
+import { ggufExperts } from '../config/experts-config.ts'
 import { layersOf, windowOf } from '../config/fields.ts'
 import { defaults, family } from '../family.ts'
 
@@ -43,15 +44,40 @@ export const smollm3 = family(PLAIN, {
   },
 })
 
-export const llama = family(PLAIN, {
-  gguf: { architecture: 'llama', pairing: 'interleaved' },
-  hf: {
-    classes: {
-      LlamaForCausalLM: defaults(32_000, 4096, 11_008, 32, 32, 2048),
-      MistralForCausalLM: defaults(32_000, 4096, 14_336, 32, 32, 131_072, {
-        num_key_value_heads: 8,
-        sliding_window: 4096,
-      }),
+export const llama = family(
+  { ...PLAIN, mayHaveExperts: true },
+  {
+    gguf: {
+      architecture: 'llama',
+      pairing: 'interleaved',
+      config: (fields, common) => ggufExperts(fields, common, { normalize: true }),
+    },
+    hf: {
+      classes: {
+        MixtralForCausalLM: defaults(32_000, 4096, 14_336, 32, 32, 131_072, {
+          num_key_value_heads: 8,
+          rms_norm_eps: 1e-5,
+          rope_theta: 1e6,
+          sliding_window: 0,
+          num_local_experts: 8,
+          num_experts_per_tok: 2,
+        }),
+        LlamaForCausalLM: defaults(32_000, 4096, 11_008, 32, 32, 2048),
+        MistralForCausalLM: defaults(32_000, 4096, 14_336, 32, 32, 131_072, {
+          num_key_value_heads: 8,
+          sliding_window: 4096,
+        }),
+      },
+      config: (fields, _, listed) =>
+        listed === 'MixtralForCausalLM'
+          ? {
+              experts: {
+                count: fields.number('num_local_experts'),
+                used: fields.number('num_experts_per_tok'),
+                normalize: true,
+              },
+            }
+          : {},
     },
   },
-})
+)
