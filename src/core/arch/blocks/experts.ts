@@ -9,7 +9,8 @@ import type { Parts } from './parts.ts'
 const LARGEST = 3e38
 
 /** Experts: gated feed-forward blocks. Each row passes through some of them, and through the shared one. */
-export function experts(parts: Parts, at: string, input: Value): Value {
+export function experts(parts: Parts, layer: number, input: Value): Value {
+  const at = `layers.${layer}`
   const { b, config } = parts
   const { hiddenSize, experts: choice } = config
   if (choice === undefined) throw new RangeError(`${at} has no experts`)

@@ -24,7 +24,8 @@ export function latentAttention({ b, config, linear }: Parts, layer: number, inp
     b.rmsnorm(`${at}.${name}`, row, vector({ [`${at}.${name}.weight`]: row.shape[1] }), normEpsilon)
   const keyDim = plainDim + rope.dims
   const from = queryRank === undefined ? input : normed('attn_q_a_norm', made[0] as Value)
-  const q = linear(`${at}.attn_q`, from, `${at}.attn_q_b`, heads * keyDim)
+  const queries = matrix(from.shape[1], { [`${at}.attn_q_b.weight`]: heads * keyDim })
+  const q = b.linear(`${at}.attn_q`, from, queries)
   const up = matrix(rank, {
     [`${at}.attn_k_b.weight`]: heads * plainDim,
     [`${at}.attn_v_b.weight`]: heads * valueDim,
@@ -44,5 +45,5 @@ export function latentAttention({ b, config, linear }: Parts, layer: number, inp
   const scale = attentionScale ?? 1 / Math.sqrt(keyDim)
   const attended = b.attend(`${at}.attn`, qkv, shape, use, { scale })
   const values = widened('attn_values', attended, valueDim, valueDim)
-  return linear(`${at}.attn_product`, values, `${at}.attn_output`, hiddenSize)
+  return linear(`${at}.attn_product`, values, `${at}.attn_output`, hiddenSize, 'output')
 }

@@ -13,6 +13,9 @@ const LATENT_EPSILON = 1e-6
 
 /** `valueDim`: where config.json does not say it. */
 function hfLatent(fields: Fields, common: ModelConfig, valueDim?: number): Partial<ModelConfig> {
+  for (const key of ['attention_bias', 'mlp_bias']) {
+    if (fields.fact(key, false)) throw unbuiltVariant(fields.file, `${key} true`, `${key} false`)
+  }
   const stated = fullRope(fields)
   const size = { headDim: fields.number('qk_rope_head_dim'), contextLength: common.contextLength }
   const rope = hfRope(fields, stated, size)
@@ -54,7 +57,7 @@ function ggufLatent(fields: Fields, common: ModelConfig): Partial<ModelConfig> {
 /** V3 and its successors have `sigmoid`, V2 and Youtu a softmax. */
 function hfExperts(fields: Fields, { layers }: ModelConfig, listed: string): Pick<ModelConfig, 'experts'> {
   if (listed === 'YoutuForCausalLM') return {}
-  const isSigmoid = listed !== 'DeepseekV2ForCausalLM'
+  const isSigmoid = listed === 'DeepseekV3ForCausalLM'
   const method = fields.text('topk_method', isSigmoid ? 'noaux_tc' : 'greedy')
   if (method !== 'greedy' && method !== 'group_limited_greedy' && method !== 'noaux_tc')
     throw unbuiltVariant(
@@ -97,12 +100,12 @@ export const deepseek2 = family(
     gguf: {
       architecture: 'deepseek2',
       pairing: 'interleaved',
-      config: (fields, common) => {
+      config(fields, common, kinds) {
         const { experts } = ggufExperts(fields, common)
-        const isBiased = experts?.scoring === 'sigmoid'
+        const isBiased = kinds.has('exp_probs_b.bias')
         return {
           ...ggufLatent(fields, common),
-          experts: isBiased ? { ...experts, isBiased, epsilon: 1e-20 } : experts,
+          experts: experts && isBiased ? { ...experts, isBiased, epsilon: 1e-20 } : experts,
         }
       },
     },
@@ -132,6 +135,7 @@ export const deepseek2 = family(
           tie_word_embeddings: true,
         }),
       },
+      biases: {},
       config: (fields, common, listed) => ({
         ...hfLatent(fields, common),
         ...hfExperts(fields, common, listed),
@@ -172,6 +176,7 @@ export const minicpm3 = family(
           rope_interleave: false,
         }),
       },
+      biases: {},
       config: (fields, common) => ({
         ...hfLatent(fields, common, common.hiddenSize / common.heads),
         embeddingScale: fields.number('scale_emb'),

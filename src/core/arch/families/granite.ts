@@ -1,6 +1,6 @@
 // Granite 3, dense or with experts: Llama with factors on embeddings, scores, block outputs and logits.
-// Granite 4 hybrids: Mamba-2 in most layers, attention in some, an MLP in each, beside which there may be
-// experts.
+// HyperCLOVA X: norms around both blocks as well. Granite 4 hybrids: Mamba-2 in most layers, attention in some,
+// an MLP in each, beside which there may be experts.
 import type { Graph } from '../../graph/nodes.ts'
 import { attention } from '../blocks/attention.ts'
 import { isRecurrent, PLAIN } from '../blocks/parts.ts'
@@ -9,7 +9,15 @@ import { ggufExperts, sharedBlock } from '../config/experts-config.ts'
 import { type Fields, layersWithHeads, unbuiltVariant } from '../config/fields.ts'
 import { ggufSsm, hfSsm } from '../config/recurrent-config.ts'
 import { decoder } from '../decoder.ts'
-import { defaults, type FamilyFile, family, type Names, type StoredWeight } from '../family.ts'
+import {
+  defaults,
+  type FamilyFile,
+  family,
+  modules,
+  type Names,
+  NO_GGUF,
+  type StoredWeight,
+} from '../family.ts'
 import { mamba2Layer } from './mamba.ts'
 import { mergedGateUp } from './phi3.ts'
 
@@ -108,6 +116,33 @@ export const granitemoe = family(
   },
 )
 
+const AT = 'model.layers.N'
+
+export const hyperclovax = family(
+  { ...PLAIN, norms: 'around' },
+  {
+    gguf: NO_GGUF,
+    hf: {
+      classes: { HyperCLOVAXForCausalLM: defaults(32_000, 4096, 11_008, 32, 32, 2048) },
+      names: modules({
+        'layers.N.attn_post_norm': `${AT}.post_norm1`,
+        'layers.N.mlp_norm': `${AT}.post_attention_layernorm`,
+        'layers.N.mlp_post_norm': `${AT}.post_norm2`,
+      }),
+      config(fields, { headDim }) {
+        if (!fields.fact('use_post_norm', true))
+          throw unbuiltVariant(fields.file, 'use_post_norm false', 'use_post_norm true')
+        return {
+          embeddingScale: fields.number('embedding_multiplier', 1),
+          residualScale: fields.number('residual_multiplier', 1),
+          attentionScale: fields.number('attention_multiplier', headDim ** -0.5),
+          logitScale: fields.number('logits_scaling', 1),
+        }
+      },
+    },
+  },
+)
+
 const HYBRID = { ...PLAIN, mayHaveExperts: true }
 
 /**
@@ -181,6 +216,7 @@ export const granitehybrid: FamilyFile = {
         shared_intermediate_size: 1024,
       }),
     },
+    biases: { qkv: 'attention_bias', output: 'attention_bias' },
     config(fields, { rope, activation }) {
       // The convolutions use the same activation.
       if (activation !== undefined) throw unbuiltVariant(fields.file, 'another activation', 'silu')

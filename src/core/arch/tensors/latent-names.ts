@@ -107,7 +107,7 @@ export const latentTensors: readonly TensorRow[] = [
       // Since 2025 llama.cpp's converter stores them apart, and the keys transposed.
       const shape = [heads, latent.plainDim, latent.rank]
       const apart = { tensor: `${GGUF}.attn_k_b.weight`, shape, form: 'turned' } as const
-      return { ...ofKeysAndValues(config, 'keys'), ...(format === 'gguf' && { or: apart }) }
+      return { ...ofKeysAndValues(config, 'keys'), ...(format === 'gguf' && { orElse: apart }) }
     },
   ),
   latentRow(
@@ -120,7 +120,7 @@ export const latentTensors: readonly TensorRow[] = [
       const { heads, latent } = config
       const shape = [heads, latent.valueDim, latent.rank]
       const apart = { tensor: `${GGUF}.attn_v_b.weight`, shape }
-      return { ...ofKeysAndValues(config, 'values'), ...(format === 'gguf' && { or: apart }) }
+      return { ...ofKeysAndValues(config, 'values'), ...(format === 'gguf' && { orElse: apart }) }
     },
   ),
 ]

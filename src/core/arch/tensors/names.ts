@@ -1,5 +1,6 @@
 // Maps the tensors of an opened model to canonical names and to the shapes that the graph expects.
 
+import { bufferSource, joinedSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { elementCount } from '../../formats/dtypes.ts'
 import { shown } from '../../formats/malformed.ts'
@@ -26,8 +27,30 @@ export function weightAt(
   const form = formOf(stored, place)
   checkShape(file, stored, form !== undefined ? [...due.slice(0, -2), ...due.slice(-2).toReversed()] : due)
   // Runs of rows are taken from the unsorted form of a matrix.
-  const whole = place.runs === undefined ? stored : { ...stored, sorted: undefined }
+  const whole =
+    place.runs === undefined && place.turn === undefined ? stored : { ...stored, sorted: undefined }
   return pieceOf(whole, { ...place, form }, shape)
+}
+
+/** A vector whose equal parts are tensors of one type. */
+function joinedVector(file: string, parts: readonly TensorInfo[], [n = 0]: readonly number[]): TensorInfo {
+  const [first] = parts
+  if (first === undefined) throw new HalfbyteError('internal', 'a vector of no parts')
+  for (const part of parts) {
+    checkShape(file, part, [n / parts.length])
+    if (part.dtype !== first.dtype)
+      throw unbuiltVariant(file, `${part.name} as ${part.dtype} beside ${first.dtype}`, 'norms of one type')
+  }
+  const ranges = parts.map(({ source, offset, byteLength }) => ({ source, offset, bytes: byteLength }))
+  const byteLength = parts.reduce((sum, part) => sum + part.byteLength, 0)
+  return { ...first, shape: [n], offset: 0, byteLength, source: joinedSource(first.source.name, ranges) }
+}
+
+/** A weight of equal numbers, which no file stores. */
+function constantTensor(name: string, shape: readonly number[], value: number): TensorInfo {
+  const values = new Float32Array(elementCount(shape) ?? 0).fill(value)
+  const source = bufferSource(name, new Uint8Array(values.buffer))
+  return { name, dtype: 'F32', shape, source, offset: 0, byteLength: source.size }
 }
 
 /** Divisors of RoPE frequencies in GGUF files of Llama 3. */
@@ -45,6 +68,7 @@ const UNUSED = [
   'output.weight',
   /rotary_emb\.inv_freq$/,
   /\.(attn|attention)\.(masked_)?bias$/,
+  /\.act_fn\.(alpha_[np]|beta|eps)$/,
 ] as const
 
 /** A model's tensors by canonical name, in the order of the layers. */
@@ -61,10 +85,19 @@ export function resolveWeights(
   const weights = new Map<string, TensorInfo>()
   const used = new Set<string>()
   for (const { name, shape, place } of expectedTensors(model.format, config)) {
-    let found = place
-    while (found.or !== undefined && !hasAny(model, found.tensor)) found = found.or
-    const tensor = requireTensor(model, found.tensor)
-    weights.set(name, weightAt(model.name, tensor, found, shape))
+    if (place.constant !== undefined) {
+      weights.set(name, constantTensor(name, shape, place.constant))
+      continue
+    }
+    if (place.joined !== undefined) {
+      const parts = place.joined.map((part) => requireTensor(model, part))
+      weights.set(name, joinedVector(model.name, parts, shape))
+      for (const part of parts) used.add(part.name)
+      continue
+    }
+    const own = place.orElse === undefined || hasTensor(model, place.tensor) ? place : place.orElse
+    const tensor = requireTensor(model, own.tensor)
+    weights.set(name, weightAt(model.name, tensor, own, shape))
     used.add(tensor.name)
   }
   const isUnused = (name: string) =>
@@ -92,9 +125,6 @@ export function refuseStrangers(
   )
 }
 
-const hasAny = ({ tensors }: Pick<ModelFile, 'tensors'>, names: string): boolean =>
-  names.split('|').some((name) => tensors.has(name))
-
 const flat = (tensor: TensorInfo): TensorInfo => ({ ...tensor, shape: [elementCount(tensor.shape) ?? 0] })
 
 /** The embedding table, whose rows are the vocabulary. Throws `architecture` when there is none. */
@@ -120,6 +150,9 @@ export function roleOf(name: string): 'matrix' | 'table' | 'vector' {
     ? 'vector'
     : 'matrix'
 }
+
+const hasTensor = ({ tensors }: Pick<ModelFile, 'tensors'>, names: string): boolean =>
+  names.split('|').some((name) => tensors.has(name))
 
 export function requireTensor(
   model: Pick<ModelFile, 'name' | 'format' | 'tensors'>,

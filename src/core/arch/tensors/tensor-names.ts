@@ -1,7 +1,7 @@
 // The table of all tensors of all families: canonical name, name in each file format, shape.
 import type { ModelFormat } from '../../formats/readers.ts'
-import { isRecurrent, PLAIN, hasExperts as routes } from '../blocks/parts.ts'
-import type { ModelConfig } from '../config/config.ts'
+import { hasBias, headNormsOf, isRecurrent, PLAIN, hasExperts as routes } from '../blocks/parts.ts'
+import type { Biases, ModelConfig } from '../config/config.ts'
 import { familyFile } from '../families.ts'
 import {
   EMBEDDING,
@@ -45,8 +45,10 @@ const turned =
     shape(config, traits).toReversed()
 const headNorm =
   (shape: Shape): Shape =>
-  (config, traits) =>
-    traits.headNorms === 'head' ? [config.headDim] : shape(config, traits).slice(0, 1)
+  (config, traits) => {
+    const kind = headNormsOf(config, traits)
+    return kind === 'row' || kind === 'layers' ? shape(config, traits).slice(0, 1) : [config.headDim]
+  }
 
 const attends: IsIn = ({ heads, attentionLayers }, _, layer) =>
   heads > 0 && (attentionLayers?.includes(layer) ?? true)
@@ -55,14 +57,18 @@ const hasKeys: IsIn = (config, traits, layer) => traits.latent !== true && atten
 const convolves: IsIn = (config, traits, layer) =>
   config.convTaps !== undefined && !attends(config, traits, layer)
 const hasHeadNorms: IsIn = (config, traits, layer) =>
-  traits.headNorms !== undefined && attends(config, traits, layer)
-const hasQkvBias: IsIn = (_, { qkvBias }) => qkvBias
-const hasBias: IsIn = (_, { bias }) => bias
+  headNormsOf(config, traits) !== undefined && attends(config, traits, layer)
+const hasHeadBias: IsIn = (config, traits, layer) =>
+  headNormsOf(config, traits) === 'layer' && attends(config, traits, layer)
+const biased =
+  (part: keyof Biases | 'norm', isThere: IsIn = () => true): IsIn =>
+  (config, traits, layer) =>
+    hasBias(config, traits, part) && isThere(config, traits, layer)
 const hasMlp = ({ intermediateSize }: ModelConfig) => intermediateSize > 0
 const normsBefore: IsIn = (config, { norms }, layer) => norms !== 'after' && !isRecurrent(config, layer)
-const normsMlp: IsIn = (config, { norms }) => norms !== 'after' && hasMlp(config)
+const normsMlp: IsIn = (config, { norms }) =>
+  norms !== 'after' && hasMlp(config) && !(config.parallelResidual === true && config.sharedNorm === true)
 const normsAfter: IsIn = (_, { norms }) => norms !== 'before'
-const hasBiasBefore: IsIn = (_, { bias, norms }) => bias && norms !== 'after'
 const hasExperts: IsIn = (config, _, layer) => routes(config, layer)
 const isDense: IsIn = (config, _, layer) => hasMlp(config) && !routes(config, layer)
 const isGated: IsIn = (config, traits, layer) => traits.mlp !== 'plain' && isDense(config, traits, layer)
@@ -71,9 +77,9 @@ const hasSharedGate: IsIn = (config, traits, layer) =>
   config.experts?.shared?.isGated === true && hasShared(config, traits, layer)
 const choosesByBias: IsIn = (config, _, layer) => config.experts?.isBiased === true && routes(config, layer)
 const hasExpertBias: IsIn = (config, { expertBias }, layer) => expertBias === true && routes(config, layer)
-const hasOutputBias: IsIn = (_, { bias, outputBias }) => bias || outputBias === true
 const hasSinks: IsIn = (_, { sinks }) => sinks === true
 const isUntied: IsIn = ({ tiedEmbeddings }) => !tiedEmbeddings
+const normsEmbeddings: IsIn = (_, { embeddingNorm }) => embeddingNorm === true
 const hasPositions: IsIn = (_, { positions }) => positions === 'learned'
 
 const LAYER = 'model.layers.N'
@@ -104,21 +110,32 @@ const TENSORS: readonly TensorRow[] = [
     ({ contextLength, hiddenSize }) => [contextLength, hiddenSize],
     hasPositions,
   ),
+  row('embed_norm.weight', 'token_embd_norm.weight', 'model.embed_norm.weight', hidden, normsEmbeddings),
+  row(
+    'embed_norm.bias',
+    'token_embd_norm.bias',
+    'model.embed_norm.bias',
+    hidden,
+    biased('norm', normsEmbeddings),
+  ),
   row('norm.weight', 'output_norm.weight', 'model.norm.weight|backbone.norm_f.weight', hidden),
-  row('norm.bias', 'output_norm.bias', 'model.norm.bias', hidden, hasBias),
+  row('norm.bias', 'output_norm.bias', 'model.norm.bias', hidden, biased('norm')),
   row('output.weight', 'output.weight', 'lm_head.weight', table, isUntied),
+  row('output.bias', 'output.bias', 'lm_head.bias', first(table), biased('logits')),
   weight('attn_norm', 'attn_norm', 'input_layernorm', hidden, normsBefore),
-  bias('attn_norm', 'attn_norm', 'input_layernorm', hidden, hasBiasBefore),
+  bias('attn_norm', 'attn_norm', 'input_layernorm', hidden, biased('norm', normsBefore)),
   weight('attn_q', 'attn_q', 'self_attn.q_proj', query, hasKeys),
   weight('attn_k', 'attn_k', 'self_attn.k_proj', keyValue, hasKeys),
   weight('attn_v', 'attn_v', 'self_attn.v_proj', keyValue, hasKeys),
-  bias('attn_q', 'attn_q', 'self_attn.q_proj', first(query), hasQkvBias),
-  bias('attn_k', 'attn_k', 'self_attn.k_proj', first(keyValue), hasQkvBias),
-  bias('attn_v', 'attn_v', 'self_attn.v_proj', first(keyValue), hasQkvBias),
+  bias('attn_q', 'attn_q', 'self_attn.q_proj', first(query), biased('qkv', hasKeys)),
+  bias('attn_k', 'attn_k', 'self_attn.k_proj', first(keyValue), biased('qkv', hasKeys)),
+  bias('attn_v', 'attn_v', 'self_attn.v_proj', first(keyValue), biased('qkv', hasKeys)),
   weight('attn_q_norm', 'attn_q_norm', 'self_attn.q_norm', headNorm(query), hasHeadNorms),
   weight('attn_k_norm', 'attn_k_norm', 'self_attn.k_norm', headNorm(keyValue), hasHeadNorms),
+  bias('attn_q_norm', 'attn_q_norm', 'self_attn.q_norm', headNorm(query), hasHeadBias),
+  bias('attn_k_norm', 'attn_k_norm', 'self_attn.k_norm', headNorm(keyValue), hasHeadBias),
   weight('attn_output', 'attn_output', 'self_attn.o_proj', attended, attends),
-  bias('attn_output', 'attn_output', 'self_attn.o_proj', hidden, hasOutputBias),
+  bias('attn_output', 'attn_output', 'self_attn.o_proj', hidden, biased('output', attends)),
   row(
     'layers.N.attn_sinks.weight',
     'blk.N.attn_sinks.weight',
@@ -135,12 +152,13 @@ const TENSORS: readonly TensorRow[] = [
   weight('conv_output', '', '', square, convolves),
   ...recurrentTensors,
   weight('mlp_norm', 'ffn_norm', 'post_attention_layernorm', hidden, normsMlp),
-  bias('mlp_norm', 'ffn_norm', 'post_attention_layernorm', hidden, hasBiasBefore),
+  bias('mlp_norm', 'ffn_norm', 'post_attention_layernorm', hidden, biased('norm', normsMlp)),
   weight('mlp_gate', 'ffn_gate', 'mlp.gate_proj', widen, isGated),
+  bias('mlp_gate', 'ffn_gate', 'mlp.gate_proj', first(widen), biased('mlp', isGated)),
   weight('mlp_up', 'ffn_up', 'mlp.up_proj', widen, isDense),
-  bias('mlp_up', 'ffn_up', 'mlp.up_proj', first(widen), hasBias),
+  bias('mlp_up', 'ffn_up', 'mlp.up_proj', first(widen), biased('mlp', isDense)),
   weight('mlp_down', 'ffn_down', 'mlp.down_proj', turned(widen), isDense),
-  bias('mlp_down', 'ffn_down', 'mlp.down_proj', hidden, hasBias),
+  bias('mlp_down', 'ffn_down', 'mlp.down_proj', hidden, biased('mlp', isDense)),
   weight('router', 'ffn_gate_inp', either('mlp.gate', 'block_sparse_moe.gate'), router, hasExperts),
   bias('router', 'ffn_gate_inp', 'mlp.gate', first(router), hasExpertBias),
   row(
@@ -219,13 +237,18 @@ export function* expectedTensors(format: ModelFormat, config: ModelConfig): Gene
 
   function expected(one: TensorRow, layer: number, expert: number): ExpectedTensor {
     const fill = (name: string) => name.replaceAll('.N.', `.${layer}.`).replaceAll('.E.', `.${expert}.`)
-    const filled = (place: StoredWeight): StoredWeight => ({
-      ...place,
-      tensor: fill(place.tensor),
-      ...(place.or && { or: filled(place.or) }),
-    })
     const shape = one.shape(config, traits)
-    return { name: fill(one.name), shape, place: filled(placeOf(one, format, config, expert, shape)) }
+    const place = placeOf(one, format, config, expert, shape)
+    return { name: fill(one.name), shape, place: filled(place) }
+
+    function filled({ joined, orElse, ...rest }: StoredWeight): StoredWeight {
+      return {
+        ...rest,
+        tensor: fill(rest.tensor),
+        ...(joined && { joined: joined.map(fill) }),
+        ...(orElse && { orElse: filled(orElse) }),
+      }
+    }
   }
 }
 
