@@ -39,9 +39,9 @@ function filesOf({ config, tensors }: Case): File[] {
   return hubFolder(config, stored)
 }
 
-test('there are at least 86 cases, of 28 classes', () => {
-  expect(FAMILIES).toHaveLength(28)
-  expect(FAMILIES.flatMap(({ cases }) => cases).length).toBeGreaterThanOrEqual(86)
+test('there are at least 141 cases, of 56 configurations', () => {
+  expect(FAMILIES).toHaveLength(56)
+  expect(FAMILIES.flatMap(({ cases }) => cases).length).toBeGreaterThanOrEqual(141)
 })
 
 const POOLS = [

@@ -1,6 +1,7 @@
 // Recurrent kernels. In: ragged steps over slabs. Out: the definition's bits, the same
 // bits for any chunking, and the true values.
 import { describe, expect, test } from 'vitest'
+import { ACTIVATION } from '../../src/core/abi/constants.ts'
 import {
   BUILDS,
   type Build,
@@ -70,7 +71,7 @@ const DELTAS: Op[] = [
   { words: 4 * 16 * 20, lay: (m, count, first) => delta(m, DELTA, count, first) },
   {
     words: 4 * 16 * 20,
-    lay: (m, count, first) => delta(m, { ...DELTA, ratio: 1, gate: 4, scale: 2 }, count, first),
+    lay: (m, count, first) => delta(m, { ...DELTA, ratio: 1, gate: ACTIVATION.sigmoid, scale: 2 }, count, first),
   },
   { words: 4 * 16 * 20, lay: (m, count, first) => delta(m, { ...DELTA, channels: true }, count, first) },
   {

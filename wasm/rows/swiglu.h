@@ -1,6 +1,7 @@
 /* swiglu.h: the gate of a feed-forward block. In: vectors of gate and up. Out: act(gate) * up.                 exact
  *
  *   y = (gate / (1 + e^-t)) * up      silu: t = gate    gelu: t = gate * (G1 + G2 * gate^2), the approximation by tanh
+ *                                     gelu_quick: t = gate * QUICK
  *   y = gate * up                     none
  *   y = (1 / (1 + e^-gate)) * up      sigmoid
  *   y = max(gate, 0) * up             relu    relu2: the square of max(gate, 0), times up
@@ -23,6 +24,7 @@
 /* x / 2 * (1 + tanh(u)) = x / (1 + e^-2u), u = sqrt(2 / pi) * (x + 0.044715 x^3) */
 #define G1 1.5957691216057308f
 #define G2 0.0713548162726f
+#define QUICK 1.702f
 
 #define NORMAL_SLOPE 0x1.3851ecp-2f
 static const float normal_terms[8] = {0x1.f23c82p-4f,  0x1.f59faep-4f, 0x1.a79d2ep-4f,  0x1.efb296p-4f,
@@ -43,6 +45,7 @@ INLINE v128_t gelu_exact(v128_t x, const struct exp_constants *c) {
     return mul(x, wasm_v128_bitselect(below, sub(one, below), wasm_f32x4_lt(x, splat(0))));
 }
 
+INLINE int is_rectified(uint32_t activation) { return activation == ACT_RELU || activation == ACT_RELU2; }
 INLINE float rectified__ref(float x, uint32_t activation) {
     const float above = x < 0 ? 0 : x;
     return activation == ACT_RELU2 ? above * above : above;
@@ -78,20 +81,23 @@ INLINE v128_t xielu(v128_t x, struct xielu of, const struct exp_constants *c) {
 INLINE float activated__ref(float gate, uint32_t activation) {
     if (activation == ACT_NONE) return gate;
     if (activation == ACT_GELU_EXACT) return gelu_exact__ref(gate);
-    if (activation >= ACT_RELU) return rectified__ref(gate, activation);
+    if (activation == ACT_GELU_QUICK) return gate / (1.0f + exp__ref(gate * -QUICK));
+    if (is_rectified(activation)) return rectified__ref(gate, activation);
     const float t = activation == ACT_GELU ? gate * (gate * gate * G2 + G1) : gate;
     return (activation == ACT_SIGMOID ? 1.0f : gate) / (1.0f + exp__ref(-t));
 }
 /* -t */
 INLINE v128_t exponent_of(v128_t gate, uint32_t activation) {
-    const v128_t t = activation == ACT_GELU ? mul(gate, add(mul(mul(gate, gate), splat(G2)), splat(G1))) : gate;
+    v128_t t = gate;
+    if (activation == ACT_GELU) t = mul(gate, add(mul(mul(gate, gate), splat(G2)), splat(G1)));
+    if (activation == ACT_GELU_QUICK) t = mul(gate, splat(QUICK));
     return wasm_f32x4_neg(t);
 }
 /* The last coefficient of the exponential is 1. */
 INLINE v128_t gated_by(v128_t gate, v128_t exp, const struct exp_constants *c, uint32_t activation) {
     return wasm_f32x4_div(activation == ACT_SIGMOID ? c->p[6] : gate, add(c->p[6], exp));
 }
-/* Every activation up to none. */
+/* Every activation that is none or divides by 1 + e^-t. */
 INLINE v128_t activated(v128_t gate, const struct exp_constants *c, uint32_t activation) {
     return activation == ACT_NONE ? gate : gated_by(gate, exp4(exponent_of(gate, activation), c), c, activation);
 }
@@ -101,7 +107,7 @@ INLINE v128_t silu(v128_t x, const struct exp_constants *c) { return activated(x
 /* One group of 32; up 0: none. */
 INLINE void gated_group(v128_t *v, const float *gate, const float *up, const struct exp_constants *c, uint32_t activation) {
     enum { AT_ONCE = 4 };
-    if (activation == ACT_GELU_EXACT || activation >= ACT_RELU) {
+    if (activation == ACT_GELU_EXACT || is_rectified(activation)) {
         ROLLED for (uint32_t j = 0; j < 8; j++) {
             const v128_t x = load(gate + 4 * j);
             const v128_t active = activation == ACT_GELU_EXACT ? gelu_exact(x, c) : rectified(x, activation);

@@ -36,11 +36,15 @@ export const ACTIVATION = {
   gelu: 1,
   none: 2,
   gelu_exact: 3,
-  sigmoid: 4,
-  relu: 5,
-  relu2: 6,
-  xielu: 7,
+  relu: 4,
+  relu2: 5,
+  xielu: 6,
+  gelu_quick: 7,
+  sigmoid: 8,
 } as const
+
+/** How a router's logits become scores: `enum scoring`. */
+export const SCORING = { softmax: 0, sigmoid: 1, mixer: 2 } as const
 
 /** What selects a row of a table: `enum selector`. */
 export const SELECTOR = { id: 0, position: 1, kind: 2, input: 3 } as const

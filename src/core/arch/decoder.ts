@@ -3,10 +3,13 @@ import { graphBuilder, matrix } from '../graph/builder.ts'
 import type { Value } from '../graph/ir.ts'
 import type { Graph } from '../graph/nodes.ts'
 import { attention } from './blocks/attention.ts'
+import { experts } from './blocks/experts.ts'
 import { feedForward } from './blocks/feed-forward.ts'
+import { latentAttention } from './blocks/latent-attention.ts'
 import {
   attends,
   decoderParts,
+  hasExperts,
   hasMlp,
   isRecurrent,
   type Mixer,
@@ -17,10 +20,11 @@ import {
 import type { ModelConfig } from './config/config.ts'
 
 /** One step of a decoder. Each layer is a mixer and, if the model has one, a feed-forward block. */
-export function decoder(config: ModelConfig, traits = PLAIN, mix: Mixer = attention): Graph {
+export function decoder(config: ModelConfig, traits = PLAIN, mix?: Mixer): Graph {
   const { hiddenSize, vocabSize, logitScale = 1, logitCap = 0 } = config
   const b = graphBuilder()
   const parts = decoderParts(b, config, traits)
+  const made = mix ?? (traits.latent === true ? latentAttention : attention)
   const table = matrix(hiddenSize, { 'embed.weight': vocabSize })
   let x = b.embed('embed', table, config.embeddingScale)
   if (traits.positions === 'learned') {
@@ -28,8 +32,11 @@ export function decoder(config: ModelConfig, traits = PLAIN, mix: Mixer = attent
     x = b.add('embedded', x, b.embedPositions('positions', positions))
   }
   if (traits.embeddingNorm === true) x = parts.norm('embed_norm', x, 0)
-  for (let layer = 0; layer < config.layers; layer++) x = layerOf(parts, layer, x, mix)
-  const wanted = parts.norm('norm', b.takeRows('wanted', x), config.layers)
+  for (let layer = 0; layer < config.layers; layer++) x = layerOf(parts, layer, x, made)
+  const wanted =
+    traits.predictionHead === true
+      ? predictionHead(parts, x)
+      : parts.norm('norm', b.takeRows('wanted', x), config.layers)
   const output = config.tiedEmbeddings ? table : matrix(hiddenSize, { 'output.weight': vocabSize })
   const logits = b.linear('logits', wanted, output, parts.biasOf({ output: vocabSize }, 'logits'))
   if (logitScale === 1 && logitCap === 0) return b.finish(logits, wanted)
@@ -39,17 +46,32 @@ export function decoder(config: ModelConfig, traits = PLAIN, mix: Mixer = attent
 function layerOf(parts: Parts, layer: number, x: Value, mix: Mixer): Value {
   const { config } = parts
   const mixer = isRecurrent(config, layer) && !attends(config, layer) ? 'ssm' : 'attn'
+  const block = hasExperts(config, layer) ? experts : feedForward
   if (config.mlpLayers?.includes(layer) === true) {
-    const made = feedForward(parts, layer, normedInput(parts, layer, 'mlp', x))
+    const made = block(parts, layer, normedInput(parts, layer, 'mlp', x))
     return addedTo(parts, layer, 'mlp', x, made)
   }
-  const input = normedInput(parts, layer, mixer, x)
+  const isBare = layer === 0 && parts.traits.firstNorm === false
+  const input = isBare ? x : normedInput(parts, layer, mixer, x)
   const mixed = addedTo(parts, layer, mixer, x, mix(parts, layer, input))
   if (!hasMlp(config, layer)) return mixed
   const read = config.parallelResidual === true ? x : mixed
   const isShared = config.parallelResidual === true && config.sharedNorm === true
-  const made = feedForward(parts, layer, isShared ? input : normedInput(parts, layer, 'mlp', read))
+  const made = block(parts, layer, isShared ? input : normedInput(parts, layer, 'mlp', read))
   return addedTo(parts, layer, 'mlp', mixed, made)
+}
+
+/** The last norm gathers the wanted rows, so the linear before it works on all. */
+function predictionHead({ b, config, traits, norm }: Parts, x: Value): Value {
+  const { hiddenSize } = config
+  const made = b.linear(
+    'head',
+    norm('norm', x, config.layers),
+    matrix(hiddenSize, { 'head.weight': hiddenSize }),
+  )
+  // The class has an activation of its own here, which no model changes.
+  const active = b.swiglu('head_act', [made], traits.activation)
+  return norm('head_norm', b.takeRows('wanted', active), config.layers)
 }
 
 type Block = 'attn' | 'ssm' | 'mlp'

@@ -2,30 +2,35 @@
 import { HalfbyteError } from '../base/errors.ts'
 import { shown } from '../formats/malformed.ts'
 import type { Graph } from '../graph/nodes.ts'
-import type { Mixer } from './blocks/parts.ts'
+import { headNormsOf, type Mixer } from './blocks/parts.ts'
 import type { Family, ModelConfig } from './config/config.ts'
 import { decoder } from './decoder.ts'
 import { apertus } from './families/apertus.ts'
 import { cohere, cohere2 } from './families/cohere.ts'
+import { deepseek2, minicpm3 } from './families/deepseek.ts'
+import { ernie45moe } from './families/ernie.ts'
 import { exaone, exaone4 } from './families/exaone.ts'
 import { gemma, gemma2, gemma3, vaultgemma } from './families/gemma.ts'
 import { glm, glm4 } from './families/glm.ts'
 import { gptNeox, persimmon } from './families/gpt-neox.ts'
+import { gptOss } from './families/gpt-oss.ts'
 import { gpt2 } from './families/gpt2.ts'
-import { granite, granitehybrid, hyperclovax } from './families/granite.ts'
-import { lfm2 } from './families/lfm2.ts'
+import { granite, granitehybrid, granitemoe, hyperclovax } from './families/granite.ts'
+import { lfm2, lfm2moe } from './families/lfm2.ts'
 import { internlm3, llama, mistral3, smollm3 } from './families/llama.ts'
 import { mamba2Layer, mambaLayer } from './families/mamba.ts'
+import { modernbertDecoder } from './families/modernbert-decoder.ts'
 import { ernie, helium, hunyuan, seedOss } from './families/near-llama.ts'
 import { olmo, olmo2, olmoe } from './families/olmo.ts'
 import { phi2 } from './families/phi2.ts'
 import { phi3 } from './families/phi3.ts'
-import { qwen2, qwen2vl, qwen3, qwen3moe } from './families/qwen.ts'
+import { qwen2, qwen2moe, qwen2vl, qwen3, qwen3moe } from './families/qwen.ts'
 import { bamba, falconH1 } from './families/recurrent/falcon-h1.ts'
 import { jamba } from './families/recurrent/jamba.ts'
 import { nemotronH } from './families/recurrent/nemotron-h.ts'
 import { olmoHybrid } from './families/recurrent/olmo-hybrid.ts'
 import { qwen35 } from './families/recurrent/qwen3-5.ts'
+import { qwen3next } from './families/recurrent/qwen3-next.ts'
 import { recurrentGemma } from './families/recurrent/recurrent-gemma.ts'
 import { rwkv } from './families/recurrent/rwkv.ts'
 import { arcee, jais2, nanochat, nemotron } from './families/relu-squared.ts'
@@ -65,8 +70,16 @@ const FILES: Readonly<Record<Family, FamilyFile>> = {
   gpt2,
   lfm2,
   granitehybrid,
+  qwen2moe,
+  granitemoe,
+  lfm2moe,
+  ernie4_5_moe: ernie45moe,
+  deepseek2,
+  minicpm3,
+  gpt_oss: gptOss,
   gpt_neox: gptNeox,
   qwen3_5: qwen35,
+  qwen3next,
   olmo_hybrid: olmoHybrid,
   falcon_h1: falconH1,
   bamba,
@@ -99,6 +112,7 @@ const FILES: Readonly<Record<Family, FamilyFile>> = {
   helium,
   hunyuan,
   hyperclovax,
+  modernbert_decoder: modernbertDecoder,
   mamba: recurrent(mambaLayer, 'mamba', {
     MambaForCausalLM: {
       vocab_size: 50_280,
@@ -126,6 +140,12 @@ export function familyFile(family: Family): FamilyFile {
   const file = FILES[family]
   if (file === undefined) throw new HalfbyteError('internal', `there is no family ${family}`)
   return file
+}
+
+/** Whether keys are normalised after their rotation. */
+export function normsRotated(config: ModelConfig): boolean {
+  const { traits } = familyFile(config.family)
+  return traits !== undefined && headNormsOf(config, traits) === 'rotated'
 }
 
 /** The first family that `matches` accepts. */

@@ -7,6 +7,7 @@ import { isHalfbyteError } from '../base/errors.ts'
 import type { ModelFile } from '../formats/readers.ts'
 import type { MetaValue } from '../formats/tensors.ts'
 import type { ModelConfig } from './config/config.ts'
+import { FAMILIES, normsRotated } from './families.ts'
 import { readConfig } from './read-config.ts'
 import { inverseFrequencies } from './rope.ts'
 import { failureOf, ggufFile, hbmFile, hfFile, SMALL, withTensors } from './testing/files.ts'
@@ -254,7 +255,6 @@ describe('Hugging Face', () => {
       /another activation/,
     ],
     [{ architectures: ['HyperCLOVAXForCausalLM'], use_post_norm: false }, /use_post_norm false/],
-    [{ architectures: ['OlmoeForCausalLM'], clip_qkv: 8 }, /clipped/],
   ])('refuses %j as unsupported', async (changes, sentence) => {
     const failure = await failureOf(() => read(changes))
     expect(failure).toEqual({ code: 'unsupported', message: expect.stringMatching(sentence) })
@@ -396,4 +396,10 @@ describe('numbers', () => {
       { numRuns: 300 },
     )
   })
+})
+
+test('keys are normalised after their rotation in one family only, and only where it has norms', () => {
+  expect(normsRotated({ ...SMALL, family: 'hunyuan' })).toBe(true)
+  expect(normsRotated({ ...SMALL, family: 'hunyuan', headNorms: false })).toBe(false)
+  expect(FAMILIES.filter((family) => normsRotated({ ...SMALL, family }))).toEqual(['hunyuan'])
 })

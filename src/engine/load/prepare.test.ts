@@ -12,7 +12,7 @@ import { isHalfbyteError } from '../../core/base/errors.ts'
 import { DTYPE_OF } from '../../core/formats/hbm/hbm.ts'
 import type { MetaObject } from '../../core/formats/json-files.ts'
 import type { DType, MetaValue, TensorInfo } from '../../core/formats/tensors.ts'
-import type { WeightPolicy } from '../../core/weights/choose-encoding.ts'
+import type { WeightPolicy } from '../../core/weights/policy.ts'
 import { prepareModel } from './prepare.ts'
 
 const layers = fc.subarray([0, 1])
@@ -118,6 +118,7 @@ const PARTS: Readonly<Partial<Record<Family, Partial<ModelConfig>>>> = {
   mamba2: { ...NO_HEADS, ...HEADS },
   granitehybrid: { ...HEADS, attentionLayers: [1] },
   qwen3_5: { ssm: DELTA, attentionLayers: [1] },
+  qwen3next: { ssm: DELTA, attentionLayers: [1], ...EXPERTS },
   olmo_hybrid: { ssm: DELTA, attentionLayers: [1] },
   falcon_h1: { ...HEADS, recurrentLayers: [0, 1] },
   bamba: { ...HEADS, attentionLayers: [1] },

@@ -12,6 +12,13 @@ RECURRENT = [
     ("Qwen3_5Text", "a key for each head, tied", sizes(
         60, 3, 1, 40, 90, 269, layers=4, tie_word_embeddings=True, **{**DELTA, "linear_num_key_heads": 6},
         **rope(1e6, partial_rotary_factor=0.25))),
+    ("Qwen3Next", "experts", sizes(
+        64, 4, 2, 24, 100, 271, layers=2, layer_types=[LINEAR, FULL], num_experts=4, num_experts_per_tok=2,
+        moe_intermediate_size=40, shared_expert_intermediate_size=36, **DELTA, **rope(10000.0, partial_rotary_factor=0.5))),
+    ("Qwen3Next", "one dense layer, weights as they are", sizes(
+        60, 3, 1, 20, 90, 269, layers=3, layer_types=[LINEAR, LINEAR, FULL], num_experts=5, num_experts_per_tok=3,
+        moe_intermediate_size=32, shared_expert_intermediate_size=48, norm_topk_prob=False, mlp_only_layers=[1],
+        **{**DELTA, "linear_num_key_heads": 2}, **rope(10000.0, partial_rotary_factor=0.4))),
     ("OlmoHybrid", "values that may turn", sizes(
         64, 4, 2, 16, 90, 271, layers=4, **{**DELTA, "linear_num_key_heads": 6, "linear_value_head_dim": 12}, **rope(5e5))),
     ("OlmoHybrid", "no rotation", sizes(
@@ -36,12 +43,20 @@ RECURRENT = [
         "mixer_rms_eps": 1e-3, "tie_word_embeddings": False}),
     ("Jamba", "one expert", sizes(
         64, 4, 2, 16, 90, 271, layers=4, num_experts=1, attn_layer_period=3, attn_layer_offset=1, mamba_d_state=7, mamba_dt_rank=5)),
+    ("Jamba", "experts", sizes(
+        48, 3, 1, 16, 64, 263, layers=4, num_experts=4, num_experts_per_tok=2, attn_layer_period=4, attn_layer_offset=2,
+        mamba_d_state=8, mamba_dt_rank=3)),
     ("Jamba", "tied", sizes(
         48, 3, 1, 16, 80, 269, layers=3, num_experts=1, attn_layer_period=2, attn_layer_offset=0, mamba_d_state=16, mamba_d_conv=2,
         mamba_expand=4, tie_word_embeddings=True)),
     ("NemotronH", "all kinds", {
         **sizes(72, 4, 2, 20, 100, 271), "layers_block_type": [LINEAR, "mlp", FULL, "mlp", LINEAR], "mamba_num_heads": 8,
         "mamba_head_dim": 16, "n_groups": 2, "ssm_state_size": 12, "time_step_min": 0.01}),
+    ("NemotronH", "experts", {
+        **sizes(48, 3, 1, 16, 64, 263), "layers_block_type": [LINEAR, "moe", FULL, "mlp"], "mamba_num_heads": 4,
+        "mamba_head_dim": 16, "n_groups": 2, "ssm_state_size": 8, "n_routed_experts": 6, "num_experts_per_tok": 2,
+        "moe_intermediate_size": 40, "moe_shared_expert_intermediate_size": 36, "routed_scaling_factor": 1.5, "n_group": 2,
+        "topk_group": 1}),
     ("NemotronH", "one group", {
         **sizes(60, 3, 1, 24, 90, 269), "layers_block_type": [FULL, LINEAR, "mlp"], "mamba_num_heads": 4,
         "mamba_head_dim": 24, "n_groups": 1, "ssm_state_size": 16}),

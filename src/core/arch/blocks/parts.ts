@@ -20,8 +20,20 @@ export interface DecoderTraits {
   readonly normBias?: boolean
   /** The token embeddings are normalised before the first layer. */
   readonly embeddingNorm?: boolean
+  /** False: the first layer's attention reads the embeddings without a norm. Default: true. */
+  readonly firstNorm?: boolean
+  /** Logits are made of the normalised output of one more linear, with an activation. */
+  readonly predictionHead?: boolean
   /** `shifted`: that of RWKV, which also reads the row before. */
   readonly mlp: 'gated' | 'plain' | 'experts' | 'shifted'
+  /** Some models of the family have experts in place of `mlp`. */
+  readonly mayHaveExperts?: boolean
+  /** Keys and values are made from one short row per token. */
+  readonly latent?: boolean
+  /** Biases on the router and on every matrix of every expert. */
+  readonly expertBias?: boolean
+  /** Each head's softmax has one more score, of a position without a value. */
+  readonly sinks?: boolean
   readonly activation: Activation
   /** Attention's output is multiplied by the sigmoid of another projection of its input. */
   readonly attentionGate?: true
@@ -93,6 +105,10 @@ export function decoderParts(b: GraphBuilder, config: ModelConfig, traits: Decod
     b.linear(label, input, matrix(input.shape[1], { [`${name}.weight`]: n }), biasOf({ [name]: n }, part))
   return { b, config, traits, norm, linear, biasOf }
 }
+
+/** Whether a layer has experts. */
+export const hasExperts = ({ experts }: ModelConfig, layer: number): boolean =>
+  experts !== undefined && experts.denseLayers?.includes(layer) !== true
 
 /** Builds the part of a layer that mixes positions, from the layer's normalised input. Default: attention. */
 export type Mixer = (parts: Parts, layer: number, input: Value) => Value

@@ -82,7 +82,7 @@ export function hfConfig(name: string, stated: Fields, unset: readonly MetaValue
   }
   if (file.attention === false) {
     const common = { ...sizes, ...NO_ATTENTION, normEpsilon: 1e-5, contextLength: RECURRENT_CONTEXT }
-    return { ...common, ...file.hf.config?.(fields, common) }
+    return { ...common, ...file.hf.config?.(fields, common, listed) }
   }
   const contextLength = fields.number('max_position_embeddings')
   const heads = fields.number('num_attention_heads')
@@ -105,7 +105,7 @@ export function hfConfig(name: string, stated: Fields, unset: readonly MetaValue
     biases: biases(fields, file),
     ...(fields.has('clip_qkv') && { qkvLimit: fields.number('clip_qkv') }),
   }
-  return { ...common, ...file.hf.config?.(fields, common) }
+  return { ...common, ...file.hf.config?.(fields, common, listed) }
 }
 
 /** Under all the names that transformers has for them. */
@@ -126,7 +126,9 @@ export const ACTIVATIONS: ReadonlyMap<string, Activation> = new Map(
 function activationOf(fields: Fields, { traits }: FamilyFile): Activation | undefined {
   if (!fields.has('hidden_act')) return traits?.activation
   const name = fields.text('hidden_act')
-  const activation = name === traits?.activation ? name : ACTIVATIONS.get(name)
+  // Its parameters are tensors, which only its family has.
+  if (name === 'xielu' && traits?.activation === name) return name
+  const activation = ACTIVATIONS.get(name)
   if (activation === 'silu') return traits && activation
   if (activation !== undefined && traits !== undefined) return activation
   throw unbuiltVariant(fields.file, `the activation "${name}"`, [...ACTIVATIONS.keys()].join(' or '))

@@ -2,7 +2,7 @@
 
 import { bufferSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import { BLOCKS, elementCount } from '../../formats/dtypes.ts'
+import { elementCount } from '../../formats/dtypes.ts'
 import { shown } from '../../formats/malformed.ts'
 import type { ModelFile } from '../../formats/readers.ts'
 import type { TensorInfo } from '../../formats/tensors.ts'
@@ -10,7 +10,7 @@ import type { Family, ModelConfig, RowFactors } from '../config/config.ts'
 import { unbuiltVariant } from '../config/fields.ts'
 import { familyFile } from '../families.ts'
 import { EMBEDDING, type StoredWeight } from '../family.ts'
-import { joinedRows, pieceOf } from './pieces.ts'
+import { formOf, joinedRows, pieceOf } from './pieces.ts'
 import { changedRows } from './row-table.ts'
 import { expectedTensors } from './tensor-names.ts'
 
@@ -25,11 +25,12 @@ export function weightAt(
 ): TensorInfo {
   const stored = place.isFlat === true ? flat(tensor) : tensor
   const due = place.form === 'shares' ? shape.slice(0, 1) : (place.shape ?? shape)
-  // Quantisers do not transpose the matrices that transformers stores transposed.
-  const form = BLOCKS[stored.dtype].elements > 1 ? undefined : place.form
-  checkShape(file, stored, form === 'transposed' ? due.toReversed() : due)
+  const form = formOf(stored, place)
+  const isTurned = form === 'transposed' || form === 'turned'
+  checkShape(file, stored, isTurned ? [...due.slice(0, -2), ...due.slice(-2).toReversed()] : due)
   // Runs of rows are taken from the unsorted form of a matrix.
-  const whole = place.runs === undefined ? stored : { ...stored, sorted: undefined }
+  const whole =
+    place.runs === undefined && place.turn === undefined ? stored : { ...stored, sorted: undefined }
   const piece = pieceOf(whole, { ...place, form }, shape)
   return place.factors?.some(([, factor]) => factor !== 1) ? scaledRows(piece, place.factors) : piece
 }
@@ -144,7 +145,9 @@ export function embeddingTable(
  */
 export function roleOf(name: string): 'matrix' | 'table' | 'vector' {
   if (/^(embed|positions|kinds|output)\.weight$|ssm_(select_\w+|dt)\.weight$/.test(name)) return 'table'
-  return /(norm|router)\.weight$|\.bias$|ssm_(decay|skip|first|enter|stay)$|conv\.weight$/.test(name)
+  return /(norm|router|shared_gate|attn_sinks)\.weight$|\.bias$|ssm_(decay|skip|first|enter|stay)$|conv\.weight$/.test(
+    name,
+  )
     ? 'vector'
     : 'matrix'
 }

@@ -1,14 +1,16 @@
 // Jamba: Mamba with norms of step sizes, B and C in most layers, attention without positions in some.
 import { hybrid } from '../../blocks/hybrid.ts'
-import { PLAIN } from '../../blocks/parts.ts'
+import { type DecoderTraits, PLAIN } from '../../blocks/parts.ts'
 import type { ModelConfig } from '../../config/config.ts'
-import { type Fields, layersOf, layersWithHeads, unbuiltVariant } from '../../config/fields.ts'
+import { denseLayers, ggufExperts } from '../../config/experts-config.ts'
+import { type Fields, layersOf, layersWithHeads } from '../../config/fields.ts'
 import { ggufSsm, hfSsm } from '../../config/recurrent-config.ts'
 import { decoder } from '../../decoder.ts'
 import { defaults, type FamilyFile } from '../../family.ts'
 import { mambaLayer } from '../mamba.ts'
 
 const LAYER = 'model.layers.N'
+const TRAITS: DecoderTraits = { ...PLAIN, mayHaveExperts: true }
 const SSM_KEYS = {
   use_bias: 'mamba_proj_bias',
   use_conv_bias: 'mamba_conv_bias',
@@ -37,13 +39,18 @@ const inPeriod = (
 }
 
 export const jamba: FamilyFile = {
-  traits: PLAIN,
+  traits: TRAITS,
   recurrence: 'mamba',
-  build: (config) => decoder(config, PLAIN, hybrid(mambaLayer)),
+  build: (config) => decoder(config, TRAITS, hybrid(mambaLayer)),
   gguf: {
     architecture: 'jamba',
     pairing: 'halves',
     config: (fields, common) => ({
+      // The files do not say which layers have experts; those of all published models are every second one.
+      ...ggufExperts(fields, common, {
+        normalize: false,
+        ...denseLayers(common, (layer) => layer % 2 === 0),
+      }),
       attentionLayers: layersWithHeads(fields),
       ...parts(ggufSsm(fields, 'mamba'), common),
     }),
@@ -56,11 +63,17 @@ export const jamba: FamilyFile = {
       }),
     },
     config(fields, common) {
-      const experts = fields.number('num_experts')
-      if (experts > 1 && inPeriod(fields, 'expert', common, [2, 1]).length > 0) {
-        throw unbuiltVariant(fields.file, `${experts} experts`, 'one dense MLP per layer')
-      }
+      const count = fields.number('num_experts')
+      const routed = count > 1 ? inPeriod(fields, 'expert', common, [2, 1]) : []
       return {
+        ...(routed.length > 0 && {
+          experts: {
+            count,
+            used: fields.number('num_experts_per_tok', 2),
+            normalize: false,
+            ...denseLayers(common, (layer) => !routed.includes(layer)),
+          },
+        }),
         attentionLayers: inPeriod(fields, 'attn', common, [8, 4]),
         ...parts(hfSsm(fields.renamed(SSM_KEYS), 'mamba', { stateSize: 16 }), common),
       }
@@ -71,6 +84,10 @@ export const jamba: FamilyFile = {
       'layers.N.mlp_gate.weight': `${LAYER}.feed_forward.gate_proj.weight`,
       'layers.N.mlp_up.weight': `${LAYER}.feed_forward.up_proj.weight`,
       'layers.N.mlp_down.weight': `${LAYER}.feed_forward.down_proj.weight`,
+      'layers.N.router.weight': `${LAYER}.feed_forward.router.weight`,
+      'layers.N.experts.E.mlp_gate.weight': `${LAYER}.feed_forward.experts.E.gate_proj.weight`,
+      'layers.N.experts.E.mlp_up.weight': `${LAYER}.feed_forward.experts.E.up_proj.weight`,
+      'layers.N.experts.E.mlp_down.weight': `${LAYER}.feed_forward.experts.E.down_proj.weight`,
     },
   },
 }

@@ -2,14 +2,15 @@
 // positive values.
 import { hybrid } from '../../blocks/hybrid.ts'
 import { type DecoderTraits, PLAIN } from '../../blocks/parts.ts'
-import type { Mamba2Config } from '../../config/config.ts'
+import type { ExpertsConfig, Mamba2Config } from '../../config/config.ts'
+import { denseLayers, sharedBlock } from '../../config/experts-config.ts'
 import { type Fields, layersOf, layersWithHeads, unbuiltVariant } from '../../config/fields.ts'
 import { ggufSsm, hfSsm } from '../../config/recurrent-config.ts'
 import { decoder } from '../../decoder.ts'
 import { defaults, type FamilyFile, modules } from '../../family.ts'
 import { mamba2Layer } from '../mamba.ts'
 
-const TRAITS: DecoderTraits = { ...PLAIN, mlp: 'plain', activation: 'relu2' }
+const TRAITS: DecoderTraits = { ...PLAIN, mlp: 'plain', mayHaveExperts: true, activation: 'relu2' }
 const NORM = 'backbone.layers.N.norm.weight'
 const MIXER = 'backbone.layers.N.mixer'
 const LETTERS: Readonly<Record<string, string>> = {
@@ -26,11 +27,31 @@ function kindsOf(fields: Fields): string[] {
     ? [...fields.text('hybrid_override_pattern')].map((letter) => LETTERS[letter] ?? letter)
     : fields.textList(fields.has('layers_block_type') ? 'layers_block_type' : 'layer_types')
   const known = kinds.map((kind) => KINDS[kind] ?? kind)
-  const built = ['linear_attention', 'full_attention', 'mlp']
+  const built = ['linear_attention', 'full_attention', 'mlp', 'moe']
   const other = known.find((kind) => !built.includes(kind))
   if (other !== undefined)
     throw unbuiltVariant(fields.file, `layers of the kind "${other}"`, built.join(', '))
   return known
+}
+
+/** Experts chosen by sigmoids with a bias, and a shared one; all square their positive values. */
+function hfExperts(fields: Fields, kinds: readonly string[]): ExpertsConfig {
+  if (fields.has('moe_latent_size')) throw unbuiltVariant(fields.file, 'a moe_latent_size', 'none')
+  const scale = fields.number('routed_scaling_factor', 1)
+  const groups = fields.number('n_group', 1)
+  return {
+    count: fields.number('n_routed_experts', 8),
+    used: fields.number('num_experts_per_tok', 2),
+    size: fields.number('moe_intermediate_size', 7688),
+    normalize: fields.fact('norm_topk_prob', true),
+    scoring: 'sigmoid',
+    isBiased: true,
+    epsilon: 1e-20,
+    ...(scale !== 1 && { scale }),
+    ...(groups > 1 && { groups: { count: groups, used: fields.number('topk_group', 1), best: 2 } }),
+    ...sharedBlock(fields.number('moe_shared_expert_intermediate_size', 7688)),
+    ...denseLayers({ layers: kinds.length }, (layer) => kinds[layer] !== 'moe'),
+  }
 }
 
 export const nemotronH: FamilyFile = {
@@ -75,7 +96,8 @@ export const nemotronH: FamilyFile = {
       return {
         layers: kinds.length,
         attentionLayers: layersOfKind('full_attention'),
-        mlpLayers: layersOfKind('mlp'),
+        mlpLayers: [...layersOfKind('mlp'), ...layersOfKind('moe')].toSorted((a, b) => a - b),
+        ...(kinds.includes('moe') && { experts: hfExperts(fields, kinds) }),
         // The class limits step sizes from below by the least it was made with.
         ssm: { ...ssm, timeStepLimit: [fields.number('time_step_min'), Number.POSITIVE_INFINITY] as const },
         rope: { ...common.rope, dims: 0 },
@@ -92,7 +114,13 @@ export const nemotronH: FamilyFile = {
         'layers.N.attn_output': `${MIXER}.o_proj`,
         'layers.N.mlp_up': `${MIXER}.up_proj`,
         'layers.N.mlp_down': `${MIXER}.down_proj`,
+        'layers.N.router': `${MIXER}.gate`,
+        'layers.N.experts.E.mlp_up': `${MIXER}.experts.E.up_proj`,
+        'layers.N.experts.E.mlp_down': `${MIXER}.experts.E.down_proj`,
+        'layers.N.shared.mlp_up': `${MIXER}.shared_experts.up_proj`,
+        'layers.N.shared.mlp_down': `${MIXER}.shared_experts.down_proj`,
       }),
+      'layers.N.router_choice.bias': `${MIXER}.gate.e_score_correction_bias`,
     },
   },
 }
