@@ -44,7 +44,7 @@ RECURRENT = [
     ("Jamba", "one expert", sizes(
         64, 4, 2, 16, 90, 271, layers=4, num_experts=1, attn_layer_period=3, attn_layer_offset=1, mamba_d_state=7, mamba_dt_rank=5)),
     ("Jamba", "experts", sizes(
-        48, 3, 1, 16, 64, 263, layers=4, num_experts=4, num_experts_per_tok=2, attn_layer_period=4, attn_layer_offset=2,
+        48, 3, 1, 16, 64, 277, layers=4, num_experts=4, num_experts_per_tok=2, attn_layer_period=4, attn_layer_offset=2,
         mamba_d_state=8, mamba_dt_rank=3)),
     ("Jamba", "tied", sizes(
         48, 3, 1, 16, 80, 269, layers=3, num_experts=1, attn_layer_period=2, attn_layer_offset=0, mamba_d_state=16, mamba_d_conv=2,
@@ -53,7 +53,7 @@ RECURRENT = [
         **sizes(72, 4, 2, 20, 100, 271), "layers_block_type": [LINEAR, "mlp", FULL, "mlp", LINEAR], "mamba_num_heads": 8,
         "mamba_head_dim": 16, "n_groups": 2, "ssm_state_size": 12, "time_step_min": 0.01}),
     ("NemotronH", "experts", {
-        **sizes(48, 3, 1, 16, 64, 263), "layers_block_type": [LINEAR, "moe", FULL, "mlp"], "mamba_num_heads": 4,
+        **sizes(48, 3, 1, 16, 64, 277), "layers_block_type": [LINEAR, "moe", FULL, "mlp"], "mamba_num_heads": 4,
         "mamba_head_dim": 16, "n_groups": 2, "ssm_state_size": 8, "n_routed_experts": 6, "num_experts_per_tok": 2,
         "moe_intermediate_size": 40, "moe_shared_expert_intermediate_size": 36, "routed_scaling_factor": 1.5, "n_group": 2,
         "topk_group": 1}),

@@ -85,7 +85,7 @@ export function recurrentCases(sizes: Sizes): readonly Case[] {
     t(`${norm}.weight`, [hidden], 'norm'),
     t('lm_head.weight', [VOCABULARY, hidden], 'table'),
   ]
-  return [qwen35(), falconH1(), jamba(), nemotronH()]
+  return [qwen35(), qwen3next(), falconH1(), jamba(), nemotronH()]
 
   function qwen35(): Case {
     const valueHeads = 4
@@ -175,6 +175,71 @@ export function recurrentCases(sizes: Sizes): readonly Case[] {
             inTurns(stay.subarray(row * values, (row + 1) * values), STATE),
           )
           return { shape, values: Float32Array.from(rows.flatMap((row) => [...row])) }
+        },
+      },
+    }
+  }
+
+  function qwen3next(): Case {
+    const base = qwen35()
+    const wideOf = { experts: 5, size: 48, shared: 32 }
+    const expert = (at: string, size: number): CaseTensor[] => [
+      t(`${at}.gate_proj.weight`, [size, hidden]),
+      t(`${at}.up_proj.weight`, [size, hidden]),
+      t(`${at}.down_proj.weight`, [hidden, size]),
+    ]
+    const routed = (at: string): CaseTensor[] => [
+      t(`${at}.gate.weight`, [wideOf.experts, hidden]),
+      ...Array.from({ length: wideOf.experts }, (_, e) => expert(`${at}.experts.${e}`, wideOf.size)).flat(),
+      ...expert(`${at}.shared_expert`, wideOf.shared),
+      t(`${at}.shared_expert_gate.weight`, [1, hidden]),
+    ]
+    const rows = (name: string) => base.tensors.find((one) => one.name.endsWith(name))?.shape[0] ?? 0
+    const projections: Readonly<Record<string, readonly [string, number]>> = {
+      in_proj_qkv: ['in_proj_qkvz', rows('in_proj_qkv.weight') + rows('in_proj_z.weight')],
+      in_proj_b: ['in_proj_ba', 2 * rows('in_proj_b.weight')],
+    }
+    const tensors = base.tensors.flatMap((one) => {
+      if (/in_proj_[az]|mlp\.(up|down)/.test(one.name)) return []
+      const [, at] = /^(.*\.mlp)\.gate_proj/.exec(one.name) ?? []
+      if (at !== undefined) return routed(at)
+      const [, part = ''] = /(in_proj_\w+)/.exec(one.name) ?? []
+      const [name = part, n] = projections[part] ?? []
+      return n === undefined ? [one] : [{ ...one, name: one.name.replace(part, name), shape: [n, hidden] }]
+    })
+    const convert = stored()
+    const { 'rope.dimension_sections': _, ...keys } = base.gguf.keys
+    return {
+      family: 'qwen3next',
+      config: {
+        ...base.config,
+        architectures: ['Qwen3NextForCausalLM'],
+        num_experts: wideOf.experts,
+        num_experts_per_tok: 2,
+        moe_intermediate_size: wideOf.size,
+        shared_expert_intermediate_size: wideOf.shared,
+        norm_topk_prob: true,
+      },
+      tensors,
+      gguf: {
+        architecture: 'qwen3next',
+        keys: {
+          ...keys,
+          expert_count: ['u32', wideOf.experts],
+          expert_used_count: ['u32', 2],
+          expert_feed_forward_length: ['u32', wideOf.size],
+          expert_shared_feed_forward_length: ['u32', wideOf.shared],
+        },
+        names: [
+          ['linear_attn.in_proj_qkvz', 'ssm_in'],
+          ['linear_attn.in_proj_ba', 'ssm_ba'],
+          ['mlp.shared_expert_gate', 'ffn_gate_inp_shexp'],
+          [/mlp\.shared_expert\.(gate|up|down)_proj/, 'ffn_$1_shexp'],
+          ...(base.gguf.names ?? []),
+        ],
+        convert(name, tensor) {
+          const made = convert(name, tensor)
+          return /shared_expert_gate/.test(name) ? { ...made, shape: [hidden] } : made
         },
       },
     }

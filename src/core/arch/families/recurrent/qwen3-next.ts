@@ -12,6 +12,7 @@ import { attentionLayers, everyLast, gatedQueries, ggufDelta, QWEN_NEXT_NORMS } 
 
 const TRAITS: DecoderTraits = { ...PLAIN, headNorms: 'head', attentionGate: true, mlp: 'experts' }
 const LINEAR = 'model.layers.N.linear_attn'
+const PROJECTION = `${LINEAR}.in_proj_qkvz.weight`
 
 /** Sizes of the delta rule: a key, the values of the heads that share it, how many heads those are. */
 function sizesOf({ ssm }: ModelConfig) {
@@ -25,13 +26,13 @@ const runsOfKeys = (count: number, width: number, first: number, rows: number) =
 
 /** Rows of the projection that holds query, key, values and gates of each key head in turn. */
 const projected =
-  (part: 'x' | 'z') =>
+  (part: 'x' | 'z', tensor: string) =>
   (config: ModelConfig): StoredWeight => {
     const { keys, key, values } = sizesOf(config)
     const width = 2 * (key + values)
     const runs = (first: number, rows: number) => runsOfKeys(keys, width, first, rows)
     return {
-      tensor: `${LINEAR}.in_proj_qkvz.weight`,
+      tensor,
       shape: [keys * width, config.hiddenSize],
       runs:
         part === 'z'
@@ -71,6 +72,15 @@ export const qwen3next: FamilyFile = {
     },
     names: {
       ...gatedQueries('blk.N.attn_q.weight'),
+      // Earlier files keep the projection whole.
+      'layers.N.ssm_in_x.weight': (config) => ({
+        tensor: 'blk.N.attn_qkv.weight',
+        orElse: projected('x', 'blk.N.ssm_in.weight')(config),
+      }),
+      'layers.N.ssm_in_z.weight': (config) => ({
+        tensor: 'blk.N.attn_gate.weight',
+        orElse: projected('z', 'blk.N.ssm_in.weight')(config),
+      }),
       ...steps('blk.N.ssm_ba.weight'),
       'layers.N.mlp_norm.weight': 'blk.N.post_attention_norm.weight',
     },
@@ -100,8 +110,8 @@ export const qwen3next: FamilyFile = {
     names: {
       ...gatedQueries('model.layers.N.self_attn.q_proj.weight'),
       ...QWEN_NEXT_NORMS,
-      'layers.N.ssm_in_x.weight': projected('x'),
-      'layers.N.ssm_in_z.weight': projected('z'),
+      'layers.N.ssm_in_x.weight': projected('x', PROJECTION),
+      'layers.N.ssm_in_z.weight': projected('z', PROJECTION),
       ...steps(`${LINEAR}.in_proj_ba.weight`),
     },
   },
