@@ -1,5 +1,5 @@
-// The two blocks of a layer of RWKV-4 (Peng et al., 2023). Each mixes a row with the row before it, in a share
-// for each channel: a convolution of two inputs.
+// The two blocks of a layer of RWKV-4 (Peng et al., 2023). Each mixes a row with the row before it, in a
+// share for each channel: a convolution of two inputs.
 import { matrix, vector } from '../../graph/builder.ts'
 import type { Value } from '../../graph/ir.ts'
 import type { Mixer, Parts } from './parts.ts'

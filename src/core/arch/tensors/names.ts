@@ -73,6 +73,8 @@ const UNUSED = [
   'output.weight',
   /rotary_emb\.inv_freq$/,
   /\.(attn|attention)\.(masked_)?bias$/,
+  // Layers that only draft the tokens after the next.
+  /^mtp\./,
   /\.act_fn\.(alpha_[np]|beta|eps)$/,
 ] as const
 
