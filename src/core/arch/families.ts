@@ -1,34 +1,22 @@
-// The table of all families, by name.
+// The table of all families, by name. Those of most models are here; rare/table.ts has the others, which a
+// page loads when a file is of one.
 import { HalfbyteError } from '../base/errors.ts'
 import { shown } from '../formats/malformed.ts'
+import type { ModelFile } from '../formats/readers.ts'
 import type { Graph } from '../graph/nodes.ts'
-import type { Mixer } from './blocks/parts.ts'
 import type { Family, ModelConfig } from './config/config.ts'
 import { decoder } from './decoder.ts'
 import { gemma2, gemma3 } from './families/gemma.ts'
-import { gptNeox } from './families/gpt-neox.ts'
-import { gpt2 } from './families/gpt2.ts'
-import { granite, granitehybrid } from './families/granite.ts'
 import { lfm2 } from './families/lfm2.ts'
 import { llama, smollm3 } from './families/llama.ts'
-import { mamba2Layer, mambaLayer } from './families/mamba.ts'
-import { olmo2, olmoe } from './families/olmo.ts'
 import { phi3 } from './families/phi3.ts'
 import { qwen2, qwen2vl, qwen3, qwen3moe } from './families/qwen.ts'
 import type { FamilyFile } from './family.ts'
+import { RARE } from './rare/names.ts'
+import type * as table from './rare/table.ts'
 
-/**
- * A family with only recurrent layers. Its tensors are in recurrent-names.ts, its keys in
- * recurrent-config.ts.
- */
-const recurrent = (mix: Mixer, architecture: string, classes: FamilyFile['hf']['classes']): FamilyFile => ({
-  build: (config) => decoder(config, undefined, mix),
-  gguf: { architecture, pairing: 'interleaved' },
-  hf: { classes },
-})
-
-/** All families by name, each built by its file. */
-const FILES: Readonly<Record<Family, FamilyFile>> = {
+/** Common families by name, each built by its file. */
+const COMMON: Readonly<Record<string, FamilyFile>> = {
   llama,
   qwen2,
   qwen2vl,
@@ -38,43 +26,44 @@ const FILES: Readonly<Record<Family, FamilyFile>> = {
   gemma3,
   phi3,
   smollm3,
-  granite,
-  olmo2,
-  olmoe,
-  gpt2,
   lfm2,
-  granitehybrid,
-  gpt_neox: gptNeox,
-  mamba: recurrent(mambaLayer, 'mamba', {
-    MambaForCausalLM: {
-      vocab_size: 50_280,
-      hidden_size: 768,
-      num_hidden_layers: 32,
-      tie_word_embeddings: true,
-    },
-  }),
-  mamba2: recurrent(mamba2Layer, 'mamba2', {
-    Mamba2ForCausalLM: { vocab_size: 32_768, hidden_size: 4096, num_hidden_layers: 64 },
-  }),
 }
 
-export const FAMILIES: readonly Family[] = Object.keys(FILES)
+export const FAMILIES: readonly Family[] = [...Object.keys(COMMON), ...RARE]
 
-/** Throws `internal` for an unknown name, which no reader would have accepted. */
+/** COMMON, and RARE once they are loaded. */
+let loaded = COMMON
+
+/** Adds what `LoadReaders.loadFamilies` resolves to. */
+export function addRareFamilies({ RARE_FAMILIES }: typeof table): void {
+  loaded = { ...COMMON, ...RARE_FAMILIES }
+}
+
+/** Loads the rare families with the function of whoever opened the file. Rejects as that does. */
+export async function loadRareFamilies({ loadFamilies }: Pick<ModelFile, 'loadFamilies'>): Promise<void> {
+  if (loaded === COMMON && loadFamilies !== undefined) addRareFamilies((await loadFamilies()) as typeof table)
+}
+
+/**
+ * Throws `internal` for a name that no reader would have accepted, and for a rare family before it is loaded.
+ */
 export function familyFile(family: Family): FamilyFile {
-  const file = FILES[family]
-  if (file === undefined) throw new HalfbyteError('internal', `there is no family ${family}`)
-  return file
+  const file = loaded[family]
+  if (file !== undefined) return file
+  throw new HalfbyteError(
+    'internal',
+    `the family ${family} ${FAMILIES.includes(family) ? 'is not loaded' : 'does not exist'}`,
+  )
 }
 
-/** The first family that `matches` accepts. */
-export function findFamily(matches: (file: FamilyFile) => boolean): Family | undefined {
-  return FAMILIES.find((family) => matches(familyFile(family)))
-}
+/** The first family among those loaded that `matches` accepts. */
+export const findFamily = (matches: (file: FamilyFile, family: Family) => boolean): Family | undefined =>
+  Object.keys(loaded).find((family) => matches(familyFile(family), family))
 
 /** The graph of one step of the model, before any pass. */
 export function buildGraph(config: ModelConfig): Graph {
-  return familyFile(config.family).build(config)
+  const { build, traits } = familyFile(config.family)
+  return build === undefined ? decoder(config, traits) : build(config, decoder)
 }
 
 /** Another architecture. */

@@ -5,7 +5,7 @@ import type { Graph } from '../graph/nodes.ts'
 import type { DecoderTraits } from './blocks/parts.ts'
 import type { ModelConfig, RopePairing } from './config/config.ts'
 import type { Fields } from './config/fields.ts'
-import { decoder } from './decoder.ts'
+import type { decoder } from './decoder.ts'
 
 /** The name of the embedding table in safetensors, unless a family says otherwise. */
 export const EMBEDDING = 'model.embed_tokens.weight|backbone.embeddings.weight|backbone.embedding.weight'
@@ -95,10 +95,14 @@ export const defaults = (
 /** Reads the values that the common keys do not give. */
 type Reader = (fields: Fields, common: ModelConfig) => Partial<ModelConfig>
 
+/** The engine's decoder, which families in a script of their own must not bring a second time. */
+export type Decoder = typeof decoder
+
 export interface FamilyFile {
   /** Traits of a decoder. Families with only recurrent layers have none. */
   readonly traits?: DecoderTraits
-  readonly build: (config: ModelConfig) => Graph
+  /** Default: the decoder with these traits. */
+  readonly build?: (config: ModelConfig, decoder: Decoder) => Graph
   readonly gguf: {
     /** `general.architecture` */
     readonly architecture: string
@@ -122,6 +126,7 @@ export interface FamilyFile {
 }
 
 /** A family that is a decoder with these traits. */
-export function family(traits: DecoderTraits, files: Pick<FamilyFile, 'gguf' | 'hf'>): FamilyFile {
-  return { traits, build: (config) => decoder(config, traits), ...files }
-}
+export const family = (traits: DecoderTraits, files: Pick<FamilyFile, 'gguf' | 'hf'>): FamilyFile => ({
+  traits,
+  ...files,
+})

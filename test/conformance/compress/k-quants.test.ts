@@ -4,8 +4,8 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
+import { openModel } from '../../../src/core/arch/open-model.ts'
 import { blobSource } from '../../../src/core/base/bytes.ts'
-import { openModel } from '../../../src/core/formats/open-model.ts'
 import { prepareModel } from '../../../src/engine/load/prepare.ts'
 import {
   checkLlamaCpp,

@@ -2,19 +2,12 @@
 
 import { ACTIVATION } from '../../abi/constants.ts'
 import type { Activation } from '../../graph/ir.ts'
-import { FAMILIES, unknownArchitecture } from '../families.ts'
 import type { ModelConfig, RopeConfig, RopeScaling, SsmConfig } from './config.ts'
 import { type Fields, unbuiltVariant } from './fields.ts'
 import { stepLimit } from './recurrent-config.ts'
 
-/**
- * Throws `architecture` for another family and fields of the wrong type, `unsupported` for another kind of
- * RoPE.
- */
+/** Throws `architecture` for fields of the wrong type, `unsupported` for another kind of RoPE. */
 export function hbmConfig(name: string, fields: Fields): ModelConfig {
-  const named = fields.text('family')
-  const family = FAMILIES.find((known) => known === named)
-  if (family === undefined) throw unknownArchitecture(fields.file, named)
   const layers = (key: string) => (fields.has(key) ? fields.numberList(key) : undefined)
   const fact = (key: string) => (fields.has(key) ? fields.fact(key) : undefined)
   const ssm = fields.record('ssm')
@@ -22,7 +15,7 @@ export function hbmConfig(name: string, fields: Fields): ModelConfig {
   const sliding = fields.record('window')
   const localRope = fields.record('localRope')
   return {
-    family,
+    family: fields.text('family'),
     name: fields.text('name', name),
     ...fields.numbers('hiddenSize', 'layers', 'heads', 'kvHeads', 'headDim', 'intermediateSize'),
     ...fields.numbers('vocabSize', 'normEpsilon', 'contextLength'),

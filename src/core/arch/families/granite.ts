@@ -6,8 +6,7 @@ import { isRecurrent, PLAIN } from '../blocks/parts.ts'
 import type { ModelConfig, RopeConfig } from '../config/config.ts'
 import { layersWithHeads, unbuiltVariant } from '../config/fields.ts'
 import { ggufSsm, hfSsm } from '../config/recurrent-config.ts'
-import { decoder } from '../decoder.ts'
-import { defaults, type FamilyFile, family, type StoredWeight } from '../family.ts'
+import { type Decoder, defaults, type FamilyFile, family, type StoredWeight } from '../family.ts'
 import { mamba2Layer } from './mamba.ts'
 import { mergedGateUp } from './phi3.ts'
 
@@ -38,7 +37,7 @@ export const granite = family(PLAIN, {
  * before adding it. This graph instead keeps the residual stream divided by `residual`; the embedding's scale
  * and the norms' epsilon compensate for that.
  */
-function build(config: ModelConfig): Graph {
+function build(config: ModelConfig, decoder: Decoder): Graph {
   const { embedding = 1, residual = 1 } = config.multipliers ?? {}
   const divided = {
     ...config,

@@ -17,12 +17,12 @@ import {
   safetensorsBytes,
 } from '../../../../test/conformance/testing/writers/safetensors-writer.ts'
 import { randomFrom } from '../../../../test/helpers/random.ts'
+import { openModel } from '../../arch/open-model.ts'
 import { bufferSource } from '../../base/bytes.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
 import { floatToHalf, halfToFloat } from '../../base/half.ts'
 import { dequantize, readVector } from '../dequantize.ts'
 import { storedRows } from '../dtypes.ts'
-import { openModel } from '../open-model.ts'
 import type { TensorInfo } from '../tensors.ts'
 
 type Tensors = Readonly<Record<string, StoredTensor>>

@@ -8,8 +8,8 @@ import {
   type GgufTensor,
   ggufBytes,
 } from '../../../../test/conformance/testing/writers/gguf-writer.ts'
+import { openModel } from '../../../core/arch/open-model.ts'
 import { blobSource, bufferSource } from '../../../core/base/bytes.ts'
-import { openModel } from '../../../core/formats/open-model.ts'
 import { prepareModel } from '../../../engine/load/prepare.ts'
 import { nodeHost } from '../../cli/node-host.ts'
 import { layMatrix } from '../codes/lay.ts'
