@@ -1,7 +1,6 @@
 // The table of all families, by name. Those of most models are here; rare/table.ts has the others, which a
 // page loads when a file is of one.
 import { HalfbyteError } from '../base/errors.ts'
-import { shown } from '../formats/malformed.ts'
 import type { ModelFile } from '../formats/readers.ts'
 import type { Graph } from '../graph/nodes.ts'
 import type { Family, ModelConfig } from './config/config.ts'
@@ -64,14 +63,4 @@ export const findFamily = (matches: (file: FamilyFile, family: Family) => boolea
 export function buildGraph(config: ModelConfig): Graph {
   const { build, traits } = familyFile(config.family)
   return build === undefined ? decoder(config, traits) : build(config, decoder)
-}
-
-/** Another architecture. */
-export function unknownArchitecture(file: string, architecture: string): HalfbyteError {
-  return new HalfbyteError(
-    'architecture',
-    `${file}: the architecture ${shown(architecture)} is not supported; choose a model of one that is: ` +
-      `${FAMILIES.join(', ')} (Mistral counts as llama)`,
-    { architecture, supported: FAMILIES },
-  )
 }

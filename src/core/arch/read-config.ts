@@ -1,6 +1,7 @@
 // Reads the hyperparameters of an opened model of any format, checked and frozen.
-import { HalfbyteError } from '../base/errors.ts'
+import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 import { readVector } from '../formats/dequantize.ts'
+import { shown } from '../formats/malformed.ts'
 import type { ModelFile, ModelFormat } from '../formats/readers.ts'
 import type { Family, ModelConfig } from './config/config.ts'
 import { ggufConfig } from './config/config-gguf.ts'
@@ -8,18 +9,31 @@ import { hbmConfig } from './config/config-hbm.ts'
 import { hfClass, hfConfig } from './config/config-hf.ts'
 import { Fields } from './config/fields.ts'
 import { validConfig } from './config/validate.ts'
-import { findFamily, loadRareFamilies, unknownArchitecture } from './families.ts'
-import { embeddingTable, LONG_FACTORS, ROPE_FACTORS, SHORT_FACTORS } from './tensors/names.ts'
+import { FAMILIES, findFamily, loadRareFamilies } from './families.ts'
+import { embeddingTable, LONG_FACTORS, ROPE_FACTORS, resolveWeights, SHORT_FACTORS } from './tensors/names.ts'
 
 type ConfigFile = Pick<ModelFile, 'name' | 'format' | 'metadata' | 'tensors' | 'loadFamilies'>
 
+export interface ReadConfigOptions {
+  /** The family to read the model as, whatever its file says. Default: the one that the file names. */
+  readonly architecture?: Family | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
 /**
- * Reads no data but RoPE's factors, where a GGUF file stores them. Throws `architecture` for unknown families
- * and for numbers that are missing, implausible or contradict the embedding table; `unsupported` for variants
- * that are not built; what `loadFamilies` throws.
+ * Reads no data but RoPE's factors, where a GGUF file stores them. Throws `architecture` for unknown families,
+ * with the nearest family if one fits the file, and for numbers that are missing, implausible or contradict
+ * the embedding table; `unsupported` for variants that are not built; what `loadFamilies` throws.
  */
-export async function readConfig(model: ConfigFile, signal?: AbortSignal): Promise<ModelConfig> {
-  const config = validConfig(model.name, await statedConfig(model, signal))
+export async function readConfig(model: ConfigFile, options: ReadConfigOptions = {}): Promise<ModelConfig> {
+  const { architecture, signal } = options
+  const family =
+    architecture === undefined ? await statedFamily(model, signal) : await givenFamily(model, architecture)
+  return configAs(family, model, signal)
+}
+
+async function configAs(family: Family, model: ConfigFile, signal?: AbortSignal): Promise<ModelConfig> {
+  const config = validConfig(model.name, await statedConfig(family, model, signal))
   const { vocabSize, hiddenSize } = config
   const { shape } = embeddingTable(model, config.family)
   if (shape.length === 2 && shape[0] === vocabSize && shape[1] === hiddenSize) return config
@@ -31,13 +45,19 @@ export async function readConfig(model: ConfigFile, signal?: AbortSignal): Promi
   )
 }
 
-async function statedConfig(model: ConfigFile, signal?: AbortSignal): Promise<ModelConfig> {
+const allFields = ({ name, metadata }: ConfigFile): Fields => new Fields(name, (key) => metadata.get(key))
+const configFields = (model: ConfigFile): Fields =>
+  model.format === 'gguf'
+    ? allFields(model)
+    : (allFields(model).record('config') ?? Fields.of(model.name, {}))
+
+async function statedConfig(family: Family, model: ConfigFile, signal?: AbortSignal): Promise<ModelConfig> {
   const { name, format, metadata, tensors } = model
-  const all = new Fields(name, (key) => metadata.get(key))
-  const fields = all.record('config') ?? Fields.of(name, {})
-  const family = await familyOf(model, format === 'gguf' ? all : fields)
-  if (format === 'safetensors') return hfConfig(name, fields, { family, unset: all.list('unset') })
-  if (format !== 'gguf') return hbmConfig(name, fields)
+  const fields = configFields(model)
+  if (format === 'safetensors') {
+    return hfConfig(name, fields, { family, unset: allFields(model).list('unset') })
+  }
+  if (format !== 'gguf') return hbmConfig(name, fields, family)
   const factors = async (tensor: string) => {
     const found = tensors.get(tensor)
     return found && [...(await readVector(found, signal))]
@@ -58,16 +78,61 @@ async function statedConfig(model: ConfigFile, signal?: AbortSignal): Promise<Mo
   })
 }
 
-/** The family that the configuration names. Loads the rare ones if no common one has the name. */
-async function familyOf(model: ConfigFile, fields: Fields): Promise<Family> {
-  const { format, name } = model
-  const [named, matches] = nameOfFamily(format, fields)
+/** Loads the rare families if the file names none of the common ones. */
+async function statedFamily(model: ConfigFile, signal?: AbortSignal): Promise<Family> {
+  const [named, matches] = nameOfFamily(model.format, configFields(model))
   const common = findFamily(matches)
   if (common !== undefined) return common
   await loadRareFamilies(model)
-  const rare = findFamily(matches)
-  if (rare === undefined) throw unknownArchitecture(name, named)
-  return rare
+  return findFamily(matches) ?? (await unknownFamily(model, named, signal))
+}
+
+async function givenFamily(model: ConfigFile, architecture: Family): Promise<Family> {
+  if (model.format === 'onnx') {
+    throw new HalfbyteError(
+      'unsupported',
+      `${model.name}: architecture is ${shown(architecture)}, but an ONNX graph computes what it says; load it without`,
+      { architecture },
+    )
+  }
+  const isNamed = findFamily((_, family) => family === architecture) !== undefined
+  if (!isNamed) await loadRareFamilies(model)
+  if (FAMILIES.includes(architecture)) return architecture
+  throw new HalfbyteError(
+    'unsupported',
+    `architecture is ${shown(architecture)} but must be one of: ${FAMILIES.join(', ')}`,
+    { architecture, supported: FAMILIES },
+  )
+}
+
+/** Throws `architecture`, with the first family whose keys and tensors the file has. */
+async function unknownFamily(model: ConfigFile, named: string, signal?: AbortSignal): Promise<never> {
+  const { name } = model
+  const stated = `${name}: the architecture ${shown(named)} is not supported; `
+  for (const family of FAMILIES) {
+    if (!(await fits(family, model, signal))) continue
+    throw new HalfbyteError(
+      'architecture',
+      `${stated}this looks like a ${family}; pass architecture: '${family}' to try`,
+      { architecture: named, supported: FAMILIES, nearest: family },
+    )
+  }
+  throw new HalfbyteError(
+    'architecture',
+    `${stated}choose a model of one that is: ${FAMILIES.join(', ')} (Mistral counts as llama)`,
+    { architecture: named, supported: FAMILIES },
+  )
+}
+
+/** Whether every key and tensor of the file is one of the family's. */
+async function fits(family: Family, model: ConfigFile, signal?: AbortSignal): Promise<boolean> {
+  try {
+    resolveWeights(model, await configAs(family, model, signal))
+    return true
+  } catch (error) {
+    if (!isHalfbyteError(error)) throw error
+    return false
+  }
 }
 
 /** What names the family in a file of this format, and whether a family has that name. */

@@ -19,7 +19,7 @@ const openFiles: FileOpener = ({ source, dtype }, { signal, onProgress }) =>
 /** Tells whether `<model>` would fit here, without loading it. */
 export async function probeEngine(
   model: string,
-  flags: Pick<EngineFlags, 'weights' | 'kv' | 'context' | 'lora' | 'dtype'>,
+  flags: Pick<EngineFlags, 'weights' | 'kv' | 'context' | 'lora' | 'dtype' | 'architecture'>,
   signal: AbortSignal,
 ): Promise<ProbeReport> {
   const noModel: ModelLoader = () => Promise.reject(new Error('nothing is loaded here'))
@@ -28,7 +28,7 @@ export async function probeEngine(
       peekModelFiles(String(source), { signal, dtype }),
     ),
   )
-  const { weights, kv: kvCache, context: contextLength, dtype } = flags
+  const { weights, kv: kvCache, context: contextLength, dtype, architecture } = flags
   const [place, lora] = await Promise.all([placeOf(model), placedAdapters(flags.lora)])
   return Engine.ask(localConnection(service), place, {
     weights,
@@ -36,6 +36,7 @@ export async function probeEngine(
     kvCache,
     contextLength,
     dtype,
+    architecture,
     signal,
   })
 }
@@ -67,6 +68,7 @@ export async function openEngine(
     contextLength: flags.context,
     stateBytes: flags.stateBytes,
     dtype: flags.dtype,
+    architecture: flags.architecture,
     signal,
     onProgress: showProgress,
   }).finally(clearProgress)

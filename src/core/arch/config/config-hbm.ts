@@ -7,7 +7,7 @@ import { type Fields, unbuiltVariant } from './fields.ts'
 import { stepLimit } from './recurrent-config.ts'
 
 /** Throws `architecture` for fields of the wrong type, `unsupported` for another kind of RoPE. */
-export function hbmConfig(name: string, fields: Fields): ModelConfig {
+export function hbmConfig(name: string, fields: Fields, family = fields.text('family')): ModelConfig {
   const layers = (key: string) => (fields.has(key) ? fields.numberList(key) : undefined)
   const fact = (key: string) => (fields.has(key) ? fields.fact(key) : undefined)
   const ssm = fields.record('ssm')
@@ -15,7 +15,7 @@ export function hbmConfig(name: string, fields: Fields): ModelConfig {
   const sliding = fields.record('window')
   const localRope = fields.record('localRope')
   return {
-    family: fields.text('family'),
+    family,
     name: fields.text('name', name),
     ...fields.numbers('hiddenSize', 'layers', 'heads', 'kvHeads', 'headDim', 'intermediateSize'),
     ...fields.numbers('vocabSize', 'normEpsilon', 'contextLength'),

@@ -71,7 +71,11 @@ export function hfConfig(
 ): ModelConfig {
   if (isMambaSsm(stated)) return mambaSsmConfig(name, stated)
   const file = familyFile(family)
-  const defaults = file.hf.classes[hfClass(stated)] as Defaults
+  const { classes } = file.hf
+  // A file that is read as another family has a class that this one does not know.
+  const [first] = Object.keys(classes) as [string]
+  const listed = hfClass(stated)
+  const defaults = classes[Object.hasOwn(classes, listed) ? listed : first] as Defaults
   const fields = stated.renamed(file.hf.keys ?? {}, defaults, unset)
   const activation = activationOf(fields, file)
   refuseVariants(fields, file)

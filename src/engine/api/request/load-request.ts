@@ -117,7 +117,8 @@ const PARTS = {
   kvCache: ['k', 'v'],
 }
 const COUNTS = ['threads', 'contextLength', 'stateBytes', 'imageTiles']
-const OTHERS = ['signal', 'draft', 'vision', 'lora', 'chatTemplate']
+const TEXTS = ['chatTemplate', 'architecture'] as const
+const OTHERS = ['signal', 'draft', 'vision', 'lora', ...TEXTS]
 
 /** More threads than this are refused, and no device is refused fewer than 32: see `mostThreads`. */
 const THREADS_A_CORE = 4
@@ -173,7 +174,7 @@ function checkValues(options: LoadOptions & ProbeOptions): void {
     throw wrongOption(name, value, `a whole number from 1${name === 'threads' ? ` to ${most}` : ''}`)
   }
   for (const [name, choices] of Object.entries(CHOICES)) checkChoice(name, values[name], choices)
-  const { signal, onProgress, kvCache, hub, assets = {}, chatTemplate } = options
+  const { signal, onProgress, kvCache, hub, assets = {} } = options
   checkChoice('kvCache.k', kvCache?.k, KEY_FORMATS)
   checkChoice('kvCache.v', kvCache?.v, VALUE_FORMATS)
   for (const key of ['baseUrl', 'token'] as const) {
@@ -183,8 +184,10 @@ function checkValues(options: LoadOptions & ProbeOptions): void {
   for (const [key, address] of Object.entries(assets)) checkAddress(`assets.${key}`, address)
   if (onProgress !== undefined && typeof onProgress !== 'function')
     throw wrongOption('onProgress', onProgress, 'a function')
-  if (chatTemplate !== undefined && typeof chatTemplate !== 'string')
-    throw wrongOption('chatTemplate', chatTemplate, 'a text')
+  for (const key of TEXTS) {
+    if (options[key] !== undefined && typeof options[key] !== 'string')
+      throw wrongOption(key, options[key], 'a text')
+  }
   checkSignal(signal)
 }
 
@@ -238,6 +241,7 @@ export function loadRequest(source: ModelSource, options: LoadOptions): LoadRequ
     hub: options.hub,
     chatTemplate: options.chatTemplate,
     dtype: options.dtype,
+    architecture: options.architecture,
     threads,
     pool,
     contextLength,

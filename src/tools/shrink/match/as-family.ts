@@ -21,7 +21,7 @@ export async function asFamily(file: ModelFile, signal?: AbortSignal): Promise<M
   const { name, graph } = file
   if (graph === undefined) return file
   await loadRareFamilies(file)
-  const stated = await readConfig(file, signal)
+  const stated = await readConfig(file, { signal })
   let nearest = { matched: -1, family: '', difference: '' }
   for (const config of candidates(name, stated, graph)) {
     const { places, difference = '', matched } = sameGraph(buildGraph(config), graph)
