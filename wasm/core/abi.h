@@ -43,7 +43,7 @@
 #include <stdint.h>
 
 enum {
-    OP_BYTES = 112, BLOCK_POSITIONS = 64, GROUP = 32, PANEL = 8, SCALE_EXPONENT = 8, ID_BITS = 24, INPUT_BIT = 31,
+    OP_BYTES = 128, BLOCK_POSITIONS = 64, GROUP = 32, PANEL = 8, SCALE_EXPONENT = 8, ID_BITS = 24, INPUT_BIT = 31,
     MAX_STATE_GROUPS = 4, MAX_ROPES = 4, SLICES = 8, CLAIM_WORDS = 128, SPLIT_ROWS = 8, MAX_SEGMENTS = 16,
     PART_SUMS = 12
 };
@@ -97,10 +97,14 @@ enum encoding {
 /* How keys or values are stored. fp8 is for values only. */
 enum kv_format { KV_F32 = 0, KV_INT8 = 1, KV_FP8 = 2 };
 
-/* The activation of a gate. gelu is the approximation by tanh; gelu_exact is the one by erf, which conv1d lacks. */
-enum activation { ACT_SILU = 0, ACT_GELU = 1, ACT_NONE = 2, ACT_GELU_EXACT = 3 };
+/* The activation of a gate. gelu is the approximation by tanh, gelu_exact the one by erf; relu2 is the square of relu.
+ * xielu (Huang and Schlag, 2024) has parameters, which swiglu alone has. conv1d has the first three. */
+enum activation { ACT_SILU = 0, ACT_GELU = 1, ACT_NONE = 2, ACT_GELU_EXACT = 3, ACT_RELU = 4, ACT_RELU2 = 5, ACT_XIELU = 6 };
 
 enum pairing { PAIR_HALVES = 0, PAIR_INTERLEAVED = 1 };
+
+/* Norms of queries and keys: the bits of norm_kind. */
+enum norm_kind { NORM_ROW = 1, NORM_CENTRED = 2, NORM_EACH = 4, NORM_LATER = 8 };
 
 /* Every record begins with its code and the kind of rows it works on, and is OP_BYTES long. */
 struct op { uint32_t code, rows; };
@@ -134,18 +138,21 @@ struct op_linear { uint32_t code, rows, w, bias, n, k, x, x_stride, y, y_stride,
 
 /* Rotates q in place, rotates k, and writes k and v to the row's KV block. rope: index of the table in the step.
  * rope_dims of head_dim are rotated, in pairs (i, i + rope_dims/2) or (2i, 2i+1). rope_dims 0: no rotation.
- * q_norm, k_norm: weights of an rmsnorm that runs first (0: none): f32 [head_dim], for each head by itself. With
- * norm_rows 1: f32 [heads * head_dim] and [kv_heads * head_dim], for all heads of a row together.
+ * q is rotated by the table rope_q. q_norm, k_norm: weights of an rmsnorm that runs first (0: none): f32 [head_dim], for
+ * each head by itself. The bits of norm_kind change it. NORM_ROW: f32 [heads * head_dim] and [kv_heads * head_dim], for
+ * all heads of a row together. NORM_CENTRED: the mean is subtracted first. NORM_EACH: as many weights, but each head is
+ * normalised by itself. NORM_LATER: it runs after the rotation. q_norm_bias, k_norm_bias: as many biases (0: none).
  * k_bias (0: none): f32 [kv_heads][head_dim], subtracted from rotated keys before they are stored, in pairs from
  * `still` on and in dims past rope_dims. All scores of a query then differ by the same number, so its softmax does
  * not change. */
 struct op_rope_kv {
     uint32_t code, rows, q, q_stride, k, k_stride, v, v_stride, heads, kv_heads, head_dim;
     uint32_t rope, rope_dims, pairing, group, k_offset, v_offset, k_format, v_format;
-    uint32_t q_norm, k_norm, norm_rows;
+    uint32_t q_norm, k_norm, norm_kind;
     float eps;
     uint32_t k_bias, still;
     float least, most;
+    uint32_t rope_q, q_norm_bias, k_norm_bias;
 };
 
 /* y[m] = softmax(scale * q[m] K^T) V over positions 0..position[m], or the last `window` of them when window > 0.
@@ -168,8 +175,11 @@ struct op_attention {
 };
 
 /* y = act(gate) * up, or act(gate) when up is 0, as f32 rows (y) and/or a8 rows (q). y may be gate: the memory plan
- * overwrites gate. */
-struct op_swiglu { uint32_t code, rows, gate, gate_stride, up, up_stride, n, y, y_stride, q, q_stride, activation; };
+ * overwrites gate. above, below, slope, eps: the parameters of xielu. */
+struct op_swiglu {
+    uint32_t code, rows, gate, gate_stride, up, up_stride, n, y, y_stride, q, q_stride, activation;
+    float above, below, slope, eps;
+};
 
 /* q[m] = act(gate) * up as an a8 row of n values, where gate and up are two products of the a8 row x[m]. w holds the n
  * rows of gate, padded to 32, then the n rows of up. bias (0: none) has the same order. */

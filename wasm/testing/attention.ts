@@ -1,6 +1,6 @@
 // Places a step of rope_kv and attention over blocks in a machine.
 
-import { ABI, PAIRING } from '../../src/core/abi/constants.ts'
+import { ABI, NORM, PAIRING } from '../../src/core/abi/constants.ts'
 import { EXACT_KV, type KvFormat } from '../../src/core/graph/ir.ts'
 import { formatFields, keyBytes, valueBytes } from './kv.ts'
 import type { Machine, Rows } from './machine.ts'
@@ -73,7 +73,12 @@ function layNorms(
   if (over === undefined) return {}
   const weights = (count: number) =>
     machine.rows(1, over === 'row' ? count * dim : dim, (_, lane) => 0.5 + (lane % 5) / 4).at
-  return { q_norm: weights(heads), k_norm: weights(kvHeads), norm_rows: over === 'row' ? 1 : 0, eps: 1e-6 }
+  return {
+    q_norm: weights(heads),
+    k_norm: weights(kvHeads),
+    norm_kind: over === 'row' ? NORM.row : 0,
+    eps: 1e-6,
+  }
 }
 
 /** The bias of a head's score for a position `distance` after the row's own. */
@@ -158,6 +163,7 @@ export function layStep(
     v: v.at,
     v_stride: v.stride,
     rope: 1,
+    rope_q: 1,
     rope_dims: ropeDims,
     pairing,
     ...layNorms(machine, shape, norms),

@@ -18,31 +18,34 @@ export function decoder(config: ModelConfig, traits = PLAIN, mix: Mixer = attent
     const positions = matrix(hiddenSize, { 'positions.weight': config.contextLength })
     x = b.add('embedded', x, b.embedPositions('positions', positions))
   }
-  for (let layer = 0; layer < config.layers; layer++) {
-    const at = `layers.${layer}`
-    const mixer = isRecurrent(config, layer) ? 'ssm' : 'attn'
-    const mixed = addedTo(parts, `${at}.${mixer}`, x, (input) => mix(parts, layer, input))
-    if (config.intermediateSize === 0) x = mixed
-    else x = addedTo(parts, `${at}.mlp`, mixed, (input) => feedForward(parts, at, input), x)
-  }
+  if (traits.embeddingNorm === true) x = parts.norm('embed_norm', x)
+  for (let layer = 0; layer < config.layers; layer++) x = layerOf(parts, layer, x, mix)
   const wanted = parts.norm('norm', b.takeRows('wanted', x))
   const output = config.tiedEmbeddings ? table : matrix(hiddenSize, { 'output.weight': vocabSize })
-  const logits = b.linear('logits', wanted, output)
+  const logits = b.linear('logits', wanted, output, parts.biasOf({ output: vocabSize }, 'logits'))
   if (logitScale === 1 && logitCap === 0) return b.finish(logits, wanted)
   return b.finish(b.rescale('scaled_logits', logits, logitScale, logitCap), wanted)
 }
 
-/** x + block(x), with the family's norms. `before` is x before the last block. */
-function addedTo(
-  { b, traits, config, norm }: Parts,
-  name: string,
-  x: Value,
-  block: (input: Value) => Value,
-  before = x,
-): Value {
-  const read = config.parallelResidual === true ? before : x
-  const input = traits.norms === 'after' ? read : norm(`${name}_norm`, read)
-  const made = block(input)
+function layerOf(parts: Parts, layer: number, x: Value, mix: Mixer): Value {
+  const { config } = parts
+  const at = `layers.${layer}`
+  const mixer = `${at}.${isRecurrent(config, layer) ? 'ssm' : 'attn'}`
+  const input = normedInput(parts, mixer, x)
+  const mixed = addedTo(parts, mixer, x, mix(parts, layer, input))
+  if (config.intermediateSize === 0) return mixed
+  const read = config.parallelResidual === true ? x : mixed
+  const isShared = config.parallelResidual === true && config.sharedNorm === true
+  const made = feedForward(parts, layer, isShared ? input : normedInput(parts, `${at}.mlp`, read))
+  return addedTo(parts, `${at}.mlp`, mixed, made)
+}
+
+/** What the block `name` reads of x. */
+const normedInput = ({ traits, norm }: Parts, name: string, x: Value): Value =>
+  traits.norms === 'after' ? x : norm(`${name}_norm`, x)
+
+/** x and what the block `name` made of it. */
+function addedTo({ b, traits, config, norm }: Parts, name: string, x: Value, made: Value): Value {
   const added = traits.norms === 'before' ? made : norm(`${name}_post_norm`, made)
   return b.add(`${name}_sum`, x, added, config.residualScale)
 }

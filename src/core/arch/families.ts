@@ -5,9 +5,9 @@ import type { ModelFile } from '../formats/readers.ts'
 import type { Graph } from '../graph/nodes.ts'
 import type { Family, ModelConfig } from './config/config.ts'
 import { decoder } from './decoder.ts'
-import { gemma2, gemma3 } from './families/gemma.ts'
+import { gemma, gemma2, gemma3 } from './families/gemma.ts'
 import { lfm2 } from './families/lfm2.ts'
-import { llama, smollm3 } from './families/llama.ts'
+import { llama, mistral3, smollm3 } from './families/llama.ts'
 import { phi3 } from './families/phi3.ts'
 import { qwen2, qwen2vl, qwen3, qwen3moe } from './families/qwen.ts'
 import type { FamilyFile } from './family.ts'
@@ -26,6 +26,8 @@ const COMMON: Readonly<Record<string, FamilyFile>> = {
   phi3,
   smollm3,
   lfm2,
+  gemma,
+  mistral3,
 }
 
 export const FAMILIES: readonly Family[] = [...Object.keys(COMMON), ...RARE]

@@ -2,8 +2,8 @@
 // table.
 import type { ValueChange } from '../formats/tensors.ts'
 import type { Graph } from '../graph/nodes.ts'
-import type { DecoderTraits } from './blocks/parts.ts'
-import type { ModelConfig, RopePairing } from './config/config.ts'
+import { type DecoderTraits, hasBias, PLAIN } from './blocks/parts.ts'
+import type { Biases, ModelConfig, RopePairing } from './config/config.ts'
 import type { Fields } from './config/fields.ts'
 import type { decoder } from './decoder.ts'
 
@@ -50,6 +50,10 @@ export interface StoredWeight {
   readonly tensor: string
   /** Shape in the file, outermost first. Default: the weight's own shape. */
   readonly shape?: readonly number[]
+  /** Where the weight is if the file lacks the tensor. */
+  readonly orElse?: StoredWeight | undefined
+  /** Tensors of equal lengths that make the vector, one after the other, in place of `tensor`. */
+  readonly joined?: readonly string[] | undefined
   /** The weight's rows in the tensor, as runs of [first, count]. Default: all rows. */
   readonly runs?: readonly (readonly [number, number])[]
   /** `transposed`: the file has [inputs, outputs]. */
@@ -58,7 +62,24 @@ export interface StoredWeight {
   readonly change?: ValueChange | undefined
   /** True for a vector that files may keep as rows. */
   readonly isFlat?: boolean | undefined
+  /** Every number of a weight that no file stores; `tensor` is then empty. */
+  readonly constant?: number | undefined
 }
+
+/** The weights of a norm that has none. */
+export const ones = (): StoredWeight => ({ tensor: '', constant: 1 })
+
+/** A norm of which Hugging Face's files store the weight minus 1. */
+export const lessOne = (tensor: string) => (): StoredWeight => ({ tensor, change: { scale: 1, offset: 1 } })
+
+/** Matrices or norms with their biases, by module. */
+export const modules = (names: Readonly<Record<string, string>>): Names =>
+  Object.fromEntries(
+    Object.entries(names).flatMap(([name, file]) => [
+      [`${name}.weight`, `${file}.weight`],
+      [`${name}.bias`, `${file}.bias`],
+    ]),
+  )
 
 /**
  * Where a file keeps weights, by canonical name, with N for the layer and E for the expert. Weights that are
@@ -104,15 +125,16 @@ export interface FamilyFile {
   /** Default: the decoder with these traits. */
   readonly build?: (config: ModelConfig, decoder: Decoder) => Graph
   readonly gguf: {
-    /** `general.architecture` */
-    readonly architecture: string
+    /** `general.architecture`. Absent: llama.cpp does not know the family. */
+    readonly architecture?: string
     /** llama.cpp's converter reorders the rows of Q and K of some families. */
     readonly pairing: RopePairing
     /**
      * In each run of this many layers, all but the last have the window. 0, the default: all layers have it.
      */
     readonly windowPeriod?: number
-    readonly config?: Reader
+    /** `kinds`: names of the file's tensors, without the number of the layer. */
+    readonly config?: (...of: [...Parameters<Reader>, kinds: ReadonlySet<string>]) => Partial<ModelConfig>
     readonly names?: Names
   }
   readonly hf: {
@@ -120,9 +142,32 @@ export interface FamilyFile {
     readonly classes: Readonly<Record<string, Defaults>>
     /** Other names of keys in config.json. */
     readonly keys?: Readonly<Record<string, string>>
+    /** Where the two numbers of a rotated pair are. Default: `halves`. */
+    readonly pairing?: RopePairing
+    /**
+     * The keys that say whether a part's matrices have biases. Default: `attention_bias` for attention and
+     * `mlp_bias`. A part without a key is as the traits say.
+     */
+    readonly biases?: Readonly<Partial<Record<keyof Biases, string>>>
     readonly config?: Reader
+    /** Reads hyperparameters that the file stores as tensors. */
+    readonly stored?: (
+      config: ModelConfig,
+      vector: (tensor: string) => Promise<readonly number[]>,
+    ) => Promise<Partial<ModelConfig>>
     readonly names?: Names
   }
+}
+
+/** Of a family that llama.cpp does not know. */
+export const NO_GGUF = { pairing: 'halves' } as const
+
+/** Biases that a model states and that differ from its family's. */
+export function otherBiases(traits: DecoderTraits = PLAIN, stated: Biases): Biases | undefined {
+  const others = Object.entries(stated).filter(
+    ([part, has]) => has !== hasBias({}, traits, part as keyof Biases),
+  )
+  return others.length === 0 ? undefined : Object.fromEntries(others)
 }
 
 /** A family that is a decoder with these traits. */

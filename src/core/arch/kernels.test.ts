@@ -223,6 +223,29 @@ const LISTED: readonly (readonly [string, ModelConfig])[] = [
   ['lfm2', config({ family: 'lfm2', layers: 3, attentionLayers: [1], convTaps: 3 })],
   ['smollm3', config({ family: 'smollm3', unrotatedLayers: [1] })],
   ['granite', config({ family: 'granite', embeddingScale: 3, residualScale: 0.4, logitScale: 0.25 })],
+  [
+    'apertus',
+    config({
+      family: 'apertus',
+      xielu: [0.8, 0.6].map((above) => ({ above, below: 0.7, slope: 0.5, epsilon: -1e-6 })),
+    }),
+  ],
+  [
+    'cohere',
+    config({
+      family: 'cohere',
+      parallelResidual: true,
+      sharedNorm: true,
+      logitScale: 0.25,
+      tiedEmbeddings: true,
+    }),
+  ],
+  [
+    'llama with biases and a limit',
+    config({ biases: { qkv: true, output: true, mlp: true, logits: true }, qkvLimit: 0.5 }),
+  ],
+  ['gpt_neox with fewer biases', config({ family: 'gpt_neox', biases: { qkv: false, output: false } })],
+  ['stablelm without norms of heads', config({ family: 'stablelm', headNorms: false })],
   ['gpt2', config({ family: 'gpt2', tiedEmbeddings: true })],
   [
     'gpt_neox',

@@ -9,8 +9,16 @@ import { hbmConfig } from './config/config-hbm.ts'
 import { hfClass, hfConfig } from './config/config-hf.ts'
 import { Fields } from './config/fields.ts'
 import { validConfig } from './config/validate.ts'
-import { FAMILIES, findFamily, loadRareFamilies } from './families.ts'
-import { embeddingTable, LONG_FACTORS, ROPE_FACTORS, resolveWeights, SHORT_FACTORS } from './tensors/names.ts'
+import { FAMILIES, familyFile, findFamily, loadRareFamilies } from './families.ts'
+import { isRare } from './rare/names.ts'
+import {
+  embeddingTable,
+  LONG_FACTORS,
+  ROPE_FACTORS,
+  requireTensor,
+  resolveWeights,
+  SHORT_FACTORS,
+} from './tensors/names.ts'
 
 type ConfigFile = Pick<ModelFile, 'name' | 'format' | 'metadata' | 'tensors' | 'loadFamilies'>
 
@@ -55,7 +63,10 @@ async function statedConfig(family: Family, model: ConfigFile, signal?: AbortSig
   const { name, format, metadata, tensors } = model
   const fields = configFields(model)
   if (format === 'safetensors') {
-    return hfConfig(name, fields, { family, unset: allFields(model).list('unset') })
+    const config = hfConfig(name, fields, { family, unset: allFields(model).list('unset') })
+    const { stored } = familyFile(family).hf
+    const vector = async (tensor: string) => [...(await readVector(requireTensor(model, tensor), signal))]
+    return stored === undefined ? config : { ...config, ...(await stored(config, vector)) }
   }
   if (format !== 'gguf') return hbmConfig(name, fields, family)
   const factors = async (tensor: string) => {
@@ -70,6 +81,7 @@ async function statedConfig(family: Family, model: ConfigFile, signal?: AbortSig
     // table.
     embeddingRows: tensors.get('token_embd.weight')?.shape[0] ?? 0,
     hasOutput: tensors.has('output.weight'),
+    kinds: new Set([...tensors.keys()].map((tensor) => tensor.replace(/^blk\.\d+\./, ''))),
     ropeFactors: {
       plain: await factors(ROPE_FACTORS),
       short: await factors(SHORT_FACTORS),
@@ -80,11 +92,18 @@ async function statedConfig(family: Family, model: ConfigFile, signal?: AbortSig
 
 /** Loads the rare families if the file names none of the common ones. */
 async function statedFamily(model: ConfigFile, signal?: AbortSignal): Promise<Family> {
+  if (isRareType(model)) await loadRareFamilies(model)
   const [named, matches] = nameOfFamily(model.format, configFields(model))
   const common = findFamily(matches)
   if (common !== undefined) return common
   await loadRareFamilies(model)
   return findFamily(matches) ?? (await unknownFamily(model, named, signal))
+}
+
+/** Whether config.json has the type of a rare family, whose class may be that of a common one. */
+function isRareType(model: ConfigFile): boolean {
+  const fields = configFields(model)
+  return model.format === 'safetensors' && fields.has('model_type') && isRare(fields.text('model_type'))
 }
 
 async function givenFamily(model: ConfigFile, architecture: Family): Promise<Family> {

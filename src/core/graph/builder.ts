@@ -12,6 +12,7 @@ import {
   type StateGroup,
   type Value,
   type WeightRef,
+  type Xielu,
 } from './ir.ts'
 import { type Graph, inferShape, type Node, type NodeSpec } from './nodes.ts'
 
@@ -104,8 +105,8 @@ export interface GraphBuilder {
     weights: { decay: WeightRef; skip: WeightRef; dtBias: WeightRef },
     shape: { heads: number; groups: number; stepLimit?: readonly [number, number] | undefined },
   ): Value
-  /** activation(gate) * up. With one value: its activation. Default: silu. */
-  swiglu(label: string, gateUp: readonly Value[], activation?: Activation): Value
+  /** activation(gate) * up. With one value: its activation. Default: silu. `xielu` needs its parameters. */
+  swiglu(label: string, gateUp: readonly Value[], activation?: Activation, xielu?: Xielu): Value
   /** left + scale * right. `scale` is 1 by default. */
   add(label: string, left: Value, right: Value, scale?: number): Value
   /** input * scale, soft-capped if cap > 0. Overwrites its input. */
@@ -180,9 +181,9 @@ export function graphBuilder(): GraphBuilder {
         reach: bias?.reach,
       })
     },
-    swiglu(label, [gate, up], activation = 'silu') {
+    swiglu(label, [gate, up], activation = 'silu', xielu) {
       if (gate === undefined) throw new RangeError('swiglu needs a gate')
-      return push(label, { op: 'swiglu', gate, up, activation })
+      return push(label, { op: 'swiglu', gate, up, activation, ...(xielu && { xielu }) })
     },
     add: (label, left, right, scale = 1) => push(label, { op: 'add', left, right, scale }),
     clamp,

@@ -1,53 +1,78 @@
 // The attention block of a decoder's layer.
 import { matrix, vector } from '../../graph/builder.ts'
-import type { Value, WeightRef } from '../../graph/ir.ts'
-import type { Parts } from './parts.ts'
+import type { HeadNorms, RopeUse, Value, WeightRef } from '../../graph/ir.ts'
+import { queryTableOf } from '../rope.ts'
+import { headNormsOf, type Parts } from './parts.ts'
 
 /** Attention of one layer, with its output projection. */
-export function attention({ b, config, traits, linear }: Parts, layer: number, input: Value): Value {
-  const {
+export function attention(parts: Parts, layer: number, input: Value): Value {
+  const { b, config, linear, biasOf } = parts
+  const { hiddenSize, heads, kvHeads, headDim, window: local, attentionScale, attentionCap } = config
+  const scale = attentionScale ?? config.multipliers?.attention ?? 1 / Math.sqrt(headDim)
+  const at = `layers.${layer}`
+  const sizes = {
+    [`${at}.attn_q`]: heads * headDim,
+    [`${at}.attn_k`]: kvHeads * headDim,
+    [`${at}.attn_v`]: kvHeads * headDim,
+  }
+  const weight = matrix(
     hiddenSize,
+    Object.fromEntries(Object.entries(sizes).map(([name, n]) => [`${name}.weight`, n])),
+  )
+  const qkv = b.parts(b.linear(`${at}.attn_qkv`, input, weight, biasOf(sizes, 'qkv')), weight)
+  const shape = {
+    layer,
     heads,
     kvHeads,
     headDim,
-    normEpsilon,
-    window: local,
-    attentionScale,
-    attentionCap,
-  } = config
-  const scale = attentionScale ?? config.multipliers?.attention ?? 1 / Math.sqrt(headDim)
-  const at = `layers.${layer}`
-  const q = heads * headDim
-  const kv = kvHeads * headDim
-  const parts = (kind: 'weight' | 'bias') => ({
-    [`${at}.attn_q.${kind}`]: q,
-    [`${at}.attn_k.${kind}`]: kv,
-    [`${at}.attn_v.${kind}`]: kv,
-  })
-  const weight = matrix(hiddenSize, parts('weight'))
-  const bias = traits.qkvBias ? vector(parts('bias')) : undefined
-  const qkv = b.linear(`${at}.attn_qkv`, input, weight, bias)
-  const isLocal = local?.layers.includes(layer) === true
-  const isRotated = traits.positions === 'rope' && config.unrotatedLayers?.includes(layer) !== true
-  const { dims, pairing } = (isLocal && config.localRope) || config.rope
-  const rope = {
-    table: isLocal && config.localRope !== undefined ? 1 : 0,
-    dims: isRotated ? dims : 0,
-    pairing,
+    window: local?.layers.includes(layer) === true ? local.positions : 0,
   }
-  const shape = { layer, heads, kvHeads, headDim, window: isLocal ? local.positions : 0 }
-  const over = traits.headNorms
-  const ofHeads = (name: string, n: number): WeightRef =>
-    vector({ [`${at}.${name}.weight`]: over === 'head' ? headDim : n })
-  const attended = b.attend(`${at}.attn`, b.parts(qkv, weight), shape, rope, {
-    norms: over && {
-      q: ofHeads('attn_q_norm', q),
-      k: ofHeads('attn_k_norm', kv),
-      over,
-      epsilon: normEpsilon,
-    },
+  const attended = b.attend(`${at}.attn`, clipped(parts, qkv), shape, ropeOf(parts, layer), {
+    norms: headNorms(parts, at),
     scale: config.dividedByLayer === true ? scale / (layer + 1) : scale,
     cap: attentionCap,
   })
-  return linear(`${at}.attn_product`, attended, `${at}.attn_output`, hiddenSize)
+  return linear(`${at}.attn_product`, attended, `${at}.attn_output`, hiddenSize, 'output')
+}
+
+/** Queries, keys and values in the model's range. */
+function clipped({ b, config: { qkvLimit } }: Parts, qkv: readonly Value[]): readonly Value[] {
+  if (qkvLimit === undefined) return qkv
+  const limits = { least: -qkvLimit, most: qkvLimit }
+  return qkv.map((part) => b.clamp(`${part.label}_clipped`, part, limits))
+}
+
+/** How a layer rotates. */
+function ropeOf({ config, traits }: Parts, layer: number): RopeUse {
+  const isLocal = config.window?.layers.includes(layer) === true
+  const isRotated = traits.positions === 'rope' && config.unrotatedLayers?.includes(layer) !== true
+  const { dims, pairing } = (isLocal && config.localRope) || config.rope
+  return {
+    table: isLocal && config.localRope !== undefined ? 1 : 0,
+    queryTable: queryTableOf(config),
+    dims: isRotated ? dims : 0,
+    pairing,
+  }
+}
+
+function headNorms({ config, traits }: Parts, at: string): HeadNorms | undefined {
+  const kind = headNormsOf(config, traits)
+  if (kind === undefined) return undefined
+  const { heads, kvHeads, headDim, normEpsilon } = config
+  const isWhole = kind === 'row' || kind === 'layers'
+  const ofHeads = (name: string, count: number): WeightRef =>
+    vector({ [`${at}.${name}`]: isWhole ? count * headDim : headDim })
+  return {
+    q: ofHeads('attn_q_norm.weight', heads),
+    k: ofHeads('attn_k_norm.weight', kvHeads),
+    ...(kind === 'layer' && {
+      qBias: ofHeads('attn_q_norm.bias', heads),
+      kBias: ofHeads('attn_k_norm.bias', kvHeads),
+    }),
+    over: kind === 'row' ? 'row' : 'head',
+    ...((kind === 'layer' || kind === 'layers') && { isCentred: true }),
+    ...(kind === 'layers' && { hasWeightOfEach: true }),
+    ...(kind === 'rotated' && { isLater: true }),
+    epsilon: normEpsilon,
+  }
 }

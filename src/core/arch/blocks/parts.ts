@@ -1,23 +1,51 @@
 // What the blocks of a decoder share: the family's traits, norms and linears.
 import { type GraphBuilder, matrix, vector } from '../../graph/builder.ts'
-import type { Activation, Value } from '../../graph/ir.ts'
-import type { ModelConfig } from '../config/config.ts'
+import type { Activation, Value, WeightRef } from '../../graph/ir.ts'
+import type { Biases, ModelConfig } from '../config/config.ts'
 
 /** The differences between families of attention and feed-forward blocks. */
 export interface DecoderTraits {
   readonly norm: 'rms' | 'layer'
   /** Where a block's norms are: on its input, on its output, or on both. */
   readonly norms: 'before' | 'after' | 'around'
-  /** Norms of queries and keys: over each head, or over the whole row. */
-  readonly headNorms?: 'head' | 'row'
+  /** Norms of queries and keys. A model may lack them: `ModelConfig.headNorms`. */
+  readonly headNorms?: HeadNormTrait
+  /** Biases of queries, keys and values, where the model does not say. */
   readonly qkvBias: boolean
-  /** Biases on every other matrix and norm. */
+  /** Biases of every other matrix and norm, where the model does not say. */
   readonly bias: boolean
+  /** Whether norms have biases. Default: `bias`. */
+  readonly normBias?: boolean
+  /** The token embeddings are normalised before the first layer. */
+  readonly embeddingNorm?: boolean
   readonly mlp: 'gated' | 'plain' | 'experts'
   readonly activation: Activation
   /** `learned`: learned position embeddings are added to the token embeddings. */
   readonly positions: 'rope' | 'learned'
 }
+
+/**
+ * Norms of queries and keys. `head`: RMS norms of each head. `row`: of all heads together. `rotated`: of each
+ * head after its rotation. `layer`: layer norms of each head, with biases. `layers`: layer norms with a weight
+ * for each head of the row, without biases.
+ */
+export type HeadNormTrait = 'head' | 'row' | 'rotated' | 'layer' | 'layers'
+
+/** Whether the matrices of a part, or the norms, have biases: as the model says, or else its family. */
+export function hasBias(
+  { biases }: Pick<ModelConfig, 'biases'>,
+  traits: DecoderTraits,
+  part: keyof Biases | 'norm',
+): boolean {
+  if (part === 'norm') return traits.normBias ?? traits.bias
+  return biases?.[part] ?? (part === 'qkv' ? traits.qkvBias : part !== 'logits' && traits.bias)
+}
+
+/** The norms of the queries and keys of a model. */
+export const headNormsOf = (
+  { headNorms }: Pick<ModelConfig, 'headNorms'>,
+  traits: DecoderTraits,
+): HeadNormTrait | undefined => (headNorms === false ? undefined : traits.headNorms)
 
 /** The traits of Llama. */
 export const PLAIN: DecoderTraits = {
@@ -37,8 +65,10 @@ export interface Parts {
   readonly traits: DecoderTraits
   /** Applies the norm named `name` to whole rows. */
   readonly norm: (name: string, input: Value) => Value
-  /** Multiplies by the matrix `name` [n, k], and adds its bias if the family has biases. */
-  readonly linear: (label: string, input: Value, name: string, n: number) => Value
+  /** Multiplies by the matrix `name` [n, k] of a part, and adds its bias if the part has biases. */
+  readonly linear: (label: string, input: Value, name: string, n: number, part: keyof Biases) => Value
+  /** The biases of the matrices `names` [n] of a part, if it has any. */
+  readonly biasOf: (names: Readonly<Record<string, number>>, part: keyof Biases) => WeightRef | undefined
 }
 
 export function decoderParts(b: GraphBuilder, config: ModelConfig, traits: DecoderTraits): Parts {
@@ -46,14 +76,16 @@ export function decoderParts(b: GraphBuilder, config: ModelConfig, traits: Decod
   const norm = (name: string, input: Value): Value => {
     const weight = vector({ [`${name}.weight`]: hiddenSize })
     if (traits.norm === 'rms') return b.rmsnorm(name, input, weight, normEpsilon)
-    const bias = traits.bias ? vector({ [`${name}.bias`]: hiddenSize }) : undefined
+    const bias = hasBias(config, traits, 'norm') ? vector({ [`${name}.bias`]: hiddenSize }) : undefined
     return b.layernorm(name, input, weight, bias, normEpsilon)
   }
-  const linear = (label: string, input: Value, name: string, n: number): Value => {
-    const bias = traits.bias ? vector({ [`${name}.bias`]: n }) : undefined
-    return b.linear(label, input, matrix(input.shape[1], { [`${name}.weight`]: n }), bias)
+  const biasOf: Parts['biasOf'] = (names, part) => {
+    if (!hasBias(config, traits, part)) return undefined
+    return vector(Object.fromEntries(Object.entries(names).map(([name, n]) => [`${name}.bias`, n])))
   }
-  return { b, config, traits, norm, linear }
+  const linear: Parts['linear'] = (label, input, name, n, part) =>
+    b.linear(label, input, matrix(input.shape[1], { [`${name}.weight`]: n }), biasOf({ [name]: n }, part))
+  return { b, config, traits, norm, linear, biasOf }
 }
 
 /** Builds the part of a layer that mixes positions, from the layer's normalised input. Default: attention. */

@@ -1,7 +1,8 @@
 // Reads the hyperparameters that a GGUF header states. They are not yet validated.
 import type { MetaValue } from '../../formats/tensors.ts'
 import { familyFile } from '../families.ts'
-import type { Family, ModelConfig, RopeScaling, WindowConfig } from './config.ts'
+import { type FamilyFile, otherBiases } from '../family.ts'
+import type { Biases, Family, ModelConfig, RopeScaling, WindowConfig } from './config.ts'
 import { Fields, unbuiltVariant, windowOf } from './fields.ts'
 import { ggufSsm, NO_ATTENTION, RECURRENT_CONTEXT } from './recurrent-config.ts'
 
@@ -20,6 +21,8 @@ export interface GgufFacts {
   readonly embeddingRows: number
   /** Whether there is a logits matrix beside it. */
   readonly hasOutput: boolean
+  /** Names of tensors, without the number of the layer. */
+  readonly kinds: ReadonlySet<string>
   readonly ropeFactors: RopeFactors
 }
 
@@ -29,7 +32,8 @@ export function ggufConfig(facts: GgufFacts): ModelConfig {
   const all = new Fields(name, (key) => metadata.get(key))
   const architecture = all.text('general.architecture')
   const { traits, gguf } = familyFile(family)
-  const fields = new Fields(name, (key) => metadata.get(`${architecture}.${key}`))
+  // A few keys lack the architecture.
+  const fields = new Fields(name, (key) => metadata.get(`${architecture}.${key}`) ?? metadata.get(key))
   const stated = fields.number('context_length')
   const contextLength = traits === undefined ? Math.max(stated, RECURRENT_CONTEXT) : stated
   const tokens = all.list('tokenizer.ggml.tokens').length
@@ -64,8 +68,23 @@ export function ggufConfig(facts: GgufFacts): ModelConfig {
       scaling: ropeScaling(fields, facts.ropeFactors, contextLength),
     },
     window: window(fields, { layers, contextLength }, gguf.windowPeriod),
+    biases: biases(traits, facts.kinds),
+    ...(fields.number('attention.clamp_kqv', 0) !== 0 && { qkvLimit: fields.number('attention.clamp_kqv') }),
   }
-  return { ...common, ...gguf.config?.(fields, common) }
+  return { ...common, ...gguf.config?.(fields, common, facts.kinds) }
+}
+
+const BIASES = {
+  qkv: ['attn_q.bias', 'attn_qkv.bias'],
+  output: ['attn_output.bias'],
+  mlp: ['ffn_up.bias'],
+  logits: ['output.bias'],
+} as const
+
+/** Biases in the file of parts that have none in the family. */
+function biases(traits: FamilyFile['traits'], kinds: ReadonlySet<string>): Biases | undefined {
+  const found = Object.entries(BIASES).filter(([, names]) => names.some((name) => kinds.has(name)))
+  return otherBiases(traits, Object.fromEntries(found.map(([part]) => [part, true])))
 }
 
 /** One number, or one for each layer, 0 where there is no attention. */
@@ -124,12 +143,14 @@ function ropeScaling(
       'linear, llama3, yarn or longrope scaling, or none',
     )
   }
+  const multiplier = fields.number('rope.scaling.yarn_log_multiplier', 0)
+  const others = type === 'yarn' ? 1 + 0.1 * multiplier * Math.log(fields.number('rope.scaling.factor')) : 1
   const yarn = type === 'yarn' ? 1 + 0.1 * Math.log(fields.number('rope.scaling.factor')) : 1
   refuseOthers(fields, {
     // Converters write the whole magnitude, but llama.cpp expects a factor of it.
     yarn_attn_factor: [1, yarn],
     yarn_ext_factor: [-1, 1],
-    yarn_log_multiplier: [0],
+    ...(type !== 'yarn' && { yarn_log_multiplier: [0] }),
     ...(type !== 'yarn' && short === undefined && { attn_factor: [1] }),
   })
   if (short !== undefined && long !== undefined) {
@@ -148,7 +169,7 @@ function ropeScaling(
       originalContextLength: fields.number('rope.scaling.original_context_length', contextLength),
       fast: fields.number('rope.scaling.yarn_beta_fast', 32),
       slow: fields.number('rope.scaling.yarn_beta_slow', 1),
-      magnitude: fields.number('rope.scaling.attn_factor', 1) * yarn,
+      magnitude: (fields.number('rope.scaling.attn_factor', 1) * yarn) / others,
     }
   }
   const factor =

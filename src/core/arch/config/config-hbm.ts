@@ -1,8 +1,8 @@
 // Reads a ModelConfig from the JSON of a .hbm header, not yet validated, and writes one.
 
 import { ACTIVATION } from '../../abi/constants.ts'
-import type { Activation } from '../../graph/ir.ts'
-import type { ModelConfig, RopeConfig, RopeScaling, SsmConfig } from './config.ts'
+import type { Activation, Xielu } from '../../graph/ir.ts'
+import type { Biases, ModelConfig, RopeConfig, RopeScaling, SsmConfig } from './config.ts'
 import { type Fields, unbuiltVariant } from './fields.ts'
 import { stepLimit } from './recurrent-config.ts'
 
@@ -22,7 +22,13 @@ export function hbmConfig(name: string, fields: Fields, family = fields.text('fa
     ...fields.someNumbers('convTaps', 'embeddingScale', 'residualScale', 'logitScale'),
     ...fields.someNumbers('attentionScale', 'attentionCap', 'logitCap'),
     tiedEmbeddings: fields.fact('tiedEmbeddings'),
+    xielu: fields.has('xielu') ? xieluOf(fields) : undefined,
     parallelResidual: fact('parallelResidual'),
+    sharedNorm: fact('sharedNorm'),
+    biases: biasesOf(fields.record('biases')),
+    headNorms: fact('headNorms'),
+    ...fields.someNumbers('qkvLimit'),
+    queryScale: fields.record('queryScale')?.numbers('beta', 'length'),
     dividedByLayer: fact('dividedByLayer'),
     activation: activation(fields),
     attentionLayers: layers('attentionLayers'),
@@ -51,6 +57,17 @@ export function storedConfig(config: ModelConfig): object {
   })
   return { ...config, ssm: Object.fromEntries(fields) }
 }
+
+const PARTS = ['qkv', 'output', 'mlp', 'logits'] as const
+
+function biasesOf(fields: Fields | undefined): Biases | undefined {
+  if (fields === undefined) return undefined
+  const parts = PARTS.filter((part) => fields.has(part))
+  return Object.fromEntries(parts.map((part) => [part, fields.fact(part)]))
+}
+
+const xieluOf = (fields: Fields): Xielu[] =>
+  fields.records('xielu').map((layer) => layer.numbers('above', 'below', 'slope', 'epsilon'))
 
 function ssmConfig(fields: Fields): SsmConfig {
   const sizes = fields.numbers('innerSize', 'stateSize', 'convKernel')
@@ -102,6 +119,8 @@ function ropeScaling(fields: Fields | undefined): RopeScaling | undefined {
       return { type, factors: factors('factors'), ...magnitudeOf(fields) }
     case 'yarn':
       return { type, ...fields.numbers('factor', 'originalContextLength', 'fast', 'slow', 'magnitude') }
+    case 'dynamic':
+      return { type, ...fields.numbers('factor', 'originalContextLength') }
     case 'longrope':
       return {
         type,
@@ -110,6 +129,10 @@ function ropeScaling(fields: Fields | undefined): RopeScaling | undefined {
         ...fields.numbers('originalContextLength', 'magnitude'),
       }
     default:
-      throw unbuiltVariant(fields.file, `RoPE scaling "${type}"`, 'linear, llama3, yarn, factors or longrope')
+      throw unbuiltVariant(
+        fields.file,
+        `RoPE scaling "${type}"`,
+        'linear, dynamic, llama3, yarn, factors or longrope',
+      )
   }
 }

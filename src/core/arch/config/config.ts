@@ -1,5 +1,5 @@
 // ModelConfig: the hyperparameters that every family shares, frozen, under our own names.
-import type { Activation } from '../../graph/ir.ts'
+import type { Activation, Xielu } from '../../graph/ir.ts'
 
 /** Where the two numbers of a rotated pair are in a head: (i, i + dims/2) or (2i, 2i + 1). */
 export type RopePairing = 'halves' | 'interleaved'
@@ -31,6 +31,12 @@ export type RopeScaling =
       readonly fast: number
       readonly slow: number
       readonly magnitude: number
+    }
+  | {
+      /** NTK-aware: where the context exceeds the original length, `theta` grows with it. */
+      readonly type: 'dynamic'
+      readonly factor: number
+      readonly originalContextLength: number
     }
   | {
       /**
@@ -113,6 +119,24 @@ export interface ExpertsConfig {
   readonly normalize: boolean
 }
 
+/**
+ * Whether the matrices of a part have biases: queries, keys and values together, attention's output, the
+ * feed-forward block, the logits. Absent: as the family has them; logits have none.
+ */
+export interface Biases {
+  readonly qkv?: boolean | undefined
+  readonly output?: boolean | undefined
+  readonly mlp?: boolean | undefined
+  readonly logits?: boolean | undefined
+}
+
+/** Scales of queries by position p: 1 + beta ln(1 + floor(p / length)). */
+export interface QueryScale {
+  readonly beta: number
+  /** Positions. */
+  readonly length: number
+}
+
 /** What a family file needs to build its graph. Counts, not bytes. */
 export interface ModelConfig {
   readonly family: Family
@@ -149,8 +173,18 @@ export interface ModelConfig {
   readonly experts?: ExpertsConfig | undefined
   /** The activation of feed-forward blocks; default: the family's. */
   readonly activation?: Activation | undefined
+  /** The parameters of each layer's xIELU. Present only where that is the activation. */
+  readonly xielu?: readonly Xielu[] | undefined
   /** Attention and feed-forward block read the same rows, and both are added to them. */
   readonly parallelResidual?: boolean | undefined
+  /** Both blocks of a parallel layer read the rows from one norm. */
+  readonly sharedNorm?: boolean | undefined
+  readonly biases?: Biases | undefined
+  /** False: queries and keys lack the norms of the family. */
+  readonly headNorms?: boolean | undefined
+  /** Queries, keys and values are limited to the range from minus this to this. */
+  readonly qkvLimit?: number | undefined
+  readonly queryScale?: QueryScale | undefined
   /** Factors, default 1: of embeddings, of what a block adds, of logits. */
   readonly embeddingScale?: number | undefined
   readonly residualScale?: number | undefined

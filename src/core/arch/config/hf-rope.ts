@@ -46,6 +46,8 @@ function ropeScaling(rope: Fields, fields: Fields, contextLength: number): RopeS
   switch (type) {
     case 'linear':
       return { type, factor: rope.number('factor') }
+    case 'dynamic':
+      return { type, factor: rope.number('factor'), originalContextLength: contextLength }
     case 'yarn': {
       const factor = rope.number('factor', contextLength / originalContextLength)
       if (!rope.fact('truncate', true)) {
@@ -87,7 +89,7 @@ function ropeScaling(rope: Fields, fields: Fields, contextLength: number): RopeS
       throw unbuiltVariant(
         fields.file,
         `RoPE scaling "${type}"`,
-        'linear, llama3, yarn or longrope scaling, or none',
+        'linear, dynamic, llama3, yarn or longrope scaling, or none',
       )
   }
 }

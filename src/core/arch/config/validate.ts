@@ -38,6 +38,7 @@ export function validConfig(file: string, config: ModelConfig): ModelConfig {
   check.sizes(config)
   if (ssm !== undefined) check.recurrence(ssm)
   check.scalars(config)
+  check.options(config)
   for (const each of localRope === undefined ? [rope] : [rope, localRope]) {
     // Without positions nothing is rotated.
     if (ssm === undefined || each.dims !== 0) check.rope(each, config.headDim)
@@ -56,7 +57,7 @@ class ConfigCheck {
   /**
    * A pack may claim any family. Everything that the family's graph reads must be present, and nothing else.
    */
-  parts({ family, heads, experts, ssm, convTaps }: ModelConfig): void {
+  parts({ family, heads, experts, ssm, convTaps, xielu, activation }: ModelConfig): void {
     const { traits } = familyFile(family)
     const parts = [
       ['heads', heads > 0, traits !== undefined],
@@ -64,6 +65,7 @@ class ConfigCheck {
       ['ssm', ssm !== undefined, family in RECURRENT],
       ['ssm.heads', ssm?.kind === 'mamba2', RECURRENT[family] === 'mamba2'],
       ['convTaps', convTaps !== undefined, family === 'lfm2'],
+      ['xielu', xielu !== undefined, (activation ?? traits?.activation) === 'xielu'],
     ] as const
     for (const [part, isThere, isDue] of parts)
       if (isThere !== isDue) throw this.#wrong(`a ${family} ${isDue ? 'needs' : 'has no'} ${part}`)
@@ -86,6 +88,24 @@ class ConfigCheck {
     if (convTaps !== undefined) {
       this.#taps('convTaps', convTaps)
       this.#built('hiddenSize, which is convolved,', config.hiddenSize, MOST.hiddenSize, 8)
+    }
+  }
+
+  /** Numbers that only some models have. */
+  options({ xielu, layers, qkvLimit, queryScale, rope, headDim, unrotatedLayers }: ModelConfig): void {
+    if (xielu !== undefined) {
+      const isWhole = xielu.length === layers
+      this.#require('the number of layers with xielu', xielu.length, isWhole, `${layers}, that of all layers`)
+      for (const value of xielu.flatMap(Object.values))
+        this.#require('a parameter of xielu', value, Number.isFinite(value), 'a number')
+    }
+    if (qkvLimit !== undefined) this.#positive('qkvLimit', qkvLimit)
+    if (queryScale === undefined) return
+    this.#positive('queryScale.length', queryScale.length)
+    this.#require('queryScale.beta', queryScale.beta, queryScale.beta >= 0 && queryScale.beta < 1e6, 'from 0')
+    // The table of rotations scales them.
+    if (rope.dims !== headDim || unrotatedLayers !== undefined) {
+      throw unbuiltVariant(this.#file, 'scaled queries that are not rotated', 'rotations of whole heads')
     }
   }
 

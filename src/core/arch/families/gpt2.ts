@@ -68,6 +68,7 @@ export const gpt2 = family(
         rms_norm_eps: 'layer_norm_epsilon',
         hidden_act: 'activation_function',
       },
+      biases: {},
       config: (fields) => ({
         attentionScale: fields.fact('scale_attn_weights', true) ? undefined : 1,
         dividedByLayer: fields.fact('scale_attn_by_inverse_layer_idx', false) || undefined,

@@ -1,4 +1,5 @@
-// Granite 3, dense: Llama with factors on embeddings, scores, block outputs and logits. Granite 4 hybrids:
+// Granite 3, dense: Llama with factors on embeddings, scores, block outputs and logits. HyperCLOVA X: norms
+// around both blocks as well. Granite 4 hybrids:
 // Mamba-2 in most layers, attention in some, an MLP in each.
 import type { Graph } from '../../graph/nodes.ts'
 import { attention } from '../blocks/attention.ts'
@@ -6,7 +7,15 @@ import { isRecurrent, PLAIN } from '../blocks/parts.ts'
 import type { ModelConfig, RopeConfig } from '../config/config.ts'
 import { layersWithHeads, unbuiltVariant } from '../config/fields.ts'
 import { ggufSsm, hfSsm } from '../config/recurrent-config.ts'
-import { type Decoder, defaults, type FamilyFile, family, type StoredWeight } from '../family.ts'
+import {
+  type Decoder,
+  defaults,
+  type FamilyFile,
+  family,
+  modules,
+  NO_GGUF,
+  type StoredWeight,
+} from '../family.ts'
 import { mamba2Layer } from './mamba.ts'
 import { mergedGateUp } from './phi3.ts'
 
@@ -31,6 +40,33 @@ export const granite = family(PLAIN, {
     }),
   },
 })
+
+const AT = 'model.layers.N'
+
+export const hyperclovax = family(
+  { ...PLAIN, norms: 'around' },
+  {
+    gguf: NO_GGUF,
+    hf: {
+      classes: { HyperCLOVAXForCausalLM: defaults(32_000, 4096, 11_008, 32, 32, 2048) },
+      names: modules({
+        'layers.N.attn_post_norm': `${AT}.post_norm1`,
+        'layers.N.mlp_norm': `${AT}.post_attention_layernorm`,
+        'layers.N.mlp_post_norm': `${AT}.post_norm2`,
+      }),
+      config(fields, { headDim }) {
+        if (!fields.fact('use_post_norm', true))
+          throw unbuiltVariant(fields.file, 'use_post_norm false', 'use_post_norm true')
+        return {
+          embeddingScale: fields.number('embedding_multiplier', 1),
+          residualScale: fields.number('residual_multiplier', 1),
+          attentionScale: fields.number('attention_multiplier', 1 / Math.sqrt(headDim)),
+          logitScale: fields.number('logits_scaling', 1),
+        }
+      },
+    },
+  },
+)
 
 /**
  * `GraniteMoeHybridForCausalLM` without experts. The model multiplies each block's output by `residual`
@@ -101,6 +137,7 @@ export const granitehybrid: FamilyFile = {
         shared_intermediate_size: 1024,
       }),
     },
+    biases: { qkv: 'attention_bias', output: 'attention_bias' },
     config(fields, { rope, activation }) {
       // The convolutions use the same activation.
       if (activation !== undefined) throw unbuiltVariant(fields.file, 'another activation', 'silu')

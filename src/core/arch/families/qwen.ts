@@ -19,7 +19,10 @@ export const qwen2 = family(
   { ...PLAIN, qkvBias: true },
   {
     gguf: { architecture: 'qwen2', pairing: 'halves' },
-    hf: { classes: { Qwen2ForCausalLM: defaults(151_936, 4096, 22_016, 32, 32, 32_768, QWEN_DEFAULTS) } },
+    hf: {
+      classes: { Qwen2ForCausalLM: defaults(151_936, 4096, 22_016, 32, 32, 32_768, QWEN_DEFAULTS) },
+      biases: {},
+    },
   },
 )
 
@@ -44,6 +47,7 @@ export const qwen2vl = family(
           max_window_layers: 80,
         }),
       },
+      biases: {},
       config: (fields, common) => inSections(fullRope(fields), 'mrope_section', common),
     },
   },

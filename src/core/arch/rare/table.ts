@@ -1,19 +1,52 @@
 // The families of few models, by name. A page loads them together when a file is of one, so they build their
 // graphs with the decoder that they are given.
-
-import { gptNeox } from '../families/gpt-neox.ts'
+import { apertus } from '../families/apertus.ts'
+import { cohere, cohere2 } from '../families/cohere.ts'
+import { exaone, exaone4 } from '../families/exaone.ts'
+import { vaultgemma } from '../families/gemma.ts'
+import { glm, glm4 } from '../families/glm.ts'
+import { gptNeox, persimmon } from '../families/gpt-neox.ts'
 import { gpt2 } from '../families/gpt2.ts'
-import { granite, granitehybrid } from '../families/granite.ts'
+import { granite, granitehybrid, hyperclovax } from '../families/granite.ts'
+import { internlm3 } from '../families/llama.ts'
 import { mamba, mamba2 } from '../families/mamba.ts'
-import { olmo2, olmoe } from '../families/olmo.ts'
+import { ernie, helium, hunyuan, seedOss } from '../families/near-llama.ts'
+import { olmo, olmo2, olmoe } from '../families/olmo.ts'
+import { phi2 } from '../families/phi2.ts'
+import { arcee, jais2, nanochat, nemotron } from '../families/relu-squared.ts'
+import { stablelm } from '../families/stablelm.ts'
+import { starcoder2 } from '../families/starcoder2.ts'
 import type { FamilyFile } from '../family.ts'
 import type { RareFamily } from './names.ts'
 
 export const RARE_FAMILIES: Readonly<Record<RareFamily, FamilyFile>> = {
   granite,
   granitehybrid,
+  hyperclovax,
+  olmo,
   olmo2,
   olmoe,
+  vaultgemma,
+  internlm3,
+  exaone,
+  exaone4,
+  cohere,
+  cohere2,
+  glm,
+  glm4,
+  stablelm,
+  starcoder2,
+  phi2,
+  nemotron,
+  jais2,
+  arcee,
+  nanochat,
+  apertus,
+  persimmon,
+  seed_oss: seedOss,
+  ernie4_5: ernie,
+  helium,
+  hunyuan,
   gpt2,
   gpt_neox: gptNeox,
   mamba,

@@ -1,6 +1,6 @@
 // Maps the tensors of an opened model to canonical names and to the shapes that the graph expects.
 
-import { filledSource, joinedSource } from '../../base/bytes.ts'
+import { bufferSource, filledSource, joinedSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { BLOCKS, elementCount, rowBytes } from '../../formats/dtypes.ts'
 import { shown } from '../../formats/malformed.ts'
@@ -76,6 +76,27 @@ export function weightAt(
   return pieceOf(whole, { ...place, form }, shape)
 }
 
+/** A vector whose equal parts are tensors of one type. */
+function joinedVector(file: string, parts: readonly TensorInfo[], [n = 0]: readonly number[]): TensorInfo {
+  const [first] = parts
+  if (first === undefined) throw new HalfbyteError('internal', 'a vector of no parts')
+  for (const part of parts) {
+    checkShape(file, part, [n / parts.length])
+    if (part.dtype !== first.dtype)
+      throw unbuiltVariant(file, `${part.name} as ${part.dtype} beside ${first.dtype}`, 'norms of one type')
+  }
+  const ranges = parts.map(({ source, offset, byteLength }) => ({ source, offset, bytes: byteLength }))
+  const byteLength = parts.reduce((sum, part) => sum + part.byteLength, 0)
+  return { ...first, shape: [n], offset: 0, byteLength, source: joinedSource(first.source.name, ranges) }
+}
+
+/** A weight of equal numbers, which no file stores. */
+function constantTensor(name: string, shape: readonly number[], value: number): TensorInfo {
+  const values = new Float32Array(elementCount(shape) ?? 0).fill(value)
+  const source = bufferSource(name, new Uint8Array(values.buffer))
+  return { name, dtype: 'F32', shape, source, offset: 0, byteLength: source.size }
+}
+
 /** Divisors of RoPE frequencies in GGUF files of Llama 3. */
 export const ROPE_FACTORS = 'rope_freqs.weight'
 /** The divisors of LongRoPE. */
@@ -91,6 +112,7 @@ const UNUSED = [
   'output.weight',
   /rotary_emb\.inv_freq$/,
   /\.(attn|attention)\.(masked_)?bias$/,
+  /\.act_fn\.(alpha_[np]|beta|eps)$/,
 ] as const
 
 /** A model's tensors by canonical name, in the order of the layers. */
@@ -107,8 +129,19 @@ export function resolveWeights(
   const weights = new Map<string, TensorInfo>()
   const used = new Set<string>()
   for (const { name, shape, place } of expectedTensors(model.format, config)) {
-    const tensor = requireTensor(model, place.tensor)
-    weights.set(name, weightAt(model.name, tensor, place, shape))
+    if (place.constant !== undefined) {
+      weights.set(name, constantTensor(name, shape, place.constant))
+      continue
+    }
+    if (place.joined !== undefined) {
+      const parts = place.joined.map((part) => requireTensor(model, part))
+      weights.set(name, joinedVector(model.name, parts, shape))
+      for (const part of parts) used.add(part.name)
+      continue
+    }
+    const own = place.orElse === undefined || hasTensor(model, place.tensor) ? place : place.orElse
+    const tensor = requireTensor(model, own.tensor)
+    weights.set(name, weightAt(model.name, tensor, own, shape))
     used.add(tensor.name)
   }
   const isUnused = (name: string) =>
@@ -159,6 +192,9 @@ export function roleOf(name: string): 'matrix' | 'table' | 'vector' {
   if (/^(embed|positions|kinds|output)\.weight$|ssm_(select_\w+|dt)\.weight$/.test(name)) return 'table'
   return /(norm|router)\.weight$|\.bias$|ssm_(decay|skip)$|conv\.weight$/.test(name) ? 'vector' : 'matrix'
 }
+
+const hasTensor = ({ tensors }: Pick<ModelFile, 'tensors'>, names: string): boolean =>
+  names.split('|').some((name) => tensors.has(name))
 
 export function requireTensor(
   model: Pick<ModelFile, 'name' | 'format' | 'tensors'>,

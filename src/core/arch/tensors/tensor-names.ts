@@ -1,7 +1,7 @@
 // The table of all tensors of all families: canonical name, name in each file format, shape.
 import type { ModelFormat } from '../../formats/readers.ts'
-import { isRecurrent, PLAIN } from '../blocks/parts.ts'
-import type { ModelConfig } from '../config/config.ts'
+import { hasBias, headNormsOf, isRecurrent, PLAIN } from '../blocks/parts.ts'
+import type { Biases, ModelConfig } from '../config/config.ts'
 import { familyFile } from '../families.ts'
 import {
   EMBEDDING,
@@ -33,26 +33,33 @@ const turned =
     shape(config, traits).toReversed()
 const headNorm =
   (shape: Shape): Shape =>
-  (config, traits) =>
-    traits.headNorms === 'head' ? [config.headDim] : shape(config, traits).slice(0, 1)
+  (config, traits) => {
+    const kind = headNormsOf(config, traits)
+    return kind === 'row' || kind === 'layers' ? shape(config, traits).slice(0, 1) : [config.headDim]
+  }
 
 const attends: IsIn = ({ heads, attentionLayers }, _, layer) =>
   heads > 0 && (attentionLayers?.includes(layer) ?? true)
 const convolves: IsIn = (config, traits, layer) =>
   config.convTaps !== undefined && !attends(config, traits, layer)
 const hasHeadNorms: IsIn = (config, traits, layer) =>
-  traits.headNorms !== undefined && attends(config, traits, layer)
-const hasQkvBias: IsIn = (_, { qkvBias }) => qkvBias
-const hasBias: IsIn = (_, { bias }) => bias
+  headNormsOf(config, traits) !== undefined && attends(config, traits, layer)
+const hasHeadBias: IsIn = (config, traits, layer) =>
+  headNormsOf(config, traits) === 'layer' && attends(config, traits, layer)
+const biased =
+  (part: keyof Biases | 'norm', isThere: IsIn = () => true): IsIn =>
+  (config, traits, layer) =>
+    hasBias(config, traits, part) && isThere(config, traits, layer)
 const hasMlp = ({ intermediateSize }: ModelConfig) => intermediateSize > 0
 const normsBefore: IsIn = (config, { norms }, layer) => norms !== 'after' && !isRecurrent(config, layer)
-const normsMlp: IsIn = (config, { norms }) => norms !== 'after' && hasMlp(config)
+const normsMlp: IsIn = (config, { norms }) =>
+  norms !== 'after' && hasMlp(config) && !(config.parallelResidual === true && config.sharedNorm === true)
 const normsAfter: IsIn = (_, { norms }) => norms !== 'before'
-const hasBiasBefore: IsIn = (_, { bias, norms }) => bias && norms !== 'after'
 const isGated: IsIn = (config, { mlp }) => mlp === 'gated' && hasMlp(config)
 const isDense: IsIn = (config, { mlp }) => mlp !== 'experts' && hasMlp(config)
 const hasExperts: IsIn = (_, { mlp }) => mlp === 'experts'
 const isUntied: IsIn = ({ tiedEmbeddings }) => !tiedEmbeddings
+const normsEmbeddings: IsIn = (_, { embeddingNorm }) => embeddingNorm === true
 const hasPositions: IsIn = (_, { positions }) => positions === 'learned'
 
 /** Table rows for each layer, by module name. */
@@ -79,21 +86,32 @@ const TENSORS: readonly TensorRow[] = [
     ({ contextLength, hiddenSize }) => [contextLength, hiddenSize],
     hasPositions,
   ),
+  row('embed_norm.weight', 'token_embd_norm.weight', 'model.embed_norm.weight', hidden, normsEmbeddings),
+  row(
+    'embed_norm.bias',
+    'token_embd_norm.bias',
+    'model.embed_norm.bias',
+    hidden,
+    biased('norm', normsEmbeddings),
+  ),
   row('norm.weight', 'output_norm.weight', 'model.norm.weight|backbone.norm_f.weight', hidden),
-  row('norm.bias', 'output_norm.bias', 'model.norm.bias', hidden, hasBias),
+  row('norm.bias', 'output_norm.bias', 'model.norm.bias', hidden, biased('norm')),
   row('output.weight', 'output.weight', 'lm_head.weight', table, isUntied),
+  row('output.bias', 'output.bias', 'lm_head.bias', first(table), biased('logits')),
   weight('attn_norm', 'attn_norm', 'input_layernorm', hidden, normsBefore),
-  bias('attn_norm', 'attn_norm', 'input_layernorm', hidden, hasBiasBefore),
+  bias('attn_norm', 'attn_norm', 'input_layernorm', hidden, biased('norm', normsBefore)),
   weight('attn_q', 'attn_q', 'self_attn.q_proj', query, attends),
   weight('attn_k', 'attn_k', 'self_attn.k_proj', keyValue, attends),
   weight('attn_v', 'attn_v', 'self_attn.v_proj', keyValue, attends),
-  bias('attn_q', 'attn_q', 'self_attn.q_proj', first(query), hasQkvBias),
-  bias('attn_k', 'attn_k', 'self_attn.k_proj', first(keyValue), hasQkvBias),
-  bias('attn_v', 'attn_v', 'self_attn.v_proj', first(keyValue), hasQkvBias),
+  bias('attn_q', 'attn_q', 'self_attn.q_proj', first(query), biased('qkv', attends)),
+  bias('attn_k', 'attn_k', 'self_attn.k_proj', first(keyValue), biased('qkv', attends)),
+  bias('attn_v', 'attn_v', 'self_attn.v_proj', first(keyValue), biased('qkv', attends)),
   weight('attn_q_norm', 'attn_q_norm', 'self_attn.q_norm', headNorm(query), hasHeadNorms),
   weight('attn_k_norm', 'attn_k_norm', 'self_attn.k_norm', headNorm(keyValue), hasHeadNorms),
+  bias('attn_q_norm', 'attn_q_norm', 'self_attn.q_norm', headNorm(query), hasHeadBias),
+  bias('attn_k_norm', 'attn_k_norm', 'self_attn.k_norm', headNorm(keyValue), hasHeadBias),
   weight('attn_output', 'attn_output', 'self_attn.o_proj', turned(query), attends),
-  bias('attn_output', 'attn_output', 'self_attn.o_proj', hidden, hasBias),
+  bias('attn_output', 'attn_output', 'self_attn.o_proj', hidden, biased('output', attends)),
   weight('attn_post_norm', 'post_attention_norm', 'post_attention_layernorm', hidden, normsAfter),
   weight('conv_b', '', '', square, convolves),
   weight('conv_c', '', '', square, convolves),
@@ -102,12 +120,13 @@ const TENSORS: readonly TensorRow[] = [
   weight('conv_output', '', '', square, convolves),
   ...recurrentTensors,
   weight('mlp_norm', 'ffn_norm', 'post_attention_layernorm', hidden, normsMlp),
-  bias('mlp_norm', 'ffn_norm', 'post_attention_layernorm', hidden, hasBiasBefore),
+  bias('mlp_norm', 'ffn_norm', 'post_attention_layernorm', hidden, biased('norm', normsMlp)),
   weight('mlp_gate', 'ffn_gate', 'mlp.gate_proj', widen, isGated),
+  bias('mlp_gate', 'ffn_gate', 'mlp.gate_proj', first(widen), biased('mlp', isGated)),
   weight('mlp_up', 'ffn_up', 'mlp.up_proj', widen, isDense),
-  bias('mlp_up', 'ffn_up', 'mlp.up_proj', first(widen), hasBias),
+  bias('mlp_up', 'ffn_up', 'mlp.up_proj', first(widen), biased('mlp', isDense)),
   weight('mlp_down', 'ffn_down', 'mlp.down_proj', turned(widen), isDense),
-  bias('mlp_down', 'ffn_down', 'mlp.down_proj', hidden, hasBias),
+  bias('mlp_down', 'ffn_down', 'mlp.down_proj', hidden, biased('mlp', isDense)),
   weight(
     'router',
     'ffn_gate_inp',
@@ -136,7 +155,16 @@ export function* expectedTensors(format: ModelFormat, config: ModelConfig): Gene
     const fill = (name: string) => name.replaceAll('.N.', `.${layer}.`).replace('.E.', `.${expert}.`)
     const shape = one.shape(config, traits)
     const place = placeOf(one, format, config, expert, shape)
-    return { name: fill(one.name), shape, place: { ...place, tensor: fill(place.tensor) } }
+    return { name: fill(one.name), shape, place: filled(place) }
+
+    function filled({ joined, orElse, ...rest }: StoredWeight): StoredWeight {
+      return {
+        ...rest,
+        tensor: fill(rest.tensor),
+        ...(joined && { joined: joined.map(fill) }),
+        ...(orElse && { orElse: filled(orElse) }),
+      }
+    }
   }
 }
 

@@ -1,5 +1,5 @@
 // The nodes of attention: rotating queries and keys and storing keys and values, and attending to them.
-import { PAIRING } from '../../abi/constants.ts'
+import { NORM, PAIRING } from '../../abi/constants.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import {
   type AttentionShape,
@@ -56,10 +56,12 @@ export const ropeKv: KernelKind<RopeKv> = {
       pairing: PAIRING[rope.pairing],
       ...slotsOf({ q_norm: norms?.q, k_norm: norms?.k }),
       eps: norms?.epsilon ?? 0,
-      norm_rows: norms?.over === 'row' ? 1 : 0,
+      norm_kind: normKind(norms),
       ...slotsOf({ k_bias: still?.bias }),
       still: still?.from ?? 0,
       ...rangeOf(limits),
+      rope_q: rope.queryTable ?? rope.table,
+      ...slotsOf({ q_norm_bias: norms?.qBias, k_norm_bias: norms?.kBias }),
     })
   },
 }
@@ -107,12 +109,25 @@ function checkBias(table: WeightRef, reach = 0, heads = 0): void {
   )
 }
 
+function normKind(norms: HeadNorms | undefined): number {
+  if (norms === undefined) return 0
+  const { over, isCentred, hasWeightOfEach, isLater } = norms
+  const kinds = { row: over === 'row', centred: isCentred, each: hasWeightOfEach, later: isLater }
+  return Object.entries(NORM).reduce(
+    (bits, [kind, bit]) => bits | (kinds[kind as keyof typeof NORM] === true ? bit : 0),
+    0,
+  )
+}
+
 function checkHeadNorms(norms: HeadNorms, { heads, kvHeads, headDim }: AttentionShape): void {
   for (const [weight, count] of [
     [norms.q, heads],
     [norms.k, kvHeads],
+    [norms.qBias ?? norms.q, heads],
+    [norms.kBias ?? norms.k, kvHeads],
   ] as const) {
-    const wanted = norms.over === 'head' ? headDim : count * headDim
+    const isShared = norms.over === 'head' && norms.hasWeightOfEach !== true
+    const wanted = isShared ? headDim : count * headDim
     if (weight.kind === 'vector' && rowsOf(weight) === wanted) continue
     throw new HalfbyteError(
       'internal',

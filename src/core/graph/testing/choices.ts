@@ -1,12 +1,18 @@
 // Choices. In: an activation, a cap, a router's logits. Out: their results by definition, for the
 // interpreter.
 import { HalfbyteError } from '../../base/errors.ts'
-import { type Activation, biasColumns } from '../ir.ts'
+import { type Activation, biasColumns, type Xielu } from '../ir.ts'
 import type { NodeOf } from '../nodes.ts'
 
-export function activated(x: number, activation: Activation): number {
+export function activated(x: number, activation: Activation, xielu?: Xielu): number {
+  if (xielu !== undefined) {
+    const { above, below, slope, epsilon } = xielu
+    return slope * x + (x > 0 ? above * x * x : below * (Math.expm1(Math.min(x, epsilon)) - x))
+  }
   if (activation === 'none') return x
   if (activation === 'silu') return x / (1 + Math.exp(-x))
+  if (activation === 'relu') return Math.max(x, 0)
+  if (activation === 'relu2') return Math.max(x, 0) ** 2
   if (activation === 'gelu_exact') return x * shareBelow(x)
   return (x / 2) * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)))
 }

@@ -139,7 +139,9 @@ function compute(
     case 'swiglu': {
       const up = node.up && read(node.up)
       return read(node.gate).map((gates, row) =>
-        gates.map((x, i) => activated(x, node.activation) * (up === undefined ? 1 : up[row]![i]!)),
+        gates.map(
+          (x, i) => activated(x, node.activation, node.xielu) * (up === undefined ? 1 : up[row]![i]!),
+        ),
       )
     }
     case 'add':
@@ -291,21 +293,33 @@ function ropeKv(
   values: ReadonlyMap<number, Rows>,
 ): Rows {
   const { layer, headDim } = node.attention
-  const normed = (row: Float64Array, weight: WeightRef | undefined) => {
-    if (weight === undefined || node.norms === undefined) return
-    const values = vectorOf(weight, machine)
-    const span = node.norms.over === 'head' ? headDim : row.length
+  const normed = (row: Float64Array, of: 'q' | 'k') => {
+    if (node.norms === undefined) return
+    const {
+      over,
+      isCentred,
+      hasWeightOfEach,
+      epsilon,
+      [of]: weight,
+      [`${of}Bias` as const]: bias,
+    } = node.norms
+    const weights = vectorOf(weight, machine)
+    const biases = bias && vectorOf(bias, machine)
+    const span = over === 'head' ? headDim : row.length
     for (let from = 0; from < row.length; from += span) {
       const part = row.subarray(from, from + span)
-      const mean = part.reduce((sum, x) => sum + x * x, 0) / span
-      part.set(part.map((x, i) => (x * values[i]!) / Math.sqrt(mean + node.norms!.epsilon)))
+      const own = hasWeightOfEach === true ? from : 0
+      const mean = isCentred === true ? part.reduce((sum, x) => sum + x, 0) / span : 0
+      const root = Math.sqrt(part.reduce((sum, x) => sum + (x - mean) ** 2, 0) / span + epsilon)
+      part.set(part.map((x, i) => ((x - mean) * weights[own + i]!) / root + (biases?.[own + i] ?? 0)))
     }
   }
   const state = machine.state.get(layer) ?? { k: [], v: [] }
   machine.state.set(layer, state)
-  const frequencies = machine.frequencies[node.rope.table] ?? new Float64Array(0)
-  const { dims, pairing } = node.rope
-  const rotate = (row: Float64Array, position: number) => {
+  const { dims, pairing, table, queryTable = table } = node.rope
+  const place = (row: Float64Array, position: number, of: 'q' | 'k') => {
+    const frequencies = machine.frequencies[of === 'q' ? queryTable : table] ?? new Float64Array(0)
+    if (node.norms?.isLater !== true) normed(row, of)
     for (let head = 0; head < row.length; head += headDim) {
       for (const [pair, frequency] of frequencies.subarray(0, dims / 2).entries()) {
         const first = head + (pairing === 'halves' ? pair : 2 * pair)
@@ -318,15 +332,14 @@ function ropeKv(
         row[second] = b * c + a * s
       }
     }
+    if (node.norms?.isLater === true) normed(row, of)
   }
   const q = rowsAt(values, node.q)
   for (const [index, row] of q.entries()) {
     const position = step.position + index
-    normed(row, node.norms?.q)
-    rotate(row, position)
+    place(row, position, 'q')
     const k = rowsAt(values, node.k)[index]!.slice()
-    normed(k, node.norms?.k)
-    rotate(k, position)
+    place(k, position, 'k')
     if (node.limits !== undefined) k.set(k.map((x) => within(x, node.limits!)))
     subtractStill(k, node, machine)
     state.k[position] = k
