@@ -62,8 +62,8 @@ export interface StoredWeight {
   readonly change?: ValueChange | undefined
   /** True for a vector that files may keep as rows. */
   readonly isFlat?: boolean | undefined
-  /** Every number of a weight that no file stores; `tensor` is then empty. */
-  readonly constant?: number | undefined
+  /** Every number of a weight that no file stores, or the one at an index; `tensor` is then empty. */
+  readonly constant?: number | ((index: number) => number) | undefined
 }
 
 /** The weights of a norm that has none. */

@@ -340,9 +340,10 @@ describe('unknown architectures', () => {
     ['a pack', 'llama', hbmFile(SMALL, { family: 'strange' })],
     ['GGUF', 'llama', ggufFile({ ...SMALL, family: 'strange' })],
     ['Hugging Face with biases', 'qwen2', hfFile(qwen, { architectures: ['StrangeForCausalLM'] })],
+    // GGUF's Llama may have biases.
     [
       'GGUF with biases',
-      'qwen2',
+      'llama',
       { ...ggufFile(qwen), metadata: keys(qwen).set('general.architecture', 'strange') },
     ],
   ] as const)('of %s that have all of a family name it, and load as it', async (_, family, file) => {

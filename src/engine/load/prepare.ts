@@ -234,8 +234,9 @@ export async function prepareModel(file: ModelFile, options: PrepareOptions): Pr
       encodingOf: denseOf,
     })
   }
-  // Learned positions end where the training did.
-  const isOpen = options.beyondTraining === true && familyFile(config.family).traits?.positions !== 'learned'
+  // Tables of positions end where the training did.
+  const { positions = 'rope' } = familyFile(config.family).traits ?? {}
+  const isOpen = options.beyondTraining === true && positions === 'rope'
   const most = isOpen ? Number.POSITIVE_INFINITY : config.contextLength
   // Without blocks of keys and values a longer context takes no more memory.
   const usual = plan.stateGroups.length === 0 ? config.contextLength : DEFAULT_CONTEXT

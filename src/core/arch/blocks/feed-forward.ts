@@ -7,10 +7,11 @@ import type { Parts } from './parts.ts'
 /** The feed-forward block of one layer. */
 export function feedForward(parts: Parts, layer: number, input: Value): Value {
   const at = `layers.${layer}`
-  const { b, config, traits, linear, biasOf } = parts
+  const { b, config, traits, linear, subNorm, biasOf } = parts
   const { hiddenSize, intermediateSize, activation = traits.activation } = config
   if (traits.mlp === 'experts') return experts(parts, at, input)
-  const down = (active: Value) => linear(`${at}.mlp_product`, active, `${at}.mlp_down`, hiddenSize, 'mlp')
+  const down = (active: Value) =>
+    linear(`${at}.mlp_product`, subNorm(`${at}.mlp_sub_norm`, active), `${at}.mlp_down`, hiddenSize, 'mlp')
   if (traits.mlp === 'plain') {
     const up = linear(`${at}.mlp_up`, input, `${at}.mlp_up`, intermediateSize, 'mlp')
     return down(b.swiglu(`${at}.mlp_act`, [up], activation, config.xielu?.[layer]))

@@ -20,7 +20,7 @@ export function hbmConfig(name: string, fields: Fields, family = fields.text('fa
     ...fields.numbers('hiddenSize', 'layers', 'heads', 'kvHeads', 'headDim', 'intermediateSize'),
     ...fields.numbers('vocabSize', 'normEpsilon', 'contextLength'),
     ...fields.someNumbers('convTaps', 'embeddingScale', 'residualScale', 'logitScale'),
-    ...fields.someNumbers('attentionScale', 'attentionCap', 'logitCap'),
+    ...fields.someNumbers('attentionScale', 'attentionCap', 'logitCap', 'alibi'),
     tiedEmbeddings: fields.fact('tiedEmbeddings'),
     xielu: fields.has('xielu') ? xieluOf(fields) : undefined,
     parallelResidual: fact('parallelResidual'),

@@ -57,13 +57,14 @@ class ConfigCheck {
   /**
    * A pack may claim any family. Everything that the family's graph reads must be present, and nothing else.
    */
-  parts({ family, heads, experts, ssm, convTaps, xielu, activation }: ModelConfig): void {
+  parts({ family, heads, experts, ssm, convTaps, alibi, xielu, activation }: ModelConfig): void {
     const { traits } = familyFile(family)
     const parts = [
       ['heads', heads > 0, traits !== undefined],
       ['experts', experts !== undefined, traits?.mlp === 'experts'],
       ['ssm', ssm !== undefined, family in RECURRENT],
       ['ssm.heads', ssm?.kind === 'mamba2', RECURRENT[family] === 'mamba2'],
+      ['alibi', alibi !== undefined, traits?.positions === 'alibi'],
       ['convTaps', convTaps !== undefined, family === 'lfm2'],
       ['xielu', xielu !== undefined, (activation ?? traits?.activation) === 'xielu'],
     ] as const

@@ -1,10 +1,14 @@
 // The families of few models, by name. A page loads them together when a file is of one, so they build their
 // graphs with the decoder that they are given.
+import { bloom, mpt } from '../families/alibi.ts'
 import { apertus } from '../families/apertus.ts'
+import { bitnet } from '../families/bitnet.ts'
 import { cohere, cohere2 } from '../families/cohere.ts'
 import { exaone, exaone4 } from '../families/exaone.ts'
+import { falcon } from '../families/falcon.ts'
 import { vaultgemma } from '../families/gemma.ts'
 import { glm, glm4 } from '../families/glm.ts'
+import { codegen, gptJ } from '../families/gpt-j.ts'
 import { gptNeox, persimmon } from '../families/gpt-neox.ts'
 import { gpt2 } from '../families/gpt2.ts'
 import { granite, granitehybrid, hyperclovax } from '../families/granite.ts'
@@ -12,6 +16,7 @@ import { internlm3 } from '../families/llama.ts'
 import { mamba, mamba2 } from '../families/mamba.ts'
 import { ernie, helium, hunyuan, seedOss } from '../families/near-llama.ts'
 import { olmo, olmo2, olmoe } from '../families/olmo.ts'
+import { gptNeo, opt } from '../families/opt.ts'
 import { phi2 } from '../families/phi2.ts'
 import { arcee, jais2, nanochat, nemotron } from '../families/relu-squared.ts'
 import { stablelm } from '../families/stablelm.ts'
@@ -49,6 +54,14 @@ export const RARE_FAMILIES: Readonly<Record<RareFamily, FamilyFile>> = {
   hunyuan,
   gpt2,
   gpt_neox: gptNeox,
+  gptj: gptJ,
+  gpt_neo: gptNeo,
+  codegen,
+  falcon,
+  bitnet,
+  bloom,
+  mpt,
+  opt,
   mamba,
   mamba2,
 }
