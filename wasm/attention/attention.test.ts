@@ -2,7 +2,7 @@
 // same bits for any chunking.
 
 import { describe, expect, test } from 'vitest'
-import { PAIRING } from '../../src/core/abi/constants.ts'
+import { NORM, PAIRING } from '../../src/core/abi/constants.ts'
 import { randomFrom } from '../../test/helpers/random.ts'
 import {
   angle,
@@ -65,6 +65,19 @@ describe('rope_kv and attention', () => {
       'capped scores within a range',
       { ...STORIES, cap: 2, scoreLimits: [0, 1], window: 20 },
       [[{ position: 0, rows: 66 }]],
+    ],
+    ['norms of heads', { ...STORIES, norms: 0 }, [[{ position: 0, rows: 9 }]]],
+    ['norms of rows', { ...STORIES, norms: NORM.row }, [[{ position: 0, rows: 9 }]]],
+    ['norms after the rotation', { ...QWEN, norms: NORM.later }, [[{ position: 0, rows: 9 }]]],
+    [
+      'layer norms with biases',
+      { ...STORIES, norms: NORM.centred, normBias: true },
+      [[{ position: 0, rows: 9 }]],
+    ],
+    [
+      'layer norms with weights of each head, after the rotation, of keys within a range',
+      { ...QWEN, norms: NORM.centred | NORM.each | NORM.later, keyLimits: [-0.75, 0.5] },
+      [[{ position: 0, rows: 9 }]],
     ],
     ['a window of one', { ...STORIES, window: 1 }, [[{ position: 0, rows: 66 }]]],
     ['both sides', { ...QWEN, after: ALL }, [[{ position: 0, rows: 130 }]]],

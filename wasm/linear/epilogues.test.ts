@@ -2,7 +2,7 @@
 // definition's bits, and the true values.
 
 import { describe, expect, test } from 'vitest'
-import { ACTIVATION, ROWS } from '../../src/core/abi/constants.ts'
+import { ACTIVATION, NORM, ROWS } from '../../src/core/abi/constants.ts'
 import type { Activation } from '../../src/core/graph/ir.ts'
 import { activated } from '../../src/core/graph/testing/choices.ts'
 import { randomFrom } from '../../test/helpers/random.ts'
@@ -309,9 +309,9 @@ describe('heads', () => {
   })
 
   test.each(FORMATS)('normed and capped attention to K $k, V $v is its definition to the bit', (format) => {
-    for (const norms of ['head', 'row', undefined] as const) {
+    for (const norms of [0, NORM.row, undefined]) {
       const { difference } = compare((machine) => {
-        const full = { ...shape, format, ...(norms && { norms }), cap: 2 }
+        const full = { ...shape, format, ...(norms !== undefined && { norms }), cap: 2 }
         layStep(machine, full, [{ position: 0, rows: 70 }], [layState(machine, full, 70)])
       })
       expect(difference).toBeUndefined()
@@ -319,9 +319,9 @@ describe('heads', () => {
   })
 
   test('norms of heads and of rows, and caps, change what comes out', () => {
-    const outputs = [{}, { norms: 'head' }, { norms: 'row' }, { cap: 0.5 }].map((change) => {
+    const outputs = [{}, { norms: 0 }, { norms: NORM.row }, { cap: 0.5 }].map((change) => {
       const machine = plainMachine('relaxed')
-      const full = { ...shape, ...(change as { norms?: 'head'; cap?: number }) }
+      const full = { ...shape, ...(change as { norms?: number; cap?: number }) }
       const { y } = layStep(machine, full, [{ position: 0, rows: 9 }], [layState(machine, full, 9)])
       machine.run()
       return machine.floats(y, 8).join()

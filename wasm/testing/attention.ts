@@ -17,8 +17,9 @@ export interface Shape {
   /** Query heads of one KV head, and how many of the first KV head are not here. */
   readonly ratio?: number
   readonly absent?: number
-  /** Norms of q and k before they are rotated. */
-  readonly norms?: 'head' | 'row'
+  /** Norms of q and k, by their bits; 0: of each head, before it is rotated. */
+  readonly norms?: number
+  readonly normBias?: boolean
   /** Soft cap of the scores. */
   readonly cap?: number
   /** Ranges that scores, and rotated keys, are limited to. */
@@ -67,17 +68,18 @@ export function layState(machine: Machine, shape: Shape, positions: number) {
 
 function layNorms(
   machine: Machine,
-  { heads, kvHeads, dim }: Shape,
-  over: Shape['norms'],
+  { heads, kvHeads, dim, norms: kind, normBias = false }: Shape,
 ): Record<string, number> {
-  if (over === undefined) return {}
-  const weights = (count: number) =>
-    machine.rows(1, over === 'row' ? count * dim : dim, (_, lane) => 0.5 + (lane % 5) / 4).at
+  if (kind === undefined) return {}
+  const isWhole = (kind & (NORM.row | NORM.each)) !== 0
+  const weights = (count: number, least: number) =>
+    machine.rows(1, isWhole ? count * dim : dim, (_, lane) => least + (lane % 5) / 4).at
   return {
-    q_norm: weights(heads),
-    k_norm: weights(kvHeads),
-    norm_kind: over === 'row' ? NORM.row : 0,
+    q_norm: weights(heads, 0.5),
+    k_norm: weights(kvHeads, 0.5),
+    norm_kind: kind,
     eps: 1e-6,
+    ...(normBias && { q_norm_bias: weights(heads, -0.5), k_norm_bias: weights(kvHeads, -0.5) }),
   }
 }
 
@@ -122,7 +124,6 @@ export function layStep(
     window = 0,
     quantized = false,
     format = EXACT_KV,
-    norms,
     cap = 0,
     scoreLimits = NO_LIMITS,
     keyLimits = NO_LIMITS,
@@ -166,7 +167,7 @@ export function layStep(
     rope_q: 1,
     rope_dims: ropeDims,
     pairing,
-    ...layNorms(machine, shape, norms),
+    ...layNorms(machine, shape),
     ...rangeFields(keyLimits),
   })
   machine.op('attention', {

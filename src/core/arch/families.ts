@@ -3,6 +3,7 @@
 import { HalfbyteError } from '../base/errors.ts'
 import type { ModelFile } from '../formats/readers.ts'
 import type { Graph } from '../graph/nodes.ts'
+import { headNormsOf } from './blocks/parts.ts'
 import type { Family, ModelConfig } from './config/config.ts'
 import { decoder } from './decoder.ts'
 import { gemma, gemma2, gemma3 } from './families/gemma.ts'
@@ -60,6 +61,16 @@ export function familyFile(family: Family): FamilyFile {
 /** The first family among those loaded that `matches` accepts. */
 export const findFamily = (matches: (file: FamilyFile, family: Family) => boolean): Family | undefined =>
   Object.keys(loaded).find((family) => matches(familyFile(family), family))
+/** Whether keys are normalised after their rotation. */
+export function normsRotated(config: ModelConfig): boolean {
+  const { traits } = familyFile(config.family)
+  return traits !== undefined && headNormsOf(config, traits) === 'rotated'
+}
+
+/** The first family that `matches` accepts. */
+export function findFamily(matches: (file: FamilyFile) => boolean): Family | undefined {
+  return FAMILIES.find((family) => matches(familyFile(family)))
+}
 
 /** The graph of one step of the model, before any pass. */
 export function buildGraph(config: ModelConfig): Graph {

@@ -7,6 +7,7 @@ import { isHalfbyteError } from '../base/errors.ts'
 import type { ModelFile } from '../formats/readers.ts'
 import type { MetaValue } from '../formats/tensors.ts'
 import type { ModelConfig } from './config/config.ts'
+import { FAMILIES, normsRotated } from './families.ts'
 import { readConfig } from './read-config.ts'
 import { inverseFrequencies } from './rope.ts'
 import { failureOf, ggufFile, hbmFile, hfFile, SMALL, withTensors } from './testing/files.ts'
@@ -433,4 +434,10 @@ describe('numbers', () => {
       { numRuns: 300 },
     )
   })
+})
+
+test('keys are normalised after their rotation in one family only, and only where it has norms', () => {
+  expect(normsRotated({ ...SMALL, family: 'hunyuan' })).toBe(true)
+  expect(normsRotated({ ...SMALL, family: 'hunyuan', headNorms: false })).toBe(false)
+  expect(FAMILIES.filter((family) => normsRotated({ ...SMALL, family }))).toEqual(['hunyuan'])
 })

@@ -137,7 +137,9 @@ export const ACTIVATIONS: ReadonlyMap<string, Activation> = new Map(
 function activationOf(fields: Fields, { traits }: FamilyFile): Activation | undefined {
   if (!fields.has('hidden_act')) return traits?.activation
   const name = fields.text('hidden_act')
-  const activation = name === traits?.activation ? name : ACTIVATIONS.get(name)
+  // Its parameters are tensors, which only its family has.
+  if (name === 'xielu' && traits?.activation === name) return name
+  const activation = ACTIVATIONS.get(name)
   if (activation === 'silu') return traits && activation
   if (activation !== undefined && traits !== undefined) return activation
   throw unbuiltVariant(fields.file, `the activation "${name}"`, [...ACTIVATIONS.keys()].join(' or '))

@@ -60,7 +60,7 @@ export const hyperclovax = family(
         return {
           embeddingScale: fields.number('embedding_multiplier', 1),
           residualScale: fields.number('residual_multiplier', 1),
-          attentionScale: fields.number('attention_multiplier', 1 / Math.sqrt(headDim)),
+          attentionScale: fields.number('attention_multiplier', headDim ** -0.5),
           logitScale: fields.number('logits_scaling', 1),
         }
       },

@@ -68,6 +68,7 @@ export const mistral3 = family(PLAIN, {
         num_key_value_heads: 8,
         head_dim: 128,
         rms_norm_eps: 1e-5,
+        rope_theta: 1e6,
         sliding_window: 0,
       }),
     },

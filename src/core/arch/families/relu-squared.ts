@@ -70,9 +70,14 @@ export const nanochat = family(
   {
     gguf: NO_GGUF,
     hf: {
-      classes: { NanoChatForCausalLM: defaults(50_304, 768, 8192, 12, 6, 2048, { num_key_value_heads: 6 }) },
+      classes: {
+        NanoChatForCausalLM: defaults(50_304, 768, 8192, 12, 6, 2048, {
+          num_key_value_heads: 6,
+          final_logit_softcapping: 15,
+        }),
+      },
       biases: { qkv: 'attention_bias', output: 'attention_bias' },
-      config: (fields) => ({ logitCap: fields.number('final_logit_softcapping', 15) }),
+      config: (fields) => ({ logitCap: fields.number('final_logit_softcapping', 0) }),
       names: {
         ...modules({ 'layers.N.mlp_up': `${AT}.mlp.fc1`, 'layers.N.mlp_down': `${AT}.mlp.fc2` }),
         ...swapped('q'),

@@ -16,7 +16,17 @@ import { GROUP_SIZE, PANEL_ROWS, ROW_PADDING, roundUp } from '../../abi/encoding
 import { biasColumns, divide, type Range, type StateGroup, type Value, type WeightRef } from '../ir.ts'
 import { rowsOf } from '../node.ts'
 import { type Graph, inputsOf, mapInputs, type Node, type NodeOf, nextId, outputsOf } from '../nodes.ts'
-import { type Columns, Cuts, cutWeights, type ShardOptions, times, uncut, widthOf, within } from './cuts.ts'
+import {
+  type Columns,
+  Cuts,
+  cutRows,
+  cutWeights,
+  type ShardOptions,
+  times,
+  uncut,
+  widthOf,
+  within,
+} from './cuts.ts'
 
 /** Throws `unsupported` for a graph that cannot be cut like this, or not into so many shards. */
 export function shardGraph(graph: Graph, options: ShardOptions): Graph {
@@ -197,9 +207,18 @@ class Sharder {
       ratio: kvHeads.count === 1 ? heads.count : ratio,
       absent: kvHeads.count === 1 ? 0 : heads.first - kvHeads.first * ratio,
     }
-    const own =
-      node.op === 'attention' ? cutWeights(node, [times(heads, biasColumns(node.reach ?? 0))]) : node
-    this.#push({ ...own, attention }, [times(heads, whole.headDim)])
+    const columns = [times(heads, whole.headDim)]
+    if (node.op === 'attention') {
+      const own = cutWeights(node, [times(heads, biasColumns(node.reach ?? 0))])
+      this.#push({ ...own, attention }, columns)
+      return
+    }
+    const norms = node.norms?.hasWeightOfEach === true && {
+      ...node.norms,
+      q: cutRows(node.norms.q, columns),
+      k: cutRows(node.norms.k, [times(kvHeads, whole.headDim)]),
+    }
+    this.#push({ ...node, attention, ...(norms && { norms }) }, columns)
   }
 
   #convolve(node: NodeOf<'conv1d'>, columns: Columns): void {
