@@ -61,15 +61,11 @@ export function familyFile(family: Family): FamilyFile {
 /** The first family among those loaded that `matches` accepts. */
 export const findFamily = (matches: (file: FamilyFile, family: Family) => boolean): Family | undefined =>
   Object.keys(loaded).find((family) => matches(familyFile(family), family))
+
 /** Whether keys are normalised after their rotation. */
 export function normsRotated(config: ModelConfig): boolean {
   const { traits } = familyFile(config.family)
   return traits !== undefined && headNormsOf(config, traits) === 'rotated'
-}
-
-/** The first family that `matches` accepts. */
-export function findFamily(matches: (file: FamilyFile) => boolean): Family | undefined {
-  return FAMILIES.find((family) => matches(familyFile(family)))
 }
 
 /** The graph of one step of the model, before any pass. */
