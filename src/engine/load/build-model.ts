@@ -47,19 +47,23 @@ export async function loadModel(
   }
   const prepare = async (
     source: LoadRequest['source'],
-    contextLength = request.contextLength,
-    lora?: LoadRequest['lora'],
+    {
+      contextLength = request.contextLength,
+      lora,
+      architecture,
+    }: Pick<LoadRequest, 'contextLength' | 'lora' | 'architecture'>,
   ) => {
     const { dtype } = request
     const bfloats = keepsFloats(request)
     const { file, files } = await openAny(source, open, host, { signal, bfloats, dtype })
     if (file.format === 'hbm') packs.push(files)
     const adapters = await openAdapters(lora, open, host, signal)
-    return prepareModel(file, { ...request, contextLength, adapters, signal })
+    return prepareModel(file, { ...request, architecture, contextLength, adapters, signal })
   }
   try {
-    const main = await prepare(request.source, request.contextLength, request.lora)
-    const second = request.draft === undefined ? undefined : await prepare(request.draft, main.contextLength)
+    const main = await prepare(request.source, request)
+    const { draft: draftSource } = request
+    const second = draftSource && (await prepare(draftSource, { contextLength: main.contextLength }))
     const prepareVision = await openVision(request, main.file.tower, open, host, signal)
     const vision = prepareVision?.(request.weights, main)
     const { prepared, draft } = withStateBudget({ prepared: main, draft: second }, request.stateBytes)
