@@ -4,13 +4,13 @@
 // what it has written, because a worker cannot load a part of itself under every bundler.
 import { reasonOf } from '../base/errors.ts'
 import { LruCache } from '../base/lru-cache.ts'
+import { callsNode } from './calls/write-calls.ts'
 import { parseGbnf } from './gbnf/gbnf.ts'
 import { Grammar, type NodeId, oneOf } from './grammar.ts'
 import { bounded, refused, tooLarge } from './refuse.ts'
 import { patternNode } from './regex/pattern-node.ts'
 import { schemaNode } from './schema/values.ts'
 import { inSlices } from './slices.ts'
-import { callsNode } from './write-calls.ts'
 import { type ConstraintSpec, type WrittenGrammar, writtenGrammar } from './written-grammar.ts'
 
 /** Most grammars that are kept. */

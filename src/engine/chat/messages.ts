@@ -36,7 +36,8 @@ const isToolCall = (value: unknown): value is ToolCall =>
   isObject(value) &&
   typeof value['id'] === 'string' &&
   typeof value['name'] === 'string' &&
-  isObject(value['arguments'])
+  isObject(value['arguments']) &&
+  isTextOrAbsent(value['argumentsJson'])
 
 export const isTextOrAbsent = (value: unknown): value is string | undefined =>
   value === undefined || typeof value === 'string'

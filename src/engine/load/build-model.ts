@@ -17,7 +17,7 @@ import { modelFingerprint, type ShardedPlans, type WeightHooks } from './load-we
 import type { DraftSource, LoadedModel, LoaderHooks } from './loaded-model.ts'
 import { memoryNeed, withStateBudget } from './memory-need.ts'
 import { type ModelPool, openModelPool, shortfallOf } from './model-pool.ts'
-import { modelText, modelTokenizer } from './model-text.ts'
+import { modelText, modelTokenizer, withCallTexts } from './model-text.ts'
 import { openAdapters, openAny } from './open/open-any.ts'
 import { openShards } from './open/open-shards.ts'
 import { openVision } from './open/open-vision.ts'
@@ -190,7 +190,7 @@ export async function buildModel(
       tokenizer,
       text: text.text,
       renderPrompt: text.renderPrompt,
-      constraints: new ConstraintCompiler(tokenizer, vocab, text.text.endIds),
+      constraints: new ConstraintCompiler(tokenizer, vocab, text.text.endIds, withCallTexts(tokenizer)),
       scheduler,
       sight: sightOf(
         vision?.sight({

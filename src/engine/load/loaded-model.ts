@@ -36,7 +36,7 @@ export interface LoadedModel {
   readonly logitRows: LogitRows
   readonly text: ModelText
   /** Compiles constraints on a reply to masks over this model's vocabulary. */
-  readonly constraints: Pick<ConstraintCompiler, 'constrain'>
+  readonly constraints: Pick<ConstraintCompiler, 'constrain' | 'constrainCalls'>
   readonly scheduler: Pick<Scheduler, 'generate' | 'forward' | 'isOver'>
   /**
    * The conversation in the model's template, ending where the reply begins, or after its `prefix`. Throws

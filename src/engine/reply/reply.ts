@@ -112,7 +112,7 @@ export async function reply(
   const { calls } = request
   const constraint =
     given === undefined && calls !== undefined
-      ? new HeldCalls(model, () => model.constraints.constrain(calls), around, after)
+      ? new HeldCalls(model, () => model.constraints.constrainCalls(calls), around, after)
       : around
   const sampler = new Sampler(model.logitRows, options, {
     constraint,

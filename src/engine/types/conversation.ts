@@ -10,6 +10,11 @@ export interface ToolCall {
   readonly id: string
   readonly name: string
   readonly arguments: { readonly [name: string]: unknown }
+  /**
+   * The arguments as JSON text in the model's own digits and order, so whole numbers beyond 2^53 and `1.0`
+   * are exact. Absent in calls that no model has written.
+   */
+  readonly argumentsJson?: string | undefined
 }
 
 /** A picture: a file such as a PNG or a JPEG, its bytes, or its pixels. */

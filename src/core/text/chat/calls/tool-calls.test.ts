@@ -13,7 +13,7 @@ const TOOLS = [
 function parse(pieces: readonly string[]) {
   const parser = new ToolCallParser(TOOLS)
   const text = pieces.map((piece) => parser.push(piece)).join('') + parser.finish()
-  return { text, calls: parser.calls }
+  return { text, calls: parser.calls.map(({ name, arguments: given }) => ({ name, arguments: given })) }
 }
 
 const weather = { name: 'weather', arguments: { city: 'Oslo' } }
@@ -115,6 +115,83 @@ const REPLIES: readonly [string, string, string, readonly object[]][] = [
     '',
     [{ name: 'weather', arguments: { city: 'Oslo', days: 2 } }],
   ],
+  [
+    'Gemma, printed',
+    "```tool_code\nprint(weather(city='Oslo'))\nsum = add(a=1)\nprint(sum)\n```",
+    '',
+    [weather, { name: 'add', arguments: { a: 1 } }],
+  ],
+  [
+    'Gemma, a fence in a text',
+    '```tool_code\nweather(city="a ``` b")\n```',
+    '',
+    [{ name: 'weather', arguments: { city: 'a ``` b' } }],
+  ],
+  [
+    'FunctionGemma',
+    `<start_function_call>call:weather{city:<escape>a, "b"}<escape>,days:2}<end_function_call>`,
+    '',
+    [{ name: 'weather', arguments: { city: 'a, "b"}', days: 2 } }],
+  ],
+  ['Gemma 4', '<|tool_call>call:add{a:1,b:[2,{c:<|"|>}</tool_call>]<|"|>}]}<tool_call|>', '', [add]],
+  [
+    'Qwen3-Coder with its ends in a value',
+    '<tool_call>\n<function=weather>\n<parameter=city>\na </function> </parameter> b\n</parameter>\n</parameter>\n</function>\n</tool_call>',
+    '',
+    [{ name: 'weather', arguments: { city: 'a </function> </parameter> b' } }],
+  ],
+  [
+    'Qwen3-Coder without its beginning',
+    'Well.\n<function=weather>\n<parameter=city>\nOslo\n</parameter>\n</function>\n</tool_call>',
+    'Well.\n',
+    [weather],
+  ],
+  [
+    'GLM',
+    '<tool_call>weather\n<arg_key>city</arg_key>\n<arg_value>a </arg_value> b</arg_value>\n<arg_key>days</arg_key>\n<arg_value>2</arg_value>\n</tool_call>',
+    '',
+    [{ name: 'weather', arguments: { city: 'a </arg_value> b', days: 2 } }],
+  ],
+  [
+    'Hermes, two in one block',
+    `<tool_call>\n${json(weather)}\n${json(add)}\n</tool_call>`,
+    '',
+    [weather, add],
+  ],
+  ['Hermes, fenced', `<tool_call>\n\`\`\`json\n${json(weather)}\n\`\`\`\n</tool_call>`, '', [weather]],
+  ['Hermes, only its end', `${json(weather)}\n</tool_call>`, '', [weather]],
+  [
+    'Hermes, text between',
+    `a <tool_call>${json(weather)}</tool_call> b <tool_call>${json(weather)}</tool_call> c`,
+    'a  b  c',
+    [weather, weather],
+  ],
+  [
+    'Hermes, no arguments',
+    '<tool_call>{"name": "add", "arguments": ""}</tool_call>',
+    '',
+    [{ name: 'add', arguments: {} }],
+  ],
+  ['Qwen 2.5, small', `<tools>\n${json(weather)}\n</tools>`, '', [weather]],
+  ['Llama 3.1, called by method', '<|python_tag|>weather.call(city="Oslo")', '', [weather]],
+  [
+    'Command R7B',
+    `<|START_ACTION|>[${json({ tool_call_id: '0', tool_name: 'weather', parameters: OSLO })}]<|END_ACTION|>`,
+    '',
+    [weather],
+  ],
+  [
+    'Kimi',
+    `<|tool_calls_section_begin|><|tool_call_begin|>functions.weather:0<|tool_call_argument_begin|>${json(OSLO)}<|tool_call_end|><|tool_calls_section_end|>`,
+    '',
+    [weather],
+  ],
+  [
+    'DeepSeek, distilled',
+    `<｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜>weather\n\`\`\`json\n${json(OSLO)}\n\`\`\`<｜tool_call_end｜><｜tool_calls_end｜>`,
+    '',
+    [weather],
+  ],
   ['fenced JSON', `\`\`\`json\n${json(weather)}\n\`\`\``, '', [weather]],
   [
     "OpenAI's shape",
@@ -134,6 +211,9 @@ const CUT: readonly [string, string, string][] = [
   ['Mistral since 2506', '[TOOL_CALLS]weather[ARGS]{"ci', ''],
   ['Qwen3-Coder', '<tool_call>\n<function=weather>\n<parameter=ci', ''],
   ['LFM2', '<|tool_call_start|>[weather(city="Os', ''],
+  ['GLM after an argument', '<tool_call>weather\n<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>\n', ''],
+  ['FunctionGemma', '<start_function_call>call:weather{city:<escape>Os', ''],
+  ['Kimi', '<|tool_call_begin|>functions.weather:0<|tool_call_argument_begin|>{"city"', ''],
   ['DeepSeek', `${DEEP}s▁begin｜>${DEEP}▁begin｜>function<｜tool▁sep｜>wea`, ''],
   ['a bare call', llama(weather).slice(0, -1), ''],
   ['a bare call in Python', '[weather(city="Os', ''],
@@ -158,7 +238,7 @@ const TEXTS: readonly [string, string][] = [
   ['a fence with code', '```json\n{"city": "Oslo"}\n```'],
   ['a fence with a call and text after it', `\`\`\`json\n${json(weather)}\n\`\`\`\nThat is how.`],
   ['a word', 'functools and [itertools]'],
-  ['code', '<|python_tag|>weather.call(city="Oslo")'],
+  ['code', '<|python_tag|>import weather\nweather.city("Oslo")'],
   ['an object that is the answer', '{"name": "Ada", "age": 36}'],
   ['another object', '{ "city": "Oslo" }'],
   ['a bare call with text after it', `${llama(weather)} is what I would call.`],
@@ -241,4 +321,64 @@ test('a call that nests too deep to cross to a page stays text', () => {
     const text = parser.push(call(levels)) + parser.finish()
     expect([parser.calls.length, text.length > 0]).toEqual([calls, calls === 0])
   }
+})
+
+test('arguments keep the digits and the order that were written', () => {
+  const jsonOf = (reply: string) => {
+    const parser = new ToolCallParser(TOOLS)
+    parser.push(reply)
+    parser.finish()
+    return parser.calls.map((call) => call.json)
+  }
+  const given = '{"b": 1.0, "1": 1234567890123456789, "c": [1e2,-0]}'
+  expect(jsonOf(`<tool_call>{"name": "add", "arguments": ${given}}</tool_call>`)).toEqual([given])
+  expect(jsonOf(`[TOOL_CALLS]add[ARGS]${given}`)).toEqual([given])
+  expect(jsonOf('[add(a=1234567890123456789, b=1.0, c=.5, d=1_000, e=(1, None))]')).toEqual([
+    '{"a": 1234567890123456789, "b": 1.0, "c": 0.5, "d": 1000, "e": [1, null]}',
+  ])
+  expect(jsonOf('<function=add><parameter=a>1234567890123456789</parameter></function>')).toEqual([
+    '{"a": 1234567890123456789}',
+  ])
+  expect(jsonOf('<tool_call>{"name": "add", "arguments": {"a": NaN}}</tool_call>')).toEqual(['{"a":null}'])
+})
+
+describe('a value without quotes has the type that its schema says:', () => {
+  const properties = {
+    text: { type: 'string' },
+    note: { anyOf: [{ type: 'string' }, { type: 'null' }] },
+    listed: { type: ['string', 'null'] },
+    choice: { enum: ['1', '2'] },
+    code: { enum: [1, 2] },
+    fixed: { const: '1' },
+    day: { $ref: '#/$defs/day' },
+    loop: { $ref: '#/properties/loop' },
+    isOpen: { type: 'boolean' },
+    tags: { type: 'array' },
+    count: { type: 'integer' },
+  }
+  const tool = { name: 'log', parameters: { properties, $defs: { day: { type: 'string', format: 'date' } } } }
+  test.each<[string, string, unknown]>([
+    ['text', '123', '123'],
+    ['note', '123', '123'],
+    ['note', 'null', null],
+    ['note', 'None', null],
+    ['listed', '00123', '00123'],
+    ['choice', '1', '1'],
+    ['code', '1', 1],
+    ['fixed', '1', '1'],
+    ['day', '2026', '2026'],
+    ['loop', '5', 5],
+    ['isOpen', 'True', true],
+    ['isOpen', 'false', false],
+    ['tags', '[\'a\', "b", 1, None]', ['a', 'b', 1, null]],
+    ['tags', '["a"]', ['a']],
+    ['count', '2026-01-15', '2026-01-15'],
+    ['count', '5', 5],
+    ['other', 'True', 'True'],
+    ['other', '{"a": 1}', { a: 1 }],
+  ])('%s of %j', (name, text, value) => {
+    const parser = new ToolCallParser([tool])
+    parser.push(`<tool_call><function=log><parameter=${name}>\n${text}\n</parameter></function></tool_call>`)
+    expect(parser.calls).toMatchObject([{ name: 'log', arguments: { [name]: value } }])
+  })
 })
