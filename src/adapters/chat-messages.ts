@@ -8,7 +8,7 @@ import { joinParts } from '../engine/api/message-parts.ts'
 import type { Message, ToolCall } from '../engine/api/types.ts'
 
 /** The text or the picture of a message's part; undefined if the part cannot be read. */
-export type PartReader = (part: { readonly type: string }) => string | Blob | undefined
+type PartReader = (part: { readonly type: string }) => string | Blob | undefined
 
 /** `index`: position of the message, for errors. Throws `unsupported` for a role that no template knows. */
 export function roleOf(role: string, index: number): Message['role'] {

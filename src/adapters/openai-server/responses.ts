@@ -17,7 +17,7 @@ interface OutputText {
 
 type Status = 'in_progress' | 'completed' | 'incomplete'
 
-export type OutputItem = { readonly id: string; readonly status: Status } & (
+type OutputItem = { readonly id: string; readonly status: Status } & (
   | { readonly type: 'message'; readonly role: 'assistant'; readonly content: readonly OutputText[] }
   | {
       readonly type: 'function_call'
@@ -34,7 +34,7 @@ export interface ResponseObject extends JsonObject {
   readonly output: readonly OutputItem[]
 }
 
-export interface ResponseEvent extends JsonObject {
+interface ResponseEvent extends JsonObject {
   readonly type: string
   readonly sequence_number: number
   /** The response so far, in events about the whole of it. */

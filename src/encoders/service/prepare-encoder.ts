@@ -26,7 +26,7 @@ const STEP_ROWS = 256
  */
 const DECODER_TOKENS = 2048
 
-export interface EncoderOptions {
+interface EncoderOptions {
   readonly weights: WeightPolicy
   readonly settings: Pick<EmbedSettings, 'mostTokens' | 'isStated'>
   /** Most tokens of a text, if the files allow as many. Default: as many as the model has positions for. */

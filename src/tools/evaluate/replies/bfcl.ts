@@ -15,7 +15,7 @@ import {
   replyTask,
 } from './reply-task.ts'
 
-export type BfclTask = 'bfcl_simple' | 'bfcl_multiple'
+type BfclTask = 'bfcl_simple' | 'bfcl_multiple'
 
 const MOST_TOKENS = 256
 

@@ -12,11 +12,11 @@ import { PassageIndex } from './passages.ts'
 const PASSAGES_SHARE = 0.5
 
 /** What happens to an answer under way. */
-export type Activity =
+type Activity =
   | { readonly name: 'answering' }
   | { readonly name: 'searching'; readonly done: number; readonly total: number }
 
-export interface ConversationEvents {
+interface ConversationEvents {
   /** The entries or the activity changed. */
   onChange(): void
   /** An entry is complete. */

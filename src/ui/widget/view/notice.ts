@@ -26,7 +26,7 @@ function specialWord(error: unknown): 'oldBrowser' | 'noModel' | 'notFound' | un
 export const isFatal = (error: unknown): boolean =>
   ['disposed', 'internal', 'worker', 'integrity'].includes(codeOf(error))
 
-export interface NoticeView {
+interface NoticeView {
   readonly phase: Phase
   /** Why the last answer failed. */
   readonly error: unknown

@@ -8,7 +8,7 @@ import { logitsOf, relativeError, withBuilt } from '../node-engine.ts'
 import { TOKENS } from './family-golden.ts'
 import { CONTEXT, FORMATS, type Format, filesOf, type MatrixFamily } from './matrix-families.ts'
 
-export interface MatrixPool {
+interface MatrixPool {
   readonly pool: PoolKind
   readonly threads: number
 }
