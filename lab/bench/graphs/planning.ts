@@ -9,7 +9,7 @@
 import { execFileSync } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { parseArgs } from 'node:util'
+import { Command } from 'commander'
 import { bufferSource } from '../../../src/core/base/bytes.ts'
 import { boundGraph } from '../../../src/network/compile/bind.ts'
 import { emitKernel, PARAMETERS } from '../../../src/network/compile/emit/emit.ts'
@@ -23,21 +23,25 @@ import type { Graph } from '../../../src/network/onnx/ir/graph.ts'
 import { runPasses } from '../../../src/network/onnx/passes/pass.ts'
 import { COMPILER_PASSES } from '../../../src/network/onnx/passes.ts'
 import { readModel } from '../../../src/network/onnx/read-model.ts'
+import { whole } from '../../../src/tools/cli/options.ts'
 import { spread } from '../spread.ts'
 import { bertBytes, MINILM } from './bert.ts'
 import { openAxes } from './inputs.ts'
 
 const TOKENS = [64, 65, 66]
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    rounds: { type: 'string', default: '5' },
-    layers: { type: 'string', default: '24' },
-    // One round, as JSON.
-    once: { type: 'boolean', default: false },
-  },
-})
-const NARROW = { ...MINILM, layers: Number(values.layers), hidden: 96, intermediate: 384 }
+const command = new Command('planning')
+  .argument('[files...]', 'ONNX files; default: an encoder with random weights')
+  .option('--rounds <n>', 'rounds; medians are shown', whole(1), 5)
+  .option('--layers <n>', 'layers of the encoder', whole(1), 24)
+  .option('--once', 'one round, as JSON', false)
+  .parse()
+const values = command.opts<{
+  readonly rounds: number
+  readonly layers: number
+  readonly once: boolean
+}>()
+const positionals = command.args
+const NARROW = { ...MINILM, layers: values.layers, hidden: 96, intermediate: 384 }
 
 if (values.once) console.log(JSON.stringify(await round(positionals[0])))
 else {
@@ -52,11 +56,11 @@ function rows(file: string | undefined): void {
     import.meta.filename,
     '--once',
     '--layers',
-    values.layers,
+    `${values.layers}`,
     ...(file === undefined ? [] : [file]),
   ]
   const rounds = Array.from(
-    { length: Number(values.rounds) },
+    { length: values.rounds },
     () => JSON.parse(execFileSync(process.execPath, command, { encoding: 'utf8' })) as number[][],
   )
   const plans = rounds[0]!.length

@@ -1,4 +1,6 @@
 // A graph that runs: a program for each combination of input sizes, and the functions and constants they share.
+import { LruCache } from '../../core/base/lru-cache.ts'
+import { SerialQueue } from '../../core/base/time/serial-queue.ts'
 import { type NetworkLimits, ProgramBudget } from '../onnx/graph-budget.ts'
 import { inferTypes } from '../onnx/infer.ts'
 import type { Graph, Input } from '../onnx/ir/graph.ts'
@@ -6,14 +8,12 @@ import type { Tensor } from '../onnx/ir/tensor.ts'
 import { runPasses } from '../onnx/passes/pass.ts'
 import { COMPILER_PASSES, NEEDED_PASSES } from '../onnx/passes.ts'
 import { boundGraph, boundProgram, checkDtypes, keyOf, shapesOf } from './bind.ts'
-import { Kept } from './kept.ts'
 import { type CompileOptions, LateMachine } from './late-machine.ts'
 import type { WeightPolicy } from './lower/policy.ts'
 import type { Program } from './program/program.ts'
 import { type ForeignNode, withWayOut } from './refusal.ts'
 import type { LoadedProgram } from './run/machine.ts'
 import { type LeftOut, NOTHING } from './stages.ts'
-import { Turns } from './turns.ts'
 
 export type { CompileOptions } from './late-machine.ts'
 
@@ -52,14 +52,20 @@ export function programFor(
 
 const passesWithout = (leftOut: LeftOut) => (leftOut.has('passes') ? NEEDED_PASSES : COMPILER_PASSES)
 
+/** Plans that stay loaded, one for each combination of input sizes. */
+export const MAX_PROGRAMS = 32
+
 export class CompiledGraph implements RunnableGraph {
   readonly foreign = []
   readonly machine: LateMachine
   readonly #graph: Graph
   readonly #leftOut: LeftOut
   readonly #limits: NetworkLimits | undefined
-  readonly #programs = new Kept<LoadedProgram>((loaded) => this.machine.unload(loaded))
-  readonly #turns = new Turns()
+  readonly #programs = new LruCache<string, LoadedProgram>(MAX_PROGRAMS, (loaded) =>
+    this.machine.unload(loaded),
+  )
+  /** Runs share one arena. */
+  readonly #queue = new SerialQueue()
 
   /** Runs the passes on the graph, which may have inputs of unknown sizes. */
   constructor(graph: Graph, options: CompileOptions) {
@@ -88,14 +94,14 @@ export class CompiledGraph implements RunnableGraph {
    * not fit or a node that is not compiled.
    */
   prepare(shapes: ReadonlyMap<string, readonly number[]>, signal?: AbortSignal): Promise<Program> {
-    return this.#turns.take(async () => (await this.#loaded(shapes, signal)).program, signal)
+    return this.#queue.run(async () => (await this.#loaded(shapes, signal)).program, signal)
   }
 
   /**
    * Every input must be there, with its dtype. Throws what `prepare` throws, and `format` for wrong indices.
    */
   run(feeds: ReadonlyMap<string, Tensor>, signal?: AbortSignal): Promise<Map<string, Tensor>> {
-    return this.#turns.take(async () => {
+    return this.#queue.run(async () => {
       checkDtypes(this.#graph, feeds)
       const loaded = await this.#loaded(shapesOf(feeds), signal)
       return (await this.machine.open()).run(loaded, feeds, signal)

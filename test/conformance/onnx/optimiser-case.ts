@@ -13,7 +13,7 @@ import { randomFrom } from '../../helpers/random.ts'
 import { difference } from './node-case.ts'
 import { evaluate } from './verify/evaluate.ts'
 
-export interface Optimised {
+interface Optimised {
   readonly before: number
   readonly after: number
   /**

@@ -144,7 +144,7 @@ function judge(
 /**
  * What the evaluator gives, chunk by chunk; undefined where it cannot compute an operator, or not so much.
  */
-export function literalRows(graph: Graph, ids: readonly number[]): (Float32Array | undefined)[] | undefined {
+function literalRows(graph: Graph, ids: readonly number[]): (Float32Array | undefined)[] | undefined {
   const states = graph.inputs.filter(({ type }) => isFloat(type?.dtype ?? 'i64'))
   // As the plan reads it, which may be another order than that of the inputs.
   const comesOutAs = outputsOfStates(states, graph.outputs)
