@@ -1,11 +1,12 @@
-// The table of operators: which of them are evaluated before a run, which become part of a decoder's step, and
-// how networks run them. The dispatches of all three are typed by it.
+// The table of operators: which of them are evaluated before a run, which become part of a decoder's step,
+// and how networks run them. The dispatches of all three are typed by it.
 import type { Node } from './ir/graph.ts'
 
 /**
- * What evaluators are for. `control`: sizes, positions, masks and tables, which exports compute from the shapes
- * of their inputs. `weights`: what exports compute from constants alone. Operators without an evaluator only
- * occur on the way from inputs to outputs, where their loops run; tests have evaluators for those.
+ * What evaluators are for. `control`: sizes, positions, masks and tables, which exports compute from the
+ * shapes of their inputs. `weights`: what exports compute from constants alone. Operators without an
+ * evaluator only occur on the way from inputs to outputs, where their loops run; tests have evaluators for
+ * those.
  */
 type Evaluated = 'control' | 'weights'
 
