@@ -93,7 +93,8 @@ export function thoughtOf(content: unknown, index: number): string {
 export function callOf(id: string, name: string, given: unknown): ToolCall {
   const parsed = typeof given === 'string' ? parsedJson(given) : given
   if (isObject(parsed)) {
-    return { id, name, arguments: parsed as ToolCall['arguments'] }
+    const call = { id, name, arguments: parsed as ToolCall['arguments'] }
+    return typeof given === 'string' && given !== '' ? { ...call, argumentsJson: given } : call
   }
   throw new HalfbyteError(
     'unsupported',
@@ -101,6 +102,10 @@ export function callOf(id: string, name: string, given: unknown): ToolCall {
     { name: 'messages', call: id, tool: name },
   )
 }
+
+/** The arguments as JSON text, as the model has written them. */
+export const argumentsTextOf = ({ arguments: given, argumentsJson }: ToolCall): string =>
+  argumentsJson ?? JSON.stringify(given)
 
 /** Also adds the tool's name to each answer, because some templates need it. */
 export function withToolNames(messages: readonly Message[]): Message[] {

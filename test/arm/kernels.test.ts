@@ -240,7 +240,7 @@ for (const format of FORMATS) {
           dim: 64,
           format,
           quantized: true,
-          norms: 'head',
+          norms: 0,
           cap: 4,
         } as const
         const state = layState(machine, shape, position + rows)

@@ -12,6 +12,8 @@ import earlier from './transformers/earlier.json' with { type: 'json' }
 
 /** Values that activate other keys, or select a supported model. */
 const STATED: JsonObject = {
+  Ministral3ForCausalLM: { rope_parameters: { rope_type: 'default', rope_theta: 1_000_000 } },
+  ApertusForCausalLM: { rope_parameters: { rope_type: 'default', rope_theta: 12_000_000 } },
   Qwen2ForCausalLM: { use_sliding_window: true, sliding_window: 4096, layer_types: null },
   Qwen3ForCausalLM: { use_sliding_window: true, sliding_window: 4096, layer_types: null },
   Qwen3MoeForCausalLM: { use_sliding_window: true, sliding_window: 4096 },

@@ -1,10 +1,13 @@
 /* rope_kv: rotates q in place, rotates k, writes k and v to the row's KV block. In: f32 rows, the step's table.  exact
  *
  *   q     f32 [heads][head_dim]       k, v  f32 [kv_heads][head_dim]      head_dim % 4 == 0, rope_dims even
- *   rope  f32 [tokens][rope_dims/2][cosine c, sine s]       the rotation: rotate.h
+ *   rope  f32 [tokens][rope_dims/2][cosine c, sine s]       the rotation: rotate.h. q is rotated by the table rope_q
  *
- *   norms  with q_norm and k_norm, over n values: each head's head_dim, or all of the row's. y = (x * r) * weight,
- *          r = 1 / sqrt(sum / n + eps), sum over 4 partial sums, number i % 4 for value i, i ascending, then sum4
+ *   norms  with q_norm and k_norm, over n values: each head's head_dim, or with NORM_ROW all of the row's.
+ *          y = ((x - mean) * r) * weight + bias, r = 1 / sqrt(sum / n + eps) with the sum of (x - mean)^2. Every sum is
+ *          over 4 partial sums, number i % 4 for value i, i ascending, then sum4. mean is 0 without NORM_CENTRED; there
+ *          is no bias without q_norm_bias and k_norm_bias. All heads have the same weights and biases, but with
+ *          NORM_EACH each its own. NORM_LATER: after the rotation instead of before it
  *
  *   k_bias f32 [kv_heads][head_dim]: a rotated key has it subtracted in pairs `still` and later and in unrotated dims
  *
@@ -28,24 +31,34 @@ static struct kv_position kv_position_of(const struct op_rope_kv *op, const stru
     const uint32_t block = AT(const uint32_t *, seq->tables[op->group])[position / BLOCK_POSITIONS];
     return (struct kv_position){AT(uint8_t *, block), position % BLOCK_POSITIONS};
 }
-static const float *angles_of(const struct op_rope_kv *op, const struct step *step, uint32_t m) {
-    return op->rope_dims ? AT(const float *, step->ropes[op->rope]) + m * op->rope_dims : 0;
+static const float *angles_of(const struct op_rope_kv *op, const struct step *step, uint32_t rope, uint32_t m) {
+    return op->rope_dims ? AT(const float *, step->ropes[rope]) + m * op->rope_dims : 0;
 }
 static struct rotation rotation_of(const struct op_rope_kv *op) {
     return (struct rotation){op->head_dim, op->rope_dims, op->pairing};
 }
 
-static float inverse_rms__ref(const float *x, uint32_t n, float eps) {
+static float sum__ref(const float *x, uint32_t n) {
     float part[4] = {0};
-    for (uint32_t i = 0; i < n; i++) part[i % 4] += x[i] * x[i];
-    return 1.0f / __builtin_sqrtf(sum4__ref(part) / (float)n + eps);
+    for (uint32_t i = 0; i < n; i++) part[i % 4] += x[i];
+    return sum4__ref(part);
 }
-/* Normalises the heads of a row of q or of k in place. */
-static void norm_heads__ref(const struct op_rope_kv *op, float *x, uint32_t norm, uint32_t heads) {
-    const uint32_t dim = op->head_dim, span = op->norm_rows ? heads * dim : dim;
-    for (uint32_t from = 0; from < heads * dim; from += span) {
-        const float r = inverse_rms__ref(x + from, span, op->eps);
-        for (uint32_t i = 0; i < span; i++) x[from + i] = (x[from + i] * r) * AT(const float *, norm)[i];
+static float squares__ref(const float *x, uint32_t n, float mean) {
+    float part[4] = {0};
+    for (uint32_t i = 0; i < n; i++) part[i % 4] += (x[i] - mean) * (x[i] - mean);
+    return sum4__ref(part);
+}
+/* Normalises `heads` heads of a row of q or of k in place. */
+static void norm_heads__ref(const struct op_rope_kv *op, float *x, uint32_t norm, uint32_t bias, uint32_t heads) {
+    const uint32_t dim = op->head_dim, n = op->norm_kind & NORM_ROW ? heads * dim : dim;
+    for (uint32_t from = 0; from < heads * dim; from += n) {
+        const float mean = op->norm_kind & NORM_CENTRED ? sum__ref(x + from, n) / (float)n : 0;
+        const float r = 1.0f / __builtin_sqrtf(squares__ref(x + from, n, mean) / (float)n + op->eps);
+        const uint32_t own = op->norm_kind & NORM_EACH ? from : 0;
+        for (uint32_t i = 0; i < n; i++) {
+            const float y = ((x[from + i] - mean) * r) * AT(const float *, norm)[own + i];
+            x[from + i] = bias ? y + AT(const float *, bias)[own + i] : y;
+        }
     }
 }
 
@@ -53,17 +66,20 @@ static void norm_heads__ref(const struct op_rope_kv *op, float *x, uint32_t norm
 void rope_kv__ref(const struct op_rope_kv *op, const struct step *step, uint32_t m) {
     const uint32_t dim = op->head_dim;
     const struct rotation rotation = rotation_of(op);
-    const float *angles = angles_of(op, step, m);
+    const float *angles = angles_of(op, step, op->rope, m), *q_angles = angles_of(op, step, op->rope_q, m);
+    const uint32_t is_later = op->norm_kind & NORM_LATER;
     float *q = AT(float *, op->q + m * op->q_stride);
-    if (op->q_norm) norm_heads__ref(op, q, op->q_norm, op->heads);
-    for (uint32_t h = 0; h < op->heads; h++) rotate__ref(q + h * dim, q + h * dim, angles, rotation);
+    if (op->q_norm && !is_later) norm_heads__ref(op, q, op->q_norm, op->q_norm_bias, op->heads);
+    for (uint32_t h = 0; h < op->heads; h++) rotate__ref(q + h * dim, q + h * dim, q_angles, rotation);
+    if (op->q_norm && is_later) norm_heads__ref(op, q, op->q_norm, op->q_norm_bias, op->heads);
     float *k = AT(float *, op->k + m * op->k_stride);
     const float *v = AT(const float *, op->v + m * op->v_stride);
-    if (op->k_norm) norm_heads__ref(op, k, op->k_norm, op->kv_heads);
+    if (op->k_norm && !is_later) norm_heads__ref(op, k, op->k_norm, op->k_norm_bias, op->kv_heads);
     const struct kv_position at = kv_position_of(op, step, m);
     for (uint32_t h = 0; h < op->kv_heads; h++) {
         float rotated[MAX_HEAD_DIM];
         rotate__ref(rotated, k + h * dim, angles, rotation);
+        if (op->k_norm && is_later) norm_heads__ref(op, rotated, op->k_norm, op->k_norm_bias, 1);
         for (uint32_t d = 0; op->least < op->most && d < dim; d++) rotated[d] = limited__ref(rotated[d], op->least, op->most);
         if (op->k_bias) add_still(rotated, AT(const float *, op->k_bias) + h * dim, -1, op->still, rotation);
         write_key__ref(at.block + op->k_offset + h * key_bytes(op->k_format, dim), op->k_format, dim, at.p, rotated);
@@ -71,14 +87,25 @@ void rope_kv__ref(const struct op_rope_kv *op, const struct step *step, uint32_t
     }
 }
 
-static void norm_heads(const struct op_rope_kv *op, float *x, uint32_t norm, uint32_t heads) {
-    const uint32_t dim = op->head_dim, span = op->norm_rows ? heads * dim : dim;
-    const float *weight = AT(const float *, norm);
-    for (float *head = x; head < x + heads * dim; head += span) {
-        v128_t part = splat(0);
-        for (uint32_t i = 0; i < span; i += 4) part = add(part, mul(load(head + i), load(head + i)));
-        const v128_t r = splat(1.0f / __builtin_sqrtf(sum4(part) / (float)span + op->eps));
-        for (uint32_t i = 0; i < span; i += 4) store(head + i, mul(mul(load(head + i), r), load(weight + i)));
+static void norm_heads(const struct op_rope_kv *op, float *x, uint32_t norm, uint32_t bias, uint32_t heads) {
+    const uint32_t dim = op->head_dim, n = op->norm_kind & NORM_ROW ? heads * dim : dim;
+    for (uint32_t from = 0; from < heads * dim; from += n) {
+        float *head = x + from;
+        v128_t sum = splat(0), squares = splat(0);
+        if (op->norm_kind & NORM_CENTRED)
+            for (uint32_t i = 0; i < n; i += 4) sum = add(sum, load(head + i));
+        const v128_t mean = splat(sum4(sum) / (float)n);
+        for (uint32_t i = 0; i < n; i += 4) {
+            const v128_t centred = sub(load(head + i), mean);
+            squares = add(squares, mul(centred, centred));
+        }
+        const v128_t r = splat(1.0f / __builtin_sqrtf(sum4(squares) / (float)n + op->eps));
+        const uint32_t own = op->norm_kind & NORM_EACH ? from : 0;
+        const float *weight = AT(const float *, norm) + own, *added = AT(const float *, bias) + own;
+        for (uint32_t i = 0; i < n; i += 4) {
+            const v128_t y = mul(mul(sub(load(head + i), mean), r), load(weight + i));
+            store(head + i, bias ? add(y, load(added + i)) : y);
+        }
     }
 }
 
@@ -93,17 +120,20 @@ static void tile(const struct op *o, const struct step *step, uint32_t m) {
     const struct op_rope_kv *op = (const struct op_rope_kv *)o;
     const uint32_t dim = op->head_dim;
     const struct rotation rotation = rotation_of(op);
-    const float *angles = angles_of(op, step, m);
+    const float *angles = angles_of(op, step, op->rope, m), *q_angles = angles_of(op, step, op->rope_q, m);
+    const uint32_t is_later = op->norm_kind & NORM_LATER;
     float *q = AT(float *, op->q + m * op->q_stride);
-    if (op->q_norm) norm_heads(op, q, op->q_norm, op->heads);
-    for (uint32_t h = 0; h < op->heads; h++) rotate(q + h * dim, q + h * dim, angles, rotation);
+    if (op->q_norm && !is_later) norm_heads(op, q, op->q_norm, op->q_norm_bias, op->heads);
+    for (uint32_t h = 0; h < op->heads; h++) rotate(q + h * dim, q + h * dim, q_angles, rotation);
+    if (op->q_norm && is_later) norm_heads(op, q, op->q_norm, op->q_norm_bias, op->heads);
     float *k = AT(float *, op->k + m * op->k_stride);
     const float *v = AT(const float *, op->v + m * op->v_stride);
-    if (op->k_norm) norm_heads(op, k, op->k_norm, op->kv_heads);
+    if (op->k_norm && !is_later) norm_heads(op, k, op->k_norm, op->k_norm_bias, op->kv_heads);
     const struct kv_position at = kv_position_of(op, step, m);
     for (uint32_t h = 0; h < op->kv_heads; h++) {
         float rotated[MAX_HEAD_DIM];
         rotate(rotated, k + h * dim, angles, rotation);
+        if (op->k_norm && is_later) norm_heads(op, rotated, op->k_norm, op->k_norm_bias, 1);
         if (op->least < op->most) limit_key(rotated, op);
         if (op->k_bias) add_still(rotated, AT(const float *, op->k_bias) + h * dim, -1, op->still, rotation);
         write_key(at.block + op->k_offset + h * key_bytes(op->k_format, dim), op->k_format, dim, at.p, rotated);

@@ -2,7 +2,7 @@
 // definition's bits, and the true values.
 
 import { describe, expect, test } from 'vitest'
-import { ACTIVATION, ROWS } from '../../src/core/abi/constants.ts'
+import { ACTIVATION, NORM, ROWS } from '../../src/core/abi/constants.ts'
 import type { Activation } from '../../src/core/graph/ir.ts'
 import { activated } from '../../src/core/graph/testing/choices.ts'
 import { randomFrom } from '../../test/helpers/random.ts'
@@ -182,6 +182,9 @@ describe('renorm', () => {
   })
 })
 
+const XIELU = { above: 0.8, below: 0.7, slope: 0.5, epsilon: -1e-6 }
+const XIELU_FIELDS = { above: XIELU.above, below: XIELU.below, slope: XIELU.slope, eps: XIELU.epsilon }
+
 function gate(machine: Machine, activation: Activation, hasUp: boolean) {
   const x = machine.rows(4, 72, (row, lane) => (element(0, row, 0, lane) * 4) ** 3)
   const up = machine.rows(4, 72, (row, lane) => element(1, row, 0, lane))
@@ -199,6 +202,7 @@ function gate(machine: Machine, activation: Activation, hasUp: boolean) {
     q: q.at,
     q_stride: q.stride,
     activation: ACTIVATION[activation],
+    ...(activation === 'xielu' && XIELU_FIELDS),
   })
   return { x, up, y }
 }
@@ -211,6 +215,12 @@ describe('activations', () => {
     ['none', true],
     ['gelu_exact', true],
     ['gelu_exact', false],
+    ['relu', true],
+    ['relu', false],
+    ['relu2', true],
+    ['relu2', false],
+    ['xielu', true],
+    ['xielu', false],
   ] as const)('%s, gated %s, is its definition to the bit', (activation, hasUp) => {
     expect(compare((machine) => gate(machine, activation, hasUp)).difference).toBeUndefined()
   })
@@ -241,6 +251,21 @@ describe('activations', () => {
     }
     expect(relative).toBeLessThan(7e-7)
     expect(absolute).toBeLessThan(1e-12)
+  })
+
+  test('relu, its square and xielu are their true values', () => {
+    for (const activation of ['relu', 'relu2', 'xielu'] as const) {
+      const machine = plainMachine('relaxed')
+      const { x, y } = gate(machine, activation, false)
+      machine.run()
+      for (let m = 0; m < 4; m++) {
+        const input = machine.floats(x, m)
+        for (const [lane, value] of machine.floats(y, m).entries()) {
+          const right = activated(input[lane]!, activation, activation === 'xielu' ? XIELU : undefined)
+          expect(Math.abs(value - right)).toBeLessThanOrEqual(1e-6 * Math.abs(right))
+        }
+      }
+    }
   })
 
   test('gelu is the approximation by tanh', () => {
@@ -284,9 +309,9 @@ describe('heads', () => {
   })
 
   test.each(FORMATS)('normed and capped attention to K $k, V $v is its definition to the bit', (format) => {
-    for (const norms of ['head', 'row', undefined] as const) {
+    for (const norms of [0, NORM.row, undefined]) {
       const { difference } = compare((machine) => {
-        const full = { ...shape, format, ...(norms && { norms }), cap: 2 }
+        const full = { ...shape, format, ...(norms !== undefined && { norms }), cap: 2 }
         layStep(machine, full, [{ position: 0, rows: 70 }], [layState(machine, full, 70)])
       })
       expect(difference).toBeUndefined()
@@ -294,9 +319,9 @@ describe('heads', () => {
   })
 
   test('norms of heads and of rows, and caps, change what comes out', () => {
-    const outputs = [{}, { norms: 'head' }, { norms: 'row' }, { cap: 0.5 }].map((change) => {
+    const outputs = [{}, { norms: 0 }, { norms: NORM.row }, { cap: 0.5 }].map((change) => {
       const machine = plainMachine('relaxed')
-      const full = { ...shape, ...(change as { norms?: 'head'; cap?: number }) }
+      const full = { ...shape, ...(change as { norms?: number; cap?: number }) }
       const { y } = layStep(machine, full, [{ position: 0, rows: 9 }], [layState(machine, full, 9)])
       machine.run()
       return machine.floats(y, 8).join()

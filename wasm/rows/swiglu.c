@@ -5,6 +5,10 @@
 #include "rows/quantize.h"
 #include "rows/swiglu.h"
 
+static struct xielu xielu_of(const struct op_swiglu *op) {
+    return (struct xielu){op->above, op->below, op->slope, op->eps};
+}
+
 /* definition: OP_SWIGLU */
 void swiglu__ref(const struct op_swiglu *op, uint32_t m) {
     const float *gate = AT(const float *, op->gate + m * op->gate_stride);
@@ -12,7 +16,8 @@ void swiglu__ref(const struct op_swiglu *op, uint32_t m) {
     for (uint32_t g = 0; g * GROUP < op->n; g++) {
         float v[GROUP];
         for (int i = 0; i < GROUP; i++) {
-            const float y = activated__ref(gate[g * GROUP + i], op->activation);
+            const float x = gate[g * GROUP + i];
+            const float y = op->activation == ACT_XIELU ? xielu__ref(x, xielu_of(op)) : activated__ref(x, op->activation);
             v[i] = op->up ? y * up[g * GROUP + i] : y;
         }
         if (op->y) __builtin_memcpy(AT(float *, op->y + m * op->y_stride) + g * GROUP, v, sizeof v);
@@ -33,7 +38,14 @@ static void tile(const struct op *o, const struct step *step, uint32_t t) {
     const struct exp_constants c = exp_constants();
     for (uint32_t i = from; i < min_u32(from + COLUMN_CHUNK, op->n); i += GROUP) {
         v128_t v[8];
-        gated_group(v, gate + i, op->up ? up + i : 0, &c, op->activation);
+        if (op->activation == ACT_XIELU) {
+            ROLLED for (uint32_t j = 0; j < 8; j++) {
+                v[j] = xielu(load(gate + i + 4 * j), xielu_of(op), &c);
+                if (op->up) v[j] = mul(v[j], load(up + i + 4 * j));
+            }
+        } else {
+            gated_group(v, gate + i, op->up ? up + i : 0, &c, op->activation);
+        }
         if (op->y) store_group(AT(float *, op->y + m * op->y_stride) + i, v);
         if (op->q) quantize_into(AT(int8_t *, op->q + m * op->q_stride), op->n, i / GROUP, v);
     }

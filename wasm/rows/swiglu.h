@@ -1,13 +1,19 @@
 /* swiglu.h: the gate of a feed-forward block. In: vectors of gate and up. Out: act(gate) * up.                 exact
  *
  *   y = (gate / (1 + e^-t)) * up      silu: t = gate    gelu: t = gate * (G1 + G2 * gate^2), the approximation by tanh
+ *                                     gelu_quick: t = gate * QUICK
  *   y = gate * up                     none
+ *   y = max(gate, 0) * up             relu    relu2: the square of max(gate, 0), times up
+ *   y = xielu(gate) * up              xielu: above x^2 + slope x for x above 0; else below (e^m - 1 - x) + slope x with m the
+ *                                     lesser of x and eps
  *   y = gate * normal(gate) * up      gelu_exact: normal is the cumulative distribution function of the standard normal
  *                                     distribution, (1 + erf(gate / sqrt 2)) / 2
  *
  *   normal(-a) = e^(-a^2 / 2) t p(t), t = 1 / (1 + 0.305 a), a >= 0: p of degree 7, least relative error for a up to
  *   14; normal(a) is 1 - normal(-a). Relative error of y below 7e-7 for gates from -5 up; for smaller gates, absolute
  *   error below 1e-12 (a test measures both).
+ *
+ *   e^m - 1 - m is m^2 p(m) from -1/2 on: Taylor's terms to m^9, relative error below 2^-27.
  *
  *   e^x is that of simd.h: the relative error of the sigmoid is below 4e-7. Without up, y is the gate alone. */
 #ifndef HALFBYTE_SWIGLU_H
@@ -17,6 +23,7 @@
 /* x / 2 * (1 + tanh(u)) = x / (1 + e^-2u), u = sqrt(2 / pi) * (x + 0.044715 x^3) */
 #define G1 1.5957691216057308f
 #define G2 0.0713548162726f
+#define QUICK 1.702f
 
 #define NORMAL_SLOPE 0x1.3851ecp-2f
 static const float normal_terms[8] = {0x1.f23c82p-4f,  0x1.f59faep-4f, 0x1.a79d2ep-4f,  0x1.efb296p-4f,
@@ -37,22 +44,58 @@ INLINE v128_t gelu_exact(v128_t x, const struct exp_constants *c) {
     return mul(x, wasm_v128_bitselect(below, sub(one, below), wasm_f32x4_lt(x, splat(0))));
 }
 
+INLINE float rectified__ref(float x, uint32_t activation) {
+    const float above = x < 0 ? 0 : x;
+    return activation == ACT_RELU2 ? above * above : above;
+}
+INLINE v128_t rectified(v128_t x, uint32_t activation) {
+    const v128_t above = wasm_f32x4_pmax(x, splat(0));
+    return activation == ACT_RELU2 ? mul(above, above) : above;
+}
+
+/* 1 / (i + 2)! */
+static const float curve_terms[8] = {0.5f,           0.16666667163372f, 0.0416666679084301f, 0.00833333376795053f,
+                                     0.0013888889225f, 0.000198412701138295f, 2.48015876422869e-05f, 2.75573188446287e-06f};
+struct xielu { float above, below, slope, eps; };
+INLINE float xielu__ref(float x, struct xielu of) {
+    if (x > 0) return of.above * x * x + of.slope * x;
+    const float m = x < of.eps ? x : of.eps;
+    float p = curve_terms[7];
+    for (int i = 6; i >= 0; i--) p = p * m + curve_terms[i];
+    const float bend = m < -0.5f ? exp__ref(m) - 1.0f - m : m * m * p;
+    return (bend + (m - x)) * of.below + of.slope * x;
+}
+INLINE v128_t xielu(v128_t x, struct xielu of, const struct exp_constants *c) {
+    const v128_t line = mul(splat(of.slope), x), m = wasm_f32x4_pmin(splat(of.eps), x);
+    v128_t p = splat(curve_terms[7]);
+    UNROLLED for (int i = 6; i >= 0; i--) p = add(mul(p, m), splat(curve_terms[i]));
+    const v128_t far = sub(sub(exp4(m, c), c->p[6]), m), is_far = wasm_f32x4_lt(m, splat(-0.5f));
+    const v128_t bend = wasm_v128_bitselect(far, mul(mul(m, m), p), is_far);
+    const v128_t under = add(mul(add(bend, sub(m, x)), splat(of.below)), line);
+    const v128_t over = add(mul(mul(splat(of.above), x), x), line);
+    return wasm_v128_bitselect(over, under, wasm_f32x4_gt(x, splat(0)));
+}
+
 INLINE float activated__ref(float gate, uint32_t activation) {
     if (activation == ACT_NONE) return gate;
     if (activation == ACT_GELU_EXACT) return gelu_exact__ref(gate);
+    if (activation == ACT_GELU_QUICK) return gate / (1.0f + exp__ref(gate * -QUICK));
+    if (activation >= ACT_RELU) return rectified__ref(gate, activation);
     const float t = activation == ACT_GELU ? gate * (gate * gate * G2 + G1) : gate;
     return gate / (1.0f + exp__ref(-t));
 }
 /* -t */
 INLINE v128_t exponent_of(v128_t gate, uint32_t activation) {
-    const v128_t t = activation == ACT_GELU ? mul(gate, add(mul(mul(gate, gate), splat(G2)), splat(G1))) : gate;
+    v128_t t = gate;
+    if (activation == ACT_GELU) t = mul(gate, add(mul(mul(gate, gate), splat(G2)), splat(G1)));
+    if (activation == ACT_GELU_QUICK) t = mul(gate, splat(QUICK));
     return wasm_f32x4_neg(t);
 }
 /* The last coefficient of the exponential is 1. */
 INLINE v128_t gated_by(v128_t gate, v128_t exp, const struct exp_constants *c) {
     return wasm_f32x4_div(gate, add(c->p[6], exp));
 }
-/* Every activation except gelu_exact. */
+/* Every activation up to none. */
 INLINE v128_t activated(v128_t gate, const struct exp_constants *c, uint32_t activation) {
     return activation == ACT_NONE ? gate : gated_by(gate, exp4(exponent_of(gate, activation), c), c);
 }
@@ -62,9 +105,10 @@ INLINE v128_t silu(v128_t x, const struct exp_constants *c) { return activated(x
 /* One group of 32; up 0: none. */
 INLINE void gated_group(v128_t *v, const float *gate, const float *up, const struct exp_constants *c, uint32_t activation) {
     enum { AT_ONCE = 4 };
-    if (activation == ACT_GELU_EXACT) {
+    if (activation >= ACT_GELU_EXACT) {
         ROLLED for (uint32_t j = 0; j < 8; j++) {
-            const v128_t active = gelu_exact(load(gate + 4 * j), c);
+            const v128_t x = load(gate + 4 * j);
+            const v128_t active = activation == ACT_GELU_EXACT ? gelu_exact(x, c) : rectified(x, activation);
             v[j] = up ? mul(active, load(up + 4 * j)) : active;
         }
         return;

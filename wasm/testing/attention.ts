@@ -1,6 +1,6 @@
 // Places a step of rope_kv and attention over blocks in a machine.
 
-import { ABI, PAIRING } from '../../src/core/abi/constants.ts'
+import { ABI, NORM, PAIRING } from '../../src/core/abi/constants.ts'
 import { EXACT_KV, type KvFormat } from '../../src/core/graph/ir.ts'
 import { formatFields, keyBytes, valueBytes } from './kv.ts'
 import type { Machine, Rows } from './machine.ts'
@@ -17,8 +17,9 @@ export interface Shape {
   /** Query heads of one KV head, and how many of the first KV head are not here. */
   readonly ratio?: number
   readonly absent?: number
-  /** Norms of q and k before they are rotated. */
-  readonly norms?: 'head' | 'row'
+  /** Norms of q and k, by their bits; 0: of each head, before it is rotated. */
+  readonly norms?: number
+  readonly normBias?: boolean
   /** Soft cap of the scores. */
   readonly cap?: number
   /** Ranges that scores, and rotated keys, are limited to. */
@@ -28,6 +29,8 @@ export interface Shape {
   readonly after?: number
   /** The last position of a row, where scores get a bias by head and distance. */
   readonly reach?: number
+  /** One more score for each head, of a position whose value is zero. */
+  readonly sinks?: boolean
   /** Leave out the memory for parts, so no step splits positions among tiles. */
   readonly unsplit?: boolean
 }
@@ -67,18 +70,27 @@ export function layState(machine: Machine, shape: Shape, positions: number) {
 
 function layNorms(
   machine: Machine,
-  { heads, kvHeads, dim }: Shape,
-  over: Shape['norms'],
+  { heads, kvHeads, dim, norms: kind, normBias = false }: Shape,
 ): Record<string, number> {
-  if (over === undefined) return {}
-  const weights = (count: number) =>
-    machine.rows(1, over === 'row' ? count * dim : dim, (_, lane) => 0.5 + (lane % 5) / 4).at
-  return { q_norm: weights(heads), k_norm: weights(kvHeads), norm_rows: over === 'row' ? 1 : 0, eps: 1e-6 }
+  if (kind === undefined) return {}
+  const isWhole = (kind & (NORM.row | NORM.each)) !== 0
+  const weights = (count: number, least: number) =>
+    machine.rows(1, isWhole ? count * dim : dim, (_, lane) => least + (lane % 5) / 4).at
+  return {
+    q_norm: weights(heads, 0.5),
+    k_norm: weights(kvHeads, 0.5),
+    norm_kind: kind,
+    eps: 1e-6,
+    ...(normBias && { q_norm_bias: weights(heads, -0.5), k_norm_bias: weights(kvHeads, -0.5) }),
+  }
 }
 
 /** The bias of a head's score for a position `distance` after the row's own. */
 export const biasOf = (head: number, distance: number) =>
   2 * element(4, head, Math.abs(distance), distance > 0 ? 1 : 0)
+
+/** The sink of a head: for some far above every score, for others far below. */
+export const sinkOf = (head: number) => 12 * element(5, head, 0, 0)
 
 /** The table of biases. Its columns past the last distance are poison that no seen score reads. */
 function layBiases(machine: Machine, { heads, reach }: Shape): Record<string, number> {
@@ -117,7 +129,6 @@ export function layStep(
     window = 0,
     quantized = false,
     format = EXACT_KV,
-    norms,
     cap = 0,
     scoreLimits = NO_LIMITS,
     keyLimits = NO_LIMITS,
@@ -158,9 +169,10 @@ export function layStep(
     v: v.at,
     v_stride: v.stride,
     rope: 1,
+    rope_q: 1,
     rope_dims: ropeDims,
     pairing,
-    ...layNorms(machine, shape, norms),
+    ...layNorms(machine, shape),
     ...rangeFields(keyLimits),
   })
   machine.op('attention', {
@@ -181,6 +193,7 @@ export function layStep(
     parts: shape.unsplit ? 0 : states[0]!.parts,
     after: shape.after ?? 0,
     ...layBiases(machine, shape),
+    sinks: shape.sinks === true ? machine.rows(1, heads, (_, head) => sinkOf(head)).at : 0,
   })
   return { q, y, a8 }
 }

@@ -15,10 +15,10 @@ import { boundGraph } from '../../../src/network/compile/bind.ts'
 import { emitKernel, PARAMETERS } from '../../../src/network/compile/emit/emit.ts'
 import { growGroups } from '../../../src/network/compile/fuse/groups.ts'
 import { lower } from '../../../src/network/compile/lower/lower.ts'
-import { emitted, planOf } from '../../../src/network/compile/plan/plan.ts'
+import { emitted, programOf } from '../../../src/network/compile/program/program.ts'
 import { NOTHING } from '../../../src/network/compile/stages.ts'
 import { moduleBytes } from '../../../src/network/compile/wasm/assembler.ts'
-import { PlanBudget } from '../../../src/network/onnx/graph-budget.ts'
+import { ProgramBudget } from '../../../src/network/onnx/graph-budget.ts'
 import type { Graph } from '../../../src/network/onnx/ir/graph.ts'
 import { runPasses } from '../../../src/network/onnx/passes/pass.ts'
 import { COMPILER_PASSES } from '../../../src/network/onnx/passes.ts'
@@ -82,7 +82,7 @@ async function round(file: string | undefined): Promise<number[][]> {
   const bytes = file === undefined ? bertBytes(NARROW) : new Uint8Array(await readFile(file))
   const { graph } = await readModel(bufferSource('model.onnx', bytes))
   const start = process.threadCpuUsage().user
-  const open = runPasses(graph, COMPILER_PASSES, { budget: new PlanBudget() }).graph
+  const open = runPasses(graph, COMPILER_PASSES, { budget: new ProgramBudget() }).graph
   const passesMs = (process.threadCpuUsage().user - start) / 1000
   const taken = open.inputs.map(({ name, type }) => ({ name, dtype: type!.dtype, dims: type!.dims! }))
   const axes = openAxes(taken)
@@ -113,17 +113,17 @@ async function planned(
       type!.dims!.map((size) => (typeof size === 'number' ? size : sizes[axes.indexOf(size)]!)),
     ]),
   )
-  const budget = new PlanBudget()
+  const budget = new ProgramBudget()
   const options = { weights: 'f32', leftOut: NOTHING, budget } as const
   const bound = timed(() => boundGraph(graph, shapes, COMPILER_PASSES, budget))
-  const program = timed(() => lower(bound, options))
-  timed(() => growGroups(program, true, budget))
+  const lowered = timed(() => lower(bound, options))
+  timed(() => growGroups(lowered, true, budget))
   const fuseMs = times.at(-1)!
-  const plan = timed(() => planOf(program, options))
+  const program = timed(() => programOf(lowered, options))
   // It grows the groups too.
   times[3] = Math.max(0, times[3]! - fuseMs)
   const missing = new Map(
-    emitted(plan.steps)
+    emitted(program.steps)
       .filter(({ key }) => !known.has(key))
       .map(({ key, call }) => [key, call.kernel]),
   )

@@ -5,6 +5,7 @@ import {
   ABI,
   ACTIVATION,
   KV_FORMAT,
+  NORM,
   PAIRING,
   ROWS,
   SELECTOR,
@@ -76,6 +77,8 @@ test('op codes, row kinds, encodings and pairings are those of the header', () =
     BY_INPUT: SELECTOR.input,
   }).toEqual(enumOf('selector'))
   expect({ PAIR_HALVES: PAIRING.halves, PAIR_INTERLEAVED: PAIRING.interleaved }).toEqual(enumOf('pairing'))
+  const norms = Object.entries(NORM).map(([name, bit]) => [`NORM_${name.toUpperCase()}`, bit])
+  expect(Object.fromEntries(norms)).toEqual(enumOf('norm_kind'))
   const formats = Object.entries(KV_FORMAT).map(([name, code]) => [`KV_${name.toUpperCase()}`, code])
   expect(Object.fromEntries(formats)).toEqual(enumOf('kv_format'))
 })

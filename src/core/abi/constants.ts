@@ -3,7 +3,7 @@
 /** Anonymous constants of wasm/core/abi.h. */
 export const ABI = {
   /** Bytes of every op record. */
-  OP_BYTES: 112,
+  OP_BYTES: 128,
   /** Positions of a KV block. */
   BLOCK_POSITIONS: 64,
   /** Weights along K that share one scale. Output rows are padded to a multiple of it too. */
@@ -31,13 +31,28 @@ export const ABI = {
 export const ROWS = { tokens: 0, logits: 1, routed: 2 } as const
 
 /** The activation function of a gate: `enum activation`. */
-export const ACTIVATION = { silu: 0, gelu: 1, none: 2, gelu_exact: 3 } as const
+export const ACTIVATION = {
+  silu: 0,
+  gelu: 1,
+  none: 2,
+  gelu_exact: 3,
+  relu: 4,
+  relu2: 5,
+  xielu: 6,
+  gelu_quick: 7,
+} as const
+
+/** How a router's logits become scores: `enum scoring`. */
+export const SCORING = { softmax: 0, sigmoid: 1, mixer: 2 } as const
 
 /** What selects a row of a table: `enum selector`. */
 export const SELECTOR = { id: 0, position: 1, kind: 2, input: 3 } as const
 
 /** Where the two numbers of a rotated pair are in a head: `enum pairing`. */
 export const PAIRING = { halves: 0, interleaved: 1 } as const
+
+/** Norms of queries and keys: `enum norm_kind`, bits. */
+export const NORM = { row: 1, centred: 2, each: 4, later: 8 } as const
 
 /** How keys and values are stored: `enum kv_format`. */
 export const KV_FORMAT = { f32: 0, int8: 1, fp8: 2 } as const

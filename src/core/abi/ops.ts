@@ -8,7 +8,7 @@ import { ABI } from './constants.ts'
  * The version of all records: the value that a module's `abi_version()` must return. It rises with every
  * change of wasm/core/abi.h. The build of the kernels reads this line.
  */
-export const ABI_VERSION = 18
+export const ABI_VERSION = 20
 
 /** One record, as the cost functions below read it. */
 export interface OpReader {
@@ -60,7 +60,10 @@ export interface OpEntry {
 }
 
 /** Fields that hold an f32; every other field is a u32. */
-export const FLOAT_FIELDS: ReadonlySet<string> = new Set(['scale', 'eps', 'cap', 'least', 'most'])
+export const FLOAT_FIELDS: ReadonlySet<string> = new Set([
+  ...['scale', 'eps', 'cap', 'least', 'most'],
+  ...['above', 'below', 'slope'],
+])
 
 /**
  * Operations per element of a norm (square, add, two multiplications) and of a gate (an exponential), and per
@@ -155,7 +158,8 @@ export const OPS = {
     fields: [
       ...(['q', 'q_stride', 'k', 'k_stride', 'v', 'v_stride', 'heads', 'kv_heads', 'head_dim'] as const),
       ...(['rope', 'rope_dims', 'pairing', 'group', 'k_offset', 'v_offset', 'k_format', 'v_format'] as const),
-      ...(['q_norm', 'k_norm', 'norm_rows', 'eps', 'k_bias', 'still', 'least', 'most'] as const),
+      ...(['q_norm', 'k_norm', 'norm_kind', 'eps', 'k_bias', 'still', 'least', 'most'] as const),
+      ...(['rope_q', 'q_norm_bias', 'k_norm_bias'] as const),
     ],
     reads: { q: HEADS, k: KV_HEADS, v: KV_HEADS },
     writes: { q: HEADS },
@@ -173,7 +177,7 @@ export const OPS = {
     fields: [
       ...(['q', 'q_stride', 'y', 'y_stride', 'a8', 'a8_stride', 'heads', 'kv_heads', 'head_dim'] as const),
       ...(['group', 'k_offset', 'v_offset', 'k_format', 'v_format', 'window', 'scale', 'cap'] as const),
-      ...(['parts', 'ratio', 'absent', 'least', 'most', 'after', 'bias', 'reach'] as const),
+      ...(['parts', 'ratio', 'absent', 'least', 'most', 'after', 'bias', 'reach', 'sinks'] as const),
     ],
     reads: { q: HEADS },
     writes: { y: HEADS, a8: 'a8', parts: undefined },
@@ -182,7 +186,22 @@ export const OPS = {
   },
   swiglu: {
     code: 11,
-    fields: ['gate', 'gate_stride', 'up', 'up_stride', 'n', 'y', 'y_stride', 'q', 'q_stride', 'activation'],
+    fields: [
+      'gate',
+      'gate_stride',
+      'up',
+      'up_stride',
+      'n',
+      'y',
+      'y_stride',
+      'q',
+      'q_stride',
+      'activation',
+      'above',
+      'below',
+      'slope',
+      'eps',
+    ],
     reads: { gate: ['n'], up: ['n'] },
     writes: { y: ['n'], q: 'a8' },
     work: perElement(GATE_WORK, 'n'),
@@ -270,7 +289,10 @@ export const OPS = {
   },
   route: {
     code: 24,
-    fields: ['x', 'x_stride', 'experts', 'used', 'normalize', 'route'],
+    fields: [
+      ...(['x', 'x_stride', 'experts', 'used', 'normalize', 'route', 'bias', 'scoring'] as const),
+      ...(['groups', 'groups_used', 'group_best', 'scale', 'eps'] as const),
+    ],
     reads: { x: ['experts'] },
     writes: { route: undefined },
     work: (read) => (2 + read.number('used')) * read.number('experts') * read.rows,
@@ -306,6 +328,30 @@ export const OPS = {
     reads: { x: ['n'] },
     writes: { y: ['n'] },
     work: perElement(2, 'n'),
+  },
+  gate_rows: {
+    code: 32,
+    fields: ['x', 'x_stride', 'y', 'y_stride', 'n'],
+    reads: { x: [], y: ['n'] },
+    writes: { y: ['n'] },
+    work: perElement(1, 'n'),
+  },
+  join_heads: {
+    code: 33,
+    fields: [
+      ...(['s', 's_stride', 'shared', 'x', 'x_stride', 'x_dim', 'own'] as const),
+      ...(['y', 'y_stride', 'y_dim', 'heads'] as const),
+    ],
+    reads: { s: ['shared'], x: ['heads', 'own'] },
+    writes: { y: ['heads', 'y_dim'] },
+    work: perElement(1, 'heads', 'y_dim'),
+  },
+  bias_experts: {
+    code: 34,
+    fields: ['y', 'y_stride', 'n', 'bias', 'route', 'experts'],
+    reads: { y: ['n'], route: undefined },
+    writes: { y: ['n'] },
+    work: perElement(1, 'n'),
   },
 } as const satisfies Readonly<Record<string, OpEntry>>
 

@@ -2,9 +2,10 @@
 // table.
 import type { ValueChange } from '../formats/tensors.ts'
 import type { Graph } from '../graph/nodes.ts'
-import type { ModelConfig, RopePairing } from './config/config.ts'
+import { type DecoderTraits, hasBias, PLAIN } from './blocks/parts.ts'
+import type { Biases, ModelConfig, RopePairing } from './config/config.ts'
 import type { Fields } from './config/fields.ts'
-import { type DecoderTraits, decoder } from './decoder.ts'
+import { decoder } from './decoder.ts'
 
 /** The name of the embedding table in safetensors, unless a family says otherwise. */
 export const EMBEDDING = 'model.embed_tokens.weight|backbone.embeddings.weight|backbone.embedding.weight'
@@ -49,15 +50,43 @@ export interface StoredWeight {
   readonly tensor: string
   /** Shape in the file, outermost first. Default: the weight's own shape. */
   readonly shape?: readonly number[]
+  /** Where the weight is if the file lacks the tensor. */
+  readonly orElse?: StoredWeight | undefined
+  /** Tensors of equal lengths that make the vector, one after the other, in place of `tensor`. */
+  readonly joined?: readonly string[] | undefined
   /** The weight's rows in the tensor, as runs of [first, count]. Default: all rows. */
   readonly runs?: readonly (readonly [number, number])[]
-  /** `transposed`: the file has [inputs, outputs]. */
-  readonly form?: 'transposed' | undefined
+  /** Of rows in turn, such as gate and up: the first of the weight's, and how many there are in a turn. */
+  readonly turn?: { readonly first: number; readonly of: number }
+  /**
+   * `transposed`: the file has [inputs, outputs], but for quantised tensors, which quantisers leave as they
+   * are. `turned`: every file has it, or has several, whose rows follow each other in the weight.
+   */
+  readonly form?: 'transposed' | 'turned' | undefined
+  /** Which of several transposed matrices the weight is. */
+  readonly matrix?: number
   /** A change to the values after reading. */
   readonly change?: ValueChange | undefined
   /** True for a vector that files may keep as rows. */
   readonly isFlat?: boolean | undefined
+  /** Every number of a weight that no file stores; `tensor` is then empty. */
+  readonly constant?: number | undefined
 }
+
+/** The weights of a norm that has none. */
+export const ones = (): StoredWeight => ({ tensor: '', constant: 1 })
+
+/** A norm of which Hugging Face's files store the weight minus 1. */
+export const lessOne = (tensor: string) => (): StoredWeight => ({ tensor, change: { scale: 1, offset: 1 } })
+
+/** Matrices or norms with their biases, by module. */
+export const modules = (names: Readonly<Record<string, string>>): Names =>
+  Object.fromEntries(
+    Object.entries(names).flatMap(([name, file]) => [
+      [`${name}.weight`, `${file}.weight`],
+      [`${name}.bias`, `${file}.bias`],
+    ]),
+  )
 
 /**
  * Where a file keeps weights, by canonical name, with N for the layer and E for the expert. Weights that are
@@ -99,15 +128,16 @@ export interface FamilyFile {
   readonly traits?: DecoderTraits
   readonly build: (config: ModelConfig) => Graph
   readonly gguf: {
-    /** `general.architecture` */
-    readonly architecture: string
+    /** `general.architecture`. Absent: llama.cpp does not know the family. */
+    readonly architecture?: string
     /** llama.cpp's converter reorders the rows of Q and K of some families. */
     readonly pairing: RopePairing
     /**
      * In each run of this many layers, all but the last have the window. 0, the default: all layers have it.
      */
     readonly windowPeriod?: number
-    readonly config?: Reader
+    /** `kinds`: names of the file's tensors, without the number of the layer. */
+    readonly config?: (...of: [...Parameters<Reader>, kinds: ReadonlySet<string>]) => Partial<ModelConfig>
     readonly names?: Names
   }
   readonly hf: {
@@ -115,9 +145,33 @@ export interface FamilyFile {
     readonly classes: Readonly<Record<string, Defaults>>
     /** Other names of keys in config.json. */
     readonly keys?: Readonly<Record<string, string>>
-    readonly config?: Reader
+    /** Where the two numbers of a rotated pair are. Default: `halves`. */
+    readonly pairing?: RopePairing
+    /**
+     * The keys that say whether a part's matrices have biases. Default: `attention_bias` for attention and
+     * `mlp_bias`. A part without a key is as the traits say.
+     */
+    readonly biases?: Readonly<Partial<Record<keyof Biases, string>>>
+    /** `listed`: the class that the file names. */
+    readonly config?: (...of: [...Parameters<Reader>, listed: string]) => Partial<ModelConfig>
+    /** Reads hyperparameters that the file stores as tensors. */
+    readonly stored?: (
+      config: ModelConfig,
+      vector: (tensor: string) => Promise<readonly number[]>,
+    ) => Promise<Partial<ModelConfig>>
     readonly names?: Names
   }
+}
+
+/** Of a family that llama.cpp does not know. */
+export const NO_GGUF = { pairing: 'halves' } as const
+
+/** Biases that a model states and that differ from its family's. */
+export function otherBiases(traits: DecoderTraits = PLAIN, stated: Biases): Biases | undefined {
+  const others = Object.entries(stated).filter(
+    ([part, has]) => has !== hasBias({}, traits, part as keyof Biases),
+  )
+  return others.length === 0 ? undefined : Object.fromEntries(others)
 }
 
 /** A family that is a decoder with these traits. */

@@ -7,7 +7,9 @@ import { isHalfbyteError } from '../base/errors.ts'
 import type { ModelFile } from '../formats/readers.ts'
 import type { MetaValue } from '../formats/tensors.ts'
 import type { ModelConfig } from './config/config.ts'
+import { FAMILIES, normsRotated } from './families.ts'
 import { readConfig } from './read-config.ts'
+import { inverseFrequencies } from './rope.ts'
 import { failureOf, ggufFile, hbmFile, hfFile, SMALL, withTensors } from './testing/files.ts'
 
 const interleaved: ModelConfig = { ...SMALL, rope: { ...SMALL.rope, pairing: 'interleaved' } }
@@ -211,8 +213,27 @@ describe('Hugging Face', () => {
     expect((await read({ partial_rotary_factor: 0.5 })).rope.dims).toBe(4)
     expect((await read({ partial_rotary_factor: 0.3 })).rope.dims).toBe(2)
   })
+  test('has biases where the file says so', async () => {
+    expect((await read({})).biases).toBeUndefined()
+    expect((await read({ attention_bias: true })).biases).toEqual({ qkv: true, output: true })
+    expect((await read({ mlp_bias: true })).biases).toEqual({ mlp: true })
+    const glm = { architectures: ['GlmForCausalLM'] }
+    expect((await read(glm)).biases).toEqual({ qkv: true })
+    expect((await read({ ...glm, attention_bias: false })).biases).toBeUndefined()
+  })
+  test('reads a limit of queries, keys and values', async () => {
+    expect((await read({ clip_qkv: 8 })).qkvLimit).toBe(8)
+    expect((await failureOf(() => read({ clip_qkv: -8 }))).message).toMatch(/qkvLimit is -8/)
+  })
+  test('keeps frequencies up to the trained length where scaling is dynamic', async () => {
+    const { rope } = await read({ rope_scaling: { rope_type: 'dynamic', factor: 4 } })
+    expect(rope.scaling).toEqual({ type: 'dynamic', factor: 4, originalContextLength: 256 })
+    expect(inverseFrequencies(rope, 256)).toEqual(inverseFrequencies({ ...rope, scaling: undefined }))
+    // theta grows to (4 * 2 - 3)^(8 / 6) times its value.
+    expect(inverseFrequencies(rope, 512)[1]).toBeCloseTo((20_000 * 5 ** (8 / 6)) ** (-2 / 8), 12)
+  })
   test.each([
-    [{ rope_scaling: { rope_type: 'dynamic', factor: 4 } }, /RoPE scaling "dynamic"/],
+    [{ rope_scaling: { rope_type: 'proportional' } }, /RoPE scaling "proportional"/],
     [{ rope_scaling: { rope_type: 'yarn', factor: 4, truncate: false } }, /"yarn" that is not truncated/],
     [{ hidden_act: 'quick_gelu' }, /activation "quick_gelu"/],
     [{ hidden_act: 'constructor' }, /activation "constructor"/],
@@ -222,7 +243,6 @@ describe('Hugging Face', () => {
     [{ partial_rotary_factor: 0.4 }, /rope.dims 3, .* a multiple of 2 from 2 to 8/],
     [{ use_bidirectional_attention: true }, /use_bidirectional_attention true/],
     [{ per_layer_config: { 0: { head_dim: 4 } } }, /per_layer_config/],
-    [{ architectures: ['GPTNeoXForCausalLM'], attention_bias: false }, /attention_bias false/],
     [{ architectures: ['Lfm2ForCausalLM'], conv_bias: true }, /conv_bias true/],
     [
       { architectures: ['Gemma2ForCausalLM'], layer_types: ['chunked_attention', 'full_attention'] },
@@ -234,8 +254,7 @@ describe('Hugging Face', () => {
       { architectures: ['GraniteMoeHybridForCausalLM'], num_local_experts: 0, hidden_act: 'gelu' },
       /another activation/,
     ],
-    [{ attention_bias: true }, /attention_bias/],
-    [{ mlp_bias: true }, /mlp_bias/],
+    [{ architectures: ['HyperCLOVAXForCausalLM'], use_post_norm: false }, /use_post_norm false/],
   ])('refuses %j as unsupported', async (changes, sentence) => {
     const failure = await failureOf(() => read(changes))
     expect(failure).toEqual({ code: 'unsupported', message: expect.stringMatching(sentence) })
@@ -245,6 +264,7 @@ describe('Hugging Face', () => {
 describe('packs', () => {
   test.each([
     { type: 'linear', factor: 2 } as const,
+    { type: 'dynamic', factor: 2, originalContextLength: 64 } as const,
     { type: 'yarn', factor: 4, originalContextLength: 64, fast: 32, slow: 1, magnitude: 1.1 } as const,
     {
       type: 'longrope',
@@ -266,7 +286,18 @@ describe('packs', () => {
     expect(await readConfig(hbmFile(config))).toEqual(config)
   })
   test('keep what a family file may say otherwise', async () => {
-    const config: ModelConfig = { ...SMALL, activation: 'gelu_exact', dividedByLayer: true }
+    const config: ModelConfig = {
+      ...SMALL,
+      activation: 'xielu',
+      dividedByLayer: true,
+      xielu: [0.8, 0.7].map((above) => ({ above, below: 0.3, slope: 0.5, epsilon: -1e-6 })),
+      parallelResidual: true,
+      sharedNorm: true,
+      biases: { qkv: true, output: false, mlp: true, logits: true },
+      headNorms: false,
+      qkvLimit: 8,
+      queryScale: { beta: 0.1, length: 64 },
+    }
     expect(await readConfig(hbmFile(config))).toEqual(config)
     const failure = await failureOf(() => readConfig(hbmFile(SMALL, { activation: 'constructor' })))
     expect(failure).toEqual({
@@ -365,4 +396,10 @@ describe('numbers', () => {
       { numRuns: 300 },
     )
   })
+})
+
+test('keys are normalised after their rotation in one family only, and only where it has norms', () => {
+  expect(normsRotated({ ...SMALL, family: 'hunyuan' })).toBe(true)
+  expect(normsRotated({ ...SMALL, family: 'hunyuan', headNorms: false })).toBe(false)
+  expect(FAMILIES.filter((family) => normsRotated({ ...SMALL, family }))).toEqual(['hunyuan'])
 })

@@ -8,7 +8,8 @@ import { hbmConfig } from './config/config-hbm.ts'
 import { hfConfig } from './config/config-hf.ts'
 import { Fields } from './config/fields.ts'
 import { validConfig } from './config/validate.ts'
-import { embeddingTable, LONG_FACTORS, ROPE_FACTORS, SHORT_FACTORS } from './tensors/names.ts'
+import { familyFile } from './families.ts'
+import { embeddingTable, LONG_FACTORS, ROPE_FACTORS, requireTensor, SHORT_FACTORS } from './tensors/names.ts'
 
 /**
  * Reads no data but RoPE's factors, where a GGUF file stores them. Throws `architecture` for unknown families
@@ -39,7 +40,11 @@ async function statedConfig(
   const all = new Fields(name, (key) => metadata.get(key))
   if (format !== 'gguf') {
     const fields = all.record('config') ?? Fields.of(name, {})
-    return format === 'safetensors' ? hfConfig(name, fields, all.list('unset')) : hbmConfig(name, fields)
+    if (format !== 'safetensors') return hbmConfig(name, fields)
+    const config = hfConfig(name, fields, all.list('unset'))
+    const { stored } = familyFile(config.family).hf
+    const vector = async (tensor: string) => [...(await readVector(requireTensor(model, tensor), signal))]
+    return stored === undefined ? config : { ...config, ...(await stored(config, vector)) }
   }
   const factors = async (tensor: string) => {
     const found = tensors.get(tensor)
@@ -52,6 +57,7 @@ async function statedConfig(
     // table.
     embeddingRows: tensors.get('token_embd.weight')?.shape[0] ?? 0,
     hasOutput: tensors.has('output.weight'),
+    kinds: new Set([...tensors.keys()].map((tensor) => tensor.replace(/^blk\.\d+\./, ''))),
     ropeFactors: {
       plain: await factors(ROPE_FACTORS),
       short: await factors(SHORT_FACTORS),

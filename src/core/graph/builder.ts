@@ -8,10 +8,12 @@ import {
   type HeadNorms,
   type Limits,
   type RopeUse,
+  type RouteRule,
   type ScanInputs,
   type StateGroup,
   type Value,
   type WeightRef,
+  type Xielu,
 } from './ir.ts'
 import { type Graph, inferShape, type Node, type NodeSpec } from './nodes.ts'
 
@@ -43,18 +45,19 @@ export interface AttendOptions {
   readonly limits?: AttendLimits | undefined
   /** What is added to scores last. Default: nothing. */
   readonly bias?: DistanceBias | undefined
+  /** One more score for each head, of a position whose value is zero. Default: none. */
+  readonly sinks?: WeightRef | undefined
 }
-export interface ExpertChoice {
-  readonly experts: number
-  readonly used: number
-  readonly normalize: boolean
+/** The rule of a router, and what is added to scores when experts are chosen. */
+export interface ExpertChoice extends RouteRule {
+  readonly bias?: WeightRef | undefined
 }
 /**
  * Makes an expert's output from gathered rows. `linear` multiplies rows by their expert's part of a weight.
  */
 export type ExpertMlp = (
   rows: Value,
-  linear: (label: string, input: Value, weight: WeightRef) => Value,
+  linear: (label: string, input: Value, weight: WeightRef, bias?: WeightRef) => Value,
 ) => Value
 
 /**
@@ -104,8 +107,8 @@ export interface GraphBuilder {
     weights: { decay: WeightRef; skip: WeightRef; dtBias: WeightRef },
     shape: { heads: number; groups: number; stepLimit?: readonly [number, number] | undefined },
   ): Value
-  /** activation(gate) * up. With one value: its activation. Default: silu. */
-  swiglu(label: string, gateUp: readonly Value[], activation?: Activation): Value
+  /** activation(gate) * up. With one value: its activation. Default: silu. `xielu` needs its parameters. */
+  swiglu(label: string, gateUp: readonly Value[], activation?: Activation, xielu?: Xielu): Value
   /** left + scale * right. `scale` is 1 by default. */
   add(label: string, left: Value, right: Value, scale?: number): Value
   /** input * scale, soft-capped if cap > 0. Overwrites its input. */
@@ -164,7 +167,7 @@ export function graphBuilder(): GraphBuilder {
         value,
         Object.entries(widths).map(([name, width]) => [`${value.label}.${name}`, width]),
       ),
-    attend(label, [q, k, v], attention, rope, { norms, scale, cap = 0, limits = {}, bias } = {}) {
+    attend(label, [q, k, v], attention, rope, { norms, scale, cap = 0, limits = {}, bias, sinks } = {}) {
       if (q === undefined || k === undefined || v === undefined)
         throw new RangeError('attend needs q, k and v')
       const keys = limits.k
@@ -178,11 +181,12 @@ export function graphBuilder(): GraphBuilder {
         limits: limits.scores,
         bias: bias?.table,
         reach: bias?.reach,
+        sinks,
       })
     },
-    swiglu(label, [gate, up], activation = 'silu') {
+    swiglu(label, [gate, up], activation = 'silu', xielu) {
       if (gate === undefined) throw new RangeError('swiglu needs a gate')
-      return push(label, { op: 'swiglu', gate, up, activation })
+      return push(label, { op: 'swiglu', gate, up, activation, ...(xielu && { xielu }) })
     },
     add: (label, left, right, scale = 1) => push(label, { op: 'add', left, right, scale }),
     clamp,
@@ -191,9 +195,11 @@ export function graphBuilder(): GraphBuilder {
       const { experts, used } = choice
       const route = push(`${label}_route`, { op: 'route', input: router, ...choice })
       const rows = push(`${label}_rows`, { op: 'gather', input, route, experts, used })
-      const made = mlp(rows, (name, value, weight) =>
-        push(name, { op: 'linearExperts', input: value, route, weight }),
-      )
+      const made = mlp(rows, (name, value, weight, bias) => {
+        const product = push(name, { op: 'linearExperts', input: value, route, weight })
+        if (bias === undefined) return product
+        return push(`${name}_bias`, { op: 'biasExperts', input: product, route, bias })
+      })
       return push(label, { op: 'combine', input: made, route, experts, used })
     },
     conv1d: (label, input, weight, bias, activation = 'silu') =>

@@ -147,21 +147,61 @@ export interface AttentionShape {
   /** Query heads of the first KV head that this shard does not hold. Default 0. */
   readonly absent?: number | undefined
 }
-/** `gelu` is the tanh approximation. */
+/** `gelu` is the tanh approximation, `relu2` the square of `relu`. */
 /** A range that values are limited to: least <= 0 <= most. */
 export interface Limits {
   readonly least: number
   readonly most: number
 }
 
-export type Activation = 'silu' | 'gelu' | 'gelu_exact' | 'none'
+export type Activation = 'silu' | 'gelu' | 'gelu_exact' | 'gelu_quick' | 'relu' | 'relu2' | 'xielu' | 'none'
 
-/** RMS norms that q and k get before they are rotated. */
+/** How a router's logits become the weights of experts. */
+export interface RouteRule {
+  readonly experts: number
+  /** How many experts each row goes to. */
+  readonly used: number
+  /** Divide the weights of the chosen experts by their sum. */
+  readonly normalize: boolean
+  /**
+   * `softmax`, the default, over all experts. `sigmoid` of each logit. `mixer`: one choice after the other,
+   * each with a softmax over the logits that are left and near the greatest (SparseMixer).
+   */
+  readonly scoring?: 'softmax' | 'sigmoid' | 'mixer' | undefined
+  /**
+   * Only the experts of the `used` best of `count` equal groups are chosen. A group counts as much as its
+   * `best` (1 or 2) best experts together.
+   */
+  readonly groups?: { readonly count: number; readonly used: number; readonly best: number } | undefined
+  /** Factor of the weights. Default 1. */
+  readonly scale?: number | undefined
+  /** Added to the sum by which weights are divided; of a mixer, half of what counts as near. Default 0. */
+  readonly epsilon?: number | undefined
+}
+
+/** xIELU: `above` x^2 + `slope` x for x above 0, else `below` (e^min(x, `epsilon`) - 1 - x) + `slope` x. */
+export interface Xielu {
+  readonly above: number
+  readonly below: number
+  readonly slope: number
+  readonly epsilon: number
+}
+
+/** Norms that q and k get: RMS norms before the rotation, unless the flags say otherwise. */
 export interface HeadNorms {
   readonly q: WeightRef
   readonly k: WeightRef
+  /** Added after the weights. Default: nothing. */
+  readonly qBias?: WeightRef
+  readonly kBias?: WeightRef
   /** What one norm covers: a head, or all heads of a row. */
   readonly over: 'head' | 'row'
+  /** The mean is subtracted first, as a layer norm does. */
+  readonly isCentred?: true
+  /** Norms of heads with weights of their own: q and k then have as many as the row has values. */
+  readonly hasWeightOfEach?: true
+  /** The norm runs after the rotation. */
+  readonly isLater?: true
   readonly epsilon: number
 }
 
@@ -185,6 +225,8 @@ export const biasColumns = (reach: number): number => 2 * reach + ABI.BLOCK_POSI
 export interface RopeUse {
   /** Index of the step's table of cosines and sines. */
   readonly table: number
+  /** The table of queries, if they have one of their own. */
+  readonly queryTable?: number | undefined
   readonly dims: number
   readonly pairing: 'halves' | 'interleaved'
 }

@@ -1,8 +1,10 @@
 // Places a prepared model in memory: its weights, plan, step and state.
 
 import { BLOCK_POSITIONS } from '../../core/abi/constants.ts'
+import { normsRotated } from '../../core/arch/families.ts'
 import { type RopeTable, ropeTables } from '../../core/arch/rope.ts'
-import { type RowSource, StepBuffer } from '../../core/generate/schedule/step-buffer.ts'
+import type { RowSource } from '../../core/generate/schedule/row-source.ts'
+import { StepBuffer } from '../../core/generate/schedule/step-buffer.ts'
 import { planTotals } from '../../core/graph/plan/cost.ts'
 import type { Plan, WeightSlot } from '../../core/graph/plan/plan.ts'
 import type { Arena } from '../../core/runtime/memory/arena.ts'
@@ -115,7 +117,8 @@ export async function placeModel(
     slabBytes,
     contextLength,
     budgetBytes,
-    isFixed: inputs?.isPlaced,
+    // Neither places of pictures nor keys that are normalised after their rotation can be rotated further.
+    isFixed: inputs?.isPlaced === true || normsRotated(config),
     move: (group, from, to, count) => {
       const kvPosition = ({ table, position }: TablePosition) => ({
         tables: windows.map(() => table),

@@ -12,7 +12,7 @@ import { isHalfbyteError } from '../../core/base/errors.ts'
 import { DTYPE_OF } from '../../core/formats/hbm/hbm.ts'
 import type { MetaObject } from '../../core/formats/json-files.ts'
 import type { DType, MetaValue, TensorInfo } from '../../core/formats/tensors.ts'
-import type { WeightPolicy } from '../../core/weights/choose-encoding.ts'
+import type { WeightPolicy } from '../../core/weights/policy.ts'
 import { prepareModel } from './prepare.ts'
 
 const layers = fc.subarray([0, 1])
@@ -51,6 +51,18 @@ const extra = fc.record(
     localRope: fc.constant({ theta: 10, dims: 16, pairing: 'halves' }),
     multipliers: fc.constant({ embedding: 2, residual: 0, attention: 0, logits: 1 }),
     parallelResidual: fc.boolean(),
+    sharedNorm: fc.boolean(),
+    headNorms: fc.boolean(),
+    biases: fc.record(
+      { qkv: fc.boolean(), output: fc.boolean(), mlp: fc.boolean(), logits: fc.boolean() },
+      { requiredKeys: [] },
+    ),
+    qkvLimit: fc.constantFrom(0, 0.5),
+    queryScale: fc.constant({ beta: 0.1, length: 8 }),
+    xielu: fc.constantFrom(
+      [],
+      [1, 2].map((above) => ({ above, below: 1, slope: 0.5, epsilon: -1e-6 })),
+    ),
     tiedEmbeddings: fc.boolean(),
     attentionScale: fc.constant(0),
   },
@@ -77,6 +89,7 @@ const PARTS: Readonly<Partial<Record<Family, Partial<ModelConfig>>>> = {
   qwen3moe: EXPERTS,
   olmoe: EXPERTS,
   lfm2: { convTaps: 3, attentionLayers: [1] },
+  apertus: { xielu: [1, 2].map((above) => ({ above, below: 1, slope: 0.5, epsilon: -1e-6 })) },
   mamba: { ...NO_HEADS, ssm: { kind: 'mamba', ...SSM, timeStepRank: 4 } },
   mamba2: { ...NO_HEADS, ...HEADS },
   granitehybrid: { ...HEADS, attentionLayers: [1] },

@@ -1,4 +1,4 @@
-"""Cases. In: nothing. Out: 19 families' small configurations in transformers' words: odd sizes, every RoPE scaling, windows, caps, experts."""
+"""Cases. In: nothing. Out: 45 classes' small configurations in transformers' words: odd sizes, every RoPE scaling, windows, caps, experts."""
 
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
 
@@ -198,6 +198,107 @@ CASES = [
         "hidden_size": 128, "num_attention_heads": 2, "num_hidden_layers": 2, "intermediate_size": 65,
         "vocab_size": 269, "max_position_embeddings": 64, "tie_word_embeddings": True, "layer_norm_eps": 0.01,
         **rope(25000.0, partial_rotary_factor=1.0, rope_type="linear", factor=2.0)}),
+]
+
+DYNAMIC = {"rope_type": "dynamic", "factor": 4.0}
+TIED, UNTIED = {"tie_word_embeddings": True}, {"tie_word_embeddings": False}
+
+CASES += [
+    ("ModernBertDecoder", "windows", {
+        "hidden_size": 96, "num_attention_heads": 3, "intermediate_size": 77, "num_hidden_layers": 4, "vocab_size": 271,
+        "max_position_embeddings": 128, "local_attention": 18}),
+    ("ModernBertDecoder", "biases, untied", {
+        "hidden_size": 88, "num_attention_heads": 2, "intermediate_size": 70, "num_hidden_layers": 2, "vocab_size": 269,
+        "max_position_embeddings": 128, "local_attention": 24, "attention_bias": True, "mlp_bias": True,
+        "tie_word_embeddings": False, "decoder_bias": False}),
+    ("Olmoe", "clipped after the norms", without_head_dim(
+        88, 2, 1, 33, 271, num_experts=4, num_experts_per_tok=2, clip_qkv=0.6)),
+    ("Llama", "biases everywhere", without_head_dim(88, 2, 1, 77, 271, attention_bias=True, mlp_bias=True)),
+    ("Llama", "dynamic scaling", without_head_dim(96, 3, 1, 70, 269, **rope(10000.0, **DYNAMIC))),
+    ("Qwen3", "biases of attention", sizes(62, 2, 1, 68, 85, 269, attention_bias=True)),
+    ("GPTNeoX", "no biases in attention", {
+        "hidden_size": 96, "num_attention_heads": 2, "num_hidden_layers": 2, "intermediate_size": 70,
+        "vocab_size": 269, "max_position_embeddings": 64, "attention_bias": False}),
+    ("Gemma", "one KV head of 40", sizes(75, 3, 1, 40, 101, 271)),
+    ("Gemma", "the first name of gelu, biases", sizes(66, 2, 2, 64, 77, 269, hidden_act="gelu", attention_bias=True)),
+    ("VaultGemma", "caps and windows", sizes(
+        60, 4, 2, 40, 81, 271, layers=4, sliding_window=9, query_pre_attn_scalar=37, attn_logit_softcapping=2.0,
+        final_logit_softcapping=3.0)),
+    ("VaultGemma", "no caps", sizes(
+        66, 2, 1, 64, 70, 269, attn_logit_softcapping=None, final_logit_softcapping=None)),
+    ("Ministral", "window in some layers", sizes(
+        60, 4, 2, 44, 93, 271, layers=3, sliding_window=9,
+        layer_types=["sliding_attention", "full_attention", "sliding_attention"])),
+    ("Ministral", "window in every layer", sizes(84, 3, 1, 56, 70, 269, sliding_window=14, **rope(1000000.0))),
+    ("Ministral3", "scaled queries", sizes(64, 4, 2, 64, 96, 271, **rope(
+        1000000.0, **YARN, mscale=1.0, mscale_all_dim=1.0, llama_4_scaling_beta=0.4))),
+    ("Ministral3", "scaled queries, tied", sizes(60, 3, 1, 52, 77, 269, tie_word_embeddings=True, **rope(
+        10000.0, llama_4_scaling_beta=0.7, original_max_position_embeddings=8))),
+    ("InternLM3", "biases everywhere", sizes(60, 3, 1, 44, 77, 271, qkv_bias=True, bias=True)),
+    ("InternLM3", "plain", sizes(66, 2, 2, 64, 71, 269)),
+    ("Exaone", "llama3 scaling", sizes(90, 3, 1, 44, 130, 271, **rope(
+        500000.0, **LLAMA3, original_max_position_embeddings=16))),
+    ("Exaone", "tied, exact gelu", sizes(66, 2, 2, 60, 71, 269, hidden_act="gelu", **TIED)),
+    ("Exaone4", "windows", without_head_dim(88, 2, 1, 77, 271, layers=5, sliding_window=9)),
+    ("Exaone4", "no window", without_head_dim(96, 3, 3, 70, 269, sliding_window=None, layer_types=["full_attention"] * 2, **rope(1000000.0))),
+    ("Cohere", "norms of heads", without_head_dim(96, 3, 1, 77, 271, use_qk_norm=True, logit_scale=0.3)),
+    ("Cohere", "biases, untied", without_head_dim(
+        88, 2, 2, 70, 269, layers=3, attention_bias=True, logit_scale=1.5, **UNTIED)),
+    ("Cohere2", "windows", without_head_dim(96, 3, 1, 77, 271, layers=5, sliding_window=9, logit_scale=0.3)),
+    ("Cohere2", "listed windows, biases", without_head_dim(
+        88, 2, 1, 70, 269, layers=3, sliding_window=12, attention_bias=True,
+        layer_types=["full_attention", "sliding_attention", "sliding_attention"])),
+    ("Glm", "half a head", sizes(60, 4, 2, 44, 81, 271)),
+    ("Glm", "whole heads, no biases", sizes(66, 3, 1, 60, 77, 269, attention_bias=False, **rope(
+        20000.0, partial_rotary_factor=1.0))),
+    ("Glm4", "half a head", sizes(60, 4, 2, 44, 81, 271)),
+    ("Glm4", "a quarter, tied, no biases", sizes(66, 3, 1, 64, 77, 269, layers=3, attention_bias=False, **TIED, **rope(
+        20000.0, partial_rotary_factor=0.25))),
+    ("StableLm", "in turn, biases", without_head_dim(96, 3, 1, 77, 271, use_qkv_bias=True)),
+    ("StableLm", "parallel, norms of heads", without_head_dim(
+        96, 4, 2, 70, 269, layers=3, use_parallel_residual=True, qk_layernorm=True, **rope(
+            10000.0, partial_rotary_factor=0.5))),
+    ("Starcoder2", "window", without_head_dim(96, 3, 1, 77, 271, layers=3, sliding_window=9)),
+    ("Starcoder2", "no biases, untied", without_head_dim(88, 2, 2, 70, 269, use_bias=False, **UNTIED)),
+    ("Phi", "half a head", without_head_dim(96, 3, 3, 77, 271)),
+    ("Phi", "norms of heads, a quarter", without_head_dim(
+        128, 2, 1, 70, 269, layers=3, qk_layernorm=True, **rope(10000.0, partial_rotary_factor=0.25))),
+    ("Olmo", "clipped", without_head_dim(96, 3, 1, 77, 271, clip_qkv=0.8)),
+    ("Olmo", "biases, tied", without_head_dim(88, 2, 2, 70, 269, layers=3, attention_bias=True, **TIED)),
+    ("Nemotron", "half a head", sizes(60, 4, 2, 44, 81, 271)),
+    ("Nemotron", "biases, whole heads", sizes(66, 3, 1, 60, 77, 269, attention_bias=True, mlp_bias=True, **rope(
+        20000.0, partial_rotary_factor=1.0))),
+    ("Jais2", "biases everywhere", sizes(60, 4, 2, 44, 81, 271)),
+    ("Jais2", "no biases but of norms", sizes(66, 3, 1, 60, 77, 269, attention_bias=False, mlp_bias=False, **TIED)),
+    ("Arcee", "plain", sizes(60, 4, 2, 44, 81, 271)),
+    ("Arcee", "biases, yarn", sizes(64, 2, 1, 64, 77, 269, attention_bias=True, mlp_bias=True, **rope(10000.0, **YARN))),
+    ("NanoChat", "plain", without_head_dim(96, 3, 1, 77, 271, final_logit_softcapping=4.0)),
+    ("NanoChat", "biases, no cap, tied", without_head_dim(
+        88, 2, 2, 70, 269, layers=3, attention_bias=True, final_logit_softcapping=None, **TIED)),
+    ("Apertus", "llama3 scaling", without_head_dim(96, 3, 1, 77, 271, **rope(
+        12000000.0, **LLAMA3, original_max_position_embeddings=16))),
+    ("Apertus", "biases, squared", without_head_dim(
+        88, 2, 2, 70, 269, layers=3, attention_bias=True, hidden_act="relu2", **rope(10000.0))),
+    ("Persimmon", "half a head", {
+        "hidden_size": 96, "num_attention_heads": 3, "intermediate_size": 77, "num_hidden_layers": 2,
+        "vocab_size": 271, "max_position_embeddings": 128}),
+    ("Persimmon", "no norms of heads, relu", {
+        "hidden_size": 88, "num_attention_heads": 2, "intermediate_size": 70, "num_hidden_layers": 3,
+        "vocab_size": 269, "max_position_embeddings": 128, "qk_layernorm": False, "hidden_act": "relu"}),
+    ("SeedOss", "biases of Q, K and V", sizes(60, 4, 2, 44, 81, 271)),
+    ("SeedOss", "biases of the rest", sizes(
+        66, 3, 1, 60, 77, 269, attention_bias=False, attention_out_bias=True, mlp_bias=True)),
+    ("Ernie4_5", "plain", sizes(60, 4, 2, 44, 81, 271)),
+    ("Ernie4_5", "biases, untied", sizes(66, 3, 1, 60, 77, 269, layers=3, use_bias=True, **UNTIED)),
+    ("Helium", "plain", sizes(96, 3, 1, 32, 77, 271)),
+    ("Helium", "biases", sizes(88, 2, 2, 44, 70, 269, attention_bias=True, mlp_bias=True)),
+    ("HunYuanDenseV1", "plain", sizes(60, 4, 2, 44, 81, 271)),
+    ("HunYuanDenseV1", "a larger base, biases, tied", sizes(66, 3, 1, 60, 77, 269, layers=3, attention_bias=True, **TIED, **rope(
+        10000.0, **DYNAMIC, alpha=1000.0))),
+    ("HyperCLOVAX", "all factors", without_head_dim(
+        96, 3, 1, 77, 271, embedding_multiplier=6.5, residual_multiplier=0.37, attention_multiplier=0.11,
+        logits_scaling=0.4)),
+    ("HyperCLOVAX", "no factors, tied", without_head_dim(88, 2, 2, 70, 269, layers=3, mlp_bias=True, **TIED)),
 ]
 
 # Files of earlier versions of transformers, by class: keys that have moved or were left out.

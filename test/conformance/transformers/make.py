@@ -2,7 +2,7 @@
 writes it, how its weights are made, and the logits of a few positions in float64; what each class writes when it is told nothing, and for files of earlier versions.
 
     pip install transformers==5.18.0 torch==2.13.0 safetensors==0.8.0 numpy==2.4.6
-    python test/conformance/transformers/make.py
+    python test/conformance/transformers/make.py [FAMILY...]     only those named, or all
     npx biome check --write test/conformance/transformers
 
 Weights are made of their names and indices alone; weights.ts makes the same ones.
@@ -12,6 +12,7 @@ import itertools
 import json
 import math
 import re
+import sys
 import tempfile
 from pathlib import Path
 
@@ -53,16 +54,22 @@ def spread_of(family, name, shape):
         return -1.5, 1.0
     if re.search(r"\.D$", name):
         return 1.0, 0.5
+    if name.endswith("act_fn.beta"):
+        return 0.5, 0.0
+    if name.endswith("act_fn.eps"):
+        return -1e-6, 0.0
+    if "act_fn.alpha" in name:
+        return 0.0, 0.9
     if name.endswith(".bias"):
         return 0.0, 0.25
-    if re.search(r"(norm|norm_f|ln_[12f]|layernorm|LayerNorm)\.weight$", name):
-        return (0.0 if family.startswith("Gemma") else 1.0), 0.25
+    if re.search(r"(norm[12]?|norm_f|ln_[12f]|layernorm|LayerNorm|norms\.\d+)\.weight$", name):
+        return (0.0 if family.startswith(("Gemma", "VaultGemma", "Nemotron")) else 1.0), 0.25
     if re.search(r"conv1d\.weight$|conv\.conv\.weight$", name):
         return 0.0, 0.9
     if re.search(r"embed|wte|wpe", name):
         return 0.0, 0.5
     # GPT-2 keeps its matrices transposed.
-    inputs = shape[0] if re.search(r"c_(attn|proj|fc)\.weight$", name) else shape[-1]
+    inputs = shape[0] if family == "GPT2" and re.search(r"c_(attn|proj|fc)\.weight$", name) else shape[-1]
     return 0.0, round(1.5 * math.sqrt(3 / inputs), 4)
 
 
@@ -92,7 +99,10 @@ def braced(rows):
 
 
 def class_of(family):
-    return {"GPT2": "GPT2LMHeadModel", "Gemma3Text": "Gemma3ForCausalLM"}.get(family, f"{family}ForCausalLM")
+    others = {"GPT2": "GPT2LMHeadModel", "Gemma3Text": "Gemma3ForCausalLM"}
+    # Configurations of Llama's class with names of their own.
+    others |= dict.fromkeys(["InternLM3", "Exaone"], "LlamaForCausalLM")
+    return others.get(family, f"{family}ForCausalLM")
 
 
 def defaults(family):
@@ -150,12 +160,21 @@ def main():
     torch.manual_seed(0)
     transformers.logging.set_verbosity_error()
     families = {}
+    named = sys.argv[1:]
     for family, *rest in CASES:
+        if named and family not in named:
+            continue
         families.setdefault(family, []).append(golden(family, *rest))
     GOLDEN.mkdir(exist_ok=True)
     for family, cases in families.items():
         write(GOLDEN / f"{family.lower()}.json", {"transformers": transformers.__version__, "cases": cases})
-    write(GOLDEN.parent / "defaults.json", {class_of(family): defaults(family) for family in families})
+    path = GOLDEN.parent / "defaults.json"
+    known = json.loads(path.read_text()) if named else {}
+    # A class of several configurations has the defaults of its own.
+    own = [family for family in families if family == "Llama" or class_of(family) != "LlamaForCausalLM"]
+    write(path, known | {class_of(family): defaults(family) for family in own})
+    if named:
+        return
     write(GOLDEN.parent / "earlier.json", [earlier(*each) for each in EARLIER])
 
 

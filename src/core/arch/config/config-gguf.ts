@@ -1,7 +1,9 @@
 // Reads the hyperparameters that a GGUF header states. They are not yet validated.
 import type { MetaValue } from '../../formats/tensors.ts'
+import type { DecoderTraits } from '../blocks/parts.ts'
 import { familyFile, findFamily, unknownArchitecture } from '../families.ts'
-import type { ModelConfig, RopeScaling, WindowConfig } from './config.ts'
+import { type FamilyFile, otherBiases } from '../family.ts'
+import type { Biases, ModelConfig, RopeScaling, WindowConfig } from './config.ts'
 import { Fields, unbuiltVariant, windowOf } from './fields.ts'
 import { ggufSsm, NO_ATTENTION, RECURRENT_CONTEXT } from './recurrent-config.ts'
 
@@ -19,6 +21,8 @@ export interface GgufFacts {
   readonly embeddingRows: number
   /** Whether there is a logits matrix beside it. */
   readonly hasOutput: boolean
+  /** Names of tensors, without the number of the layer. */
+  readonly kinds: ReadonlySet<string>
   readonly ropeFactors: RopeFactors
 }
 
@@ -33,7 +37,8 @@ export function ggufConfig(facts: GgufFacts): ModelConfig {
   const family = findFamily(({ gguf }) => gguf.architecture === architecture)
   if (family === undefined) throw unknownArchitecture(name, architecture)
   const { traits, gguf } = familyFile(family)
-  const fields = new Fields(name, (key) => metadata.get(`${architecture}.${key}`))
+  // A few keys lack the architecture.
+  const fields = new Fields(name, (key) => metadata.get(`${architecture}.${key}`) ?? metadata.get(key))
   const stated = fields.number('context_length')
   const contextLength = traits === undefined ? Math.max(stated, RECURRENT_CONTEXT) : stated
   const tokens = all.list('tokenizer.ggml.tokens').length
@@ -54,7 +59,7 @@ export function ggufConfig(facts: GgufFacts): ModelConfig {
   if (traits === undefined) return { ...sizes, ...NO_ATTENTION, ssm: ggufSsm(fields, family) }
   const heads = fields.number('attention.head_count')
   const headDim = fields.number('attention.key_length', hiddenSize / heads)
-  refuseVariants(fields, headDim, traits.mlp === 'experts')
+  refuseVariants(fields, headDim, traits)
   const common: ModelConfig = {
     ...sizes,
     heads,
@@ -65,11 +70,26 @@ export function ggufConfig(facts: GgufFacts): ModelConfig {
       theta: fields.number('rope.freq_base', 10_000),
       dims: fields.number('rope.dimension_count', headDim),
       pairing: gguf.pairing,
-      scaling: ropeScaling(fields, facts.ropeFactors, contextLength),
+      scaling: ropeScaling(fields, facts.ropeFactors, contextLength, traits.latent),
     },
     window: window(fields, { layers, contextLength }, gguf.windowPeriod),
+    biases: biases(traits, facts.kinds),
+    ...(fields.number('attention.clamp_kqv', 0) !== 0 && { qkvLimit: fields.number('attention.clamp_kqv') }),
   }
-  return { ...common, ...gguf.config?.(fields, common) }
+  return { ...common, ...gguf.config?.(fields, common, facts.kinds) }
+}
+
+const BIASES = {
+  qkv: ['attn_q.bias', 'attn_qkv.bias'],
+  output: ['attn_output.bias'],
+  mlp: ['ffn_up.bias'],
+  logits: ['output.bias'],
+} as const
+
+/** Biases in the file of parts that have none in the family. */
+function biases(traits: FamilyFile['traits'], kinds: ReadonlySet<string>): Biases | undefined {
+  const found = Object.entries(BIASES).filter(([, names]) => names.some((name) => kinds.has(name)))
+  return otherBiases(traits, Object.fromEntries(found.map(([part]) => [part, true])))
 }
 
 /** One number, or one for each layer, 0 where there is no attention. */
@@ -94,13 +114,15 @@ function window(
   return windowOf(model, positions, pattern)
 }
 
-export function refuseVariants(fields: Fields, headDim: number, hasExperts: boolean): void {
+export function refuseVariants(fields: Fields, headDim: number, traits: DecoderTraits): void {
   const refuse = (found: string, supported: string) => unbuiltVariant(fields.file, found, supported)
   const experts = fields.number('expert_count', 0)
-  if (experts > 0 && !hasExperts) throw refuse(`${experts} experts`, 'one dense MLP per layer')
+  const mayHaveExperts = traits.mlp === 'experts' || traits.mayHaveExperts === true
+  if (experts > 0 && !mayHaveExperts) throw refuse(`${experts} experts`, 'one dense MLP per layer')
   const valueDim = fields.number('attention.value_length', headDim)
   if (!fields.fact('attention.causal', true)) throw refuse('attention to later positions', 'none')
-  if (valueDim !== headDim) throw refuse(`keys of ${headDim} and values of ${valueDim}`, 'equal lengths')
+  if (valueDim !== headDim && traits.latent !== true)
+    throw refuse(`keys of ${headDim} and values of ${valueDim}`, 'equal lengths')
 }
 
 /** Each key may be absent, or hold one of its numbers. */
@@ -119,6 +141,7 @@ function ropeScaling(
   fields: Fields,
   { plain, short, long }: RopeFactors,
   contextLength: number,
+  isLatent = false,
 ): RopeScaling | undefined {
   const type = fields.text('rope.scaling.type', fields.has('rope.scale_linear') ? 'linear' : 'none')
   if (!TYPES.includes(type)) {
@@ -128,12 +151,16 @@ function ropeScaling(
       'linear, llama3, yarn or longrope scaling, or none',
     )
   }
+  const multiplier = fields.number('rope.scaling.yarn_log_multiplier', 0)
+  // Latent attention scales its scores by it instead.
+  const isScaled = type === 'yarn' && !isLatent
+  const others = isScaled ? 1 + 0.1 * multiplier * Math.log(fields.number('rope.scaling.factor')) : 1
   const yarn = type === 'yarn' ? 1 + 0.1 * Math.log(fields.number('rope.scaling.factor')) : 1
   refuseOthers(fields, {
     // Converters write the whole magnitude, but llama.cpp expects a factor of it.
     yarn_attn_factor: [1, yarn],
     yarn_ext_factor: [-1, 1],
-    yarn_log_multiplier: [0],
+    ...(type !== 'yarn' && { yarn_log_multiplier: [0] }),
     ...(type !== 'yarn' && short === undefined && { attn_factor: [1] }),
   })
   if (short !== undefined && long !== undefined) {
@@ -152,7 +179,7 @@ function ropeScaling(
       originalContextLength: fields.number('rope.scaling.original_context_length', contextLength),
       fast: fields.number('rope.scaling.yarn_beta_fast', 32),
       slow: fields.number('rope.scaling.yarn_beta_slow', 1),
-      magnitude: fields.number('rope.scaling.attn_factor', 1) * yarn,
+      magnitude: (fields.number('rope.scaling.attn_factor', 1) * yarn) / others,
     }
   }
   const factor =

@@ -3,8 +3,8 @@
 import type { MetaValue } from '../../formats/tensors.ts'
 import type { Activation } from '../../graph/ir.ts'
 import { familyFile, findFamily, unknownArchitecture } from '../families.ts'
-import type { Defaults, FamilyFile } from '../family.ts'
-import type { ModelConfig, WindowConfig } from './config.ts'
+import { type Defaults, type FamilyFile, otherBiases } from '../family.ts'
+import type { Biases, ModelConfig, WindowConfig } from './config.ts'
 import { Fields, layersOf, unbuiltVariant, windowOf } from './fields.ts'
 import { fullRope, hfRope } from './hf-rope.ts'
 import { hfRecurrent, hfSsm, NO_ATTENTION, RECURRENT_CONTEXT } from './recurrent-config.ts'
@@ -55,14 +55,17 @@ export function mambaSsmConfig(name: string, fields: Fields): ModelConfig {
  */
 export function hfConfig(name: string, stated: Fields, unset: readonly MetaValue[] = []): ModelConfig {
   if (isMambaSsm(stated)) return mambaSsmConfig(name, stated)
-  const [listed = stated.text('model_type')] = stated.textList('architectures')
+  const [architecture = stated.text('model_type')] = stated.textList('architectures')
+  // Some models of Llama's class have names of their own for keys and tensors; only their type tells.
+  const type = stated.has('model_type') ? stated.text('model_type') : architecture
+  const listed = findFamily(({ hf }) => Object.hasOwn(hf.classes, type)) === undefined ? architecture : type
   const family = findFamily(({ hf }) => Object.hasOwn(hf.classes, listed))
   if (family === undefined) throw unknownArchitecture(stated.file, listed)
   const file = familyFile(family)
   const defaults = file.hf.classes[listed] as Defaults
   const fields = stated.renamed(file.hf.keys ?? {}, defaults, unset)
   const activation = activationOf(fields, file)
-  refuseVariants(fields, file)
+  refuseVariants(fields)
   const hiddenSize = fields.number('hidden_size')
   const layers = fields.number('num_hidden_layers')
   const sizes = {
@@ -87,11 +90,16 @@ export function hfConfig(name: string, stated: Fields, unset: readonly MetaValue
       (file.traits.mlp === 'plain' && fields.number('intermediate_size', 0) === 0 && 4 * hiddenSize) ||
       fields.number('intermediate_size'),
     normEpsilon: fields.number('rms_norm_eps', 1e-6),
-    rope: hfRope(fields, fullRope(fields), { headDim, contextLength }),
+    rope: {
+      ...hfRope(fields, fullRope(fields), { headDim, contextLength }),
+      pairing: file.hf.pairing ?? 'halves',
+    },
     contextLength,
     window: window(fields, defaults, { layers, contextLength }),
+    biases: biases(fields, file),
+    ...(fields.has('clip_qkv') && { qkvLimit: fields.number('clip_qkv') }),
   }
-  return { ...common, ...file.hf.config?.(fields, common) }
+  return { ...common, ...file.hf.config?.(fields, common, listed) }
 }
 
 /** Under all the names that transformers has for them. */
@@ -103,6 +111,8 @@ export const ACTIVATIONS: ReadonlyMap<string, Activation> = new Map(
     gelu_new: 'gelu',
     gelu_fast: 'gelu',
     gelu_pytorch_tanh: 'gelu',
+    relu: 'relu',
+    relu2: 'relu2',
   }),
 )
 
@@ -110,6 +120,8 @@ export const ACTIVATIONS: ReadonlyMap<string, Activation> = new Map(
 function activationOf(fields: Fields, { traits }: FamilyFile): Activation | undefined {
   if (!fields.has('hidden_act')) return traits?.activation
   const name = fields.text('hidden_act')
+  // Its parameters are tensors, which only its family has.
+  if (name === 'xielu' && traits?.activation === name) return name
   const activation = ACTIVATIONS.get(name)
   if (activation === 'silu') return traits && activation
   if (activation !== undefined && traits !== undefined) return activation
@@ -117,16 +129,8 @@ function activationOf(fields: Fields, { traits }: FamilyFile): Activation | unde
 }
 
 /** Keys that would need arithmetic that is not built, with the only value that each may have. */
-function refuseVariants(fields: Fields, { traits }: FamilyFile): void {
-  const wanted = {
-    mlp_bias: false,
-    conv_bias: false,
-    use_bidirectional_attention: false,
-    is_causal: true,
-    // Classes that have biases only on queries, keys and values lack the key.
-    ...(traits?.qkvBias !== true && { attention_bias: false }),
-    ...(traits?.bias === true && { attention_bias: true }),
-  }
+function refuseVariants(fields: Fields): void {
+  const wanted = { conv_bias: false, use_bidirectional_attention: false, is_causal: true }
   for (const [key, value] of Object.entries(wanted)) {
     if (fields.fact(key, value) !== value) {
       throw unbuiltVariant(fields.file, `${key} ${!value}`, `${key} ${value}`)
@@ -135,6 +139,14 @@ function refuseVariants(fields: Fields, { traits }: FamilyFile): void {
   if (fields.has('per_layer_config')) {
     throw unbuiltVariant(fields.file, 'layers of several kinds in per_layer_config', 'none')
   }
+}
+
+const BIAS_KEYS = { qkv: 'attention_bias', output: 'attention_bias', mlp: 'mlp_bias' } as const
+
+/** Biases that differ from those of the family. */
+function biases(fields: Fields, { traits, hf }: FamilyFile): Biases | undefined {
+  const keys = Object.entries(hf.biases ?? BIAS_KEYS).filter(([, key]) => fields.has(key))
+  return otherBiases(traits, Object.fromEntries(keys.map(([part, key]) => [part, fields.fact(key)])))
 }
 
 function window(

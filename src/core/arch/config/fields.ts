@@ -25,6 +25,24 @@ export function windowOf(
 export const layersOf = ({ layers }: Pick<ModelConfig, 'layers'>): number[] =>
   Array.from({ length: Math.min(layers, 1 << 10) }, (_, layer) => layer)
 
+/**
+ * The layers without a window of models in which only the others rotate; none where there is no window.
+ * `key` holds the window's positions. All but the last of `period` layers have it, unless the file lists them.
+ */
+export function unrotatedPast(
+  fields: Fields,
+  key: string,
+  layers: number,
+  period: number,
+): Pick<ModelConfig, 'unrotatedLayers'> {
+  if (fields.number(key, 0) === 0) return {}
+  const listed = fields.isList(`${key}_pattern`) ? fields.list(`${key}_pattern`) : undefined
+  const kinds = listed?.map(Boolean) ?? fields.list('layer_types').map((kind) => kind === 'sliding_attention')
+  const every = kinds.length > 0 ? period : fields.number(`${key}_pattern`, period)
+  const isLocal = (layer: number) => (kinds.length > 0 ? kinds[layer] : layer % every < every - 1)
+  return { unrotatedLayers: layersOf({ layers }).filter((layer) => isLocal(layer) !== true) }
+}
+
 /** The layers of a hybrid in GGUF that have key and value heads. */
 export function layersWithHeads(fields: Fields): number[] {
   const perLayer = fields.numberList('attention.head_count_kv')
@@ -139,6 +157,13 @@ export class Fields {
     if (value === undefined) return undefined
     if (!isObject(value)) throw this.#wrong(key, 'an object', value)
     return Fields.of(this.file, value as Readonly<Record<string, MetaValue>>)
+  }
+
+  /** The objects of a list. Empty when the key is absent. */
+  records(key: string): Fields[] {
+    const list = this.list(key)
+    if (!list.every(isObject)) throw this.#wrong(key, 'a list of objects', list)
+    return list.map((item) => Fields.of(this.file, item as Readonly<Record<string, MetaValue>>))
   }
 
   #wrong(key: string, wanted: string, value: MetaValue | undefined): HalfbyteError {

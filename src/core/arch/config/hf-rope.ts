@@ -46,11 +46,10 @@ function ropeScaling(rope: Fields, fields: Fields, contextLength: number): RopeS
   switch (type) {
     case 'linear':
       return { type, factor: rope.number('factor') }
+    case 'dynamic':
+      return { type, factor: rope.number('factor'), originalContextLength: contextLength }
     case 'yarn': {
       const factor = rope.number('factor', contextLength / originalContextLength)
-      if (!rope.fact('truncate', true)) {
-        throw unbuiltVariant(fields.file, 'RoPE scaling "yarn" that is not truncated', 'the plain one')
-      }
       const magnitude = (scale: number) => (factor <= 1 ? 1 : 1 + 0.1 * scale * Math.log(factor))
       const scale = rope.number('mscale', 0)
       const others = rope.number('mscale_all_dim', 0)
@@ -62,6 +61,7 @@ function ropeScaling(rope: Fields, fields: Fields, contextLength: number): RopeS
         fast: rope.number('beta_fast', 32),
         slow: rope.number('beta_slow', 1),
         magnitude: rope.number('attention_factor', made),
+        ...(!rope.fact('truncate', true) && { isUnrounded: true }),
       }
     }
     case 'longrope': {
@@ -87,7 +87,7 @@ function ropeScaling(rope: Fields, fields: Fields, contextLength: number): RopeS
       throw unbuiltVariant(
         fields.file,
         `RoPE scaling "${type}"`,
-        'linear, llama3, yarn or longrope scaling, or none',
+        'linear, dynamic, llama3, yarn or longrope scaling, or none',
       )
   }
 }

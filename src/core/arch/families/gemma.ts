@@ -1,10 +1,11 @@
-// Gemma 2: norms around both blocks, GeGLU, soft caps, windows in alternate layers. Gemma 3: head norms in
-// place of soft caps, another RoPE for windows.
+// Gemma 1: GeGLU, scaled embeddings, norms that store the weight minus 1. Gemma 2: norms around both blocks, GeGLU, soft caps, windows in alternate layers. Gemma 3: head norms in
+// place of soft caps, another RoPE for windows. VaultGemma: Gemma 2 with Gemma 1's norms.
 
+import { type DecoderTraits, PLAIN } from '../blocks/parts.ts'
 import type { ModelConfig } from '../config/config.ts'
+import type { Fields } from '../config/fields.ts'
 import { localRope } from '../config/hf-rope.ts'
-import { type DecoderTraits, PLAIN } from '../decoder.ts'
-import { defaults, family, type Names } from '../family.ts'
+import { defaults, family, lessOne, type Names, NO_GGUF } from '../family.ts'
 
 const GEMMA: DecoderTraits = { ...PLAIN, norms: 'around', activation: 'gelu' }
 
@@ -19,8 +20,6 @@ const GEMMA_DEFAULTS = {
   tie_word_embeddings: true,
 } as const
 
-const lessOne = (tensor: string) => () => ({ tensor, change: { scale: 1, offset: 1 } })
-
 /** Norms in Hugging Face's files, which store the weight minus 1. */
 const GEMMA_NORMS: Names = {
   'norm.weight': lessOne('model.norm.weight'),
@@ -31,6 +30,64 @@ const GEMMA_NORMS: Names = {
   'layers.N.attn_q_norm.weight': lessOne('model.layers.N.self_attn.q_norm.weight'),
   'layers.N.attn_k_norm.weight': lessOne('model.layers.N.self_attn.k_norm.weight'),
 }
+
+const MODEL = 'model.layers.N'
+
+export const gemma = family(
+  { ...PLAIN, activation: 'gelu' },
+  {
+    gguf: {
+      architecture: 'gemma',
+      pairing: 'halves',
+      config: (_, { hiddenSize }) => ({ embeddingScale: Math.sqrt(hiddenSize) }),
+    },
+    hf: {
+      classes: {
+        GemmaForCausalLM: defaults(256_000, 3072, 24_576, 28, 16, 8192, {
+          num_key_value_heads: 16,
+          head_dim: 256,
+          tie_word_embeddings: true,
+        }),
+      },
+      names: {
+        ...GEMMA_NORMS,
+        'layers.N.mlp_norm.weight': lessOne(`${MODEL}.post_attention_layernorm.weight`),
+      },
+      config: (_, { hiddenSize, activation }) => ({
+        embeddingScale: Math.sqrt(hiddenSize),
+        // The first files name the other gelu, but the class means this one.
+        activation: activation === 'gelu_exact' ? undefined : activation,
+      }),
+    },
+  },
+)
+
+const GEMMA2_CLASS = {
+  ...GEMMA_DEFAULTS,
+  sliding_window_pattern: 2,
+  attn_logit_softcapping: 50,
+  final_logit_softcapping: 30,
+}
+
+const gemma2Config = (fields: Fields, { hiddenSize }: ModelConfig): Partial<ModelConfig> => ({
+  embeddingScale: Math.sqrt(hiddenSize),
+  attentionScale: 1 / Math.sqrt(fields.number('query_pre_attn_scalar', 256)),
+  attentionCap: fields.number('attn_logit_softcapping', 0),
+  logitCap: fields.number('final_logit_softcapping', 0),
+})
+
+export const vaultgemma = family(
+  { ...PLAIN, activation: 'gelu' },
+  {
+    gguf: NO_GGUF,
+    hf: {
+      classes: { VaultGemmaForCausalLM: defaults(256_000, 2304, 9216, 26, 8, 8192, GEMMA2_CLASS) },
+      keys: { hidden_act: 'hidden_activation' },
+      names: GEMMA_NORMS,
+      config: gemma2Config,
+    },
+  },
+)
 
 export const gemma2 = family(GEMMA, {
   gguf: {
@@ -46,21 +103,11 @@ export const gemma2 = family(GEMMA, {
   },
   hf: {
     classes: {
-      Gemma2ForCausalLM: defaults(256_000, 2304, 9216, 26, 8, 8192, {
-        ...GEMMA_DEFAULTS,
-        sliding_window_pattern: 2,
-        attn_logit_softcapping: 50,
-        final_logit_softcapping: 30,
-      }),
+      Gemma2ForCausalLM: defaults(256_000, 2304, 9216, 26, 8, 8192, GEMMA2_CLASS),
     },
     keys: { hidden_act: 'hidden_activation' },
     names: GEMMA_NORMS,
-    config: (fields, common) => ({
-      embeddingScale: Math.sqrt(common.hiddenSize),
-      attentionScale: 1 / Math.sqrt(fields.number('query_pre_attn_scalar', 256)),
-      attentionCap: fields.number('attn_logit_softcapping', 0),
-      logitCap: fields.number('final_logit_softcapping', 0),
-    }),
+    config: gemma2Config,
   },
 })
 

@@ -1,5 +1,6 @@
-// GPT-NeoX and Pythia: GPT-2 with partial RoPE and parallel blocks.
-import { defaults, family, type Names } from '../family.ts'
+// GPT-NeoX and Pythia: GPT-2 with partial RoPE and parallel blocks. Persimmon: with layer norms of each head and
+// squared activations.
+import { defaults, family, modules, type Names, NO_GGUF } from '../family.ts'
 import { GPT, mergedQkv, partsOfQkv, withBias } from './gpt2.ts'
 
 /** Hugging Face's files keep Q, K and V of each head together. */
@@ -43,6 +44,38 @@ export const gptNeox = family(
           'layers.N.mlp_norm': `${AT}.post_attention_layernorm`,
           'layers.N.mlp_up': `${AT}.mlp.dense_h_to_4h`,
           'layers.N.mlp_down': `${AT}.mlp.dense_4h_to_h`,
+        }),
+      },
+    },
+  },
+)
+
+const LAYER = 'model.layers.N'
+
+export const persimmon = family(
+  { ...GPT, activation: 'relu2', headNorms: 'layer' },
+  {
+    gguf: NO_GGUF,
+    hf: {
+      classes: {
+        PersimmonForCausalLM: defaults(262_144, 4096, 16_384, 36, 64, 16_384, {
+          rms_norm_eps: 1e-5,
+          partial_rotary_factor: 0.5,
+        }),
+      },
+      keys: { rms_norm_eps: 'layer_norm_eps' },
+      biases: {},
+      // Each head has its own key and value, whatever the file says.
+      config: (fields, { heads }) => ({ kvHeads: heads, headNorms: fields.fact('qk_layernorm', true) }),
+      names: {
+        ...byHead(`${LAYER}.self_attn.query_key_value`),
+        ...modules({
+          norm: 'model.final_layernorm',
+          'layers.N.attn_q_norm': `${LAYER}.self_attn.q_layernorm`,
+          'layers.N.attn_k_norm': `${LAYER}.self_attn.k_layernorm`,
+          'layers.N.attn_output': `${LAYER}.self_attn.dense`,
+          'layers.N.mlp_up': `${LAYER}.mlp.dense_h_to_4h`,
+          'layers.N.mlp_down': `${LAYER}.mlp.dense_4h_to_h`,
         }),
       },
     },

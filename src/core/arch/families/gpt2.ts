@@ -1,6 +1,7 @@
 // GPT-2: layer norms, learned positions, biases, feed-forward blocks without a gate.
+
+import { type DecoderTraits, PLAIN } from '../blocks/parts.ts'
 import type { ModelConfig } from '../config/config.ts'
-import { type DecoderTraits, PLAIN } from '../decoder.ts'
 import { defaults, family, type Names, type StoredWeight } from '../family.ts'
 
 export const GPT: DecoderTraits = {
@@ -67,6 +68,7 @@ export const gpt2 = family(
         rms_norm_eps: 'layer_norm_epsilon',
         hidden_act: 'activation_function',
       },
+      biases: {},
       config: (fields) => ({
         attentionScale: fields.fact('scale_attn_weights', true) ? undefined : 1,
         dividedByLayer: fields.fact('scale_attn_by_inverse_layer_idx', false) || undefined,

@@ -1,8 +1,8 @@
 // Mamba and Mamba-2: builds what a layer's state space adds to its normalised input.
 import { matrix, vector } from '../../graph/builder.ts'
 import type { Value, WeightRef } from '../../graph/ir.ts'
+import type { Mixer } from '../blocks/parts.ts'
 import type { ModelConfig, SsmConfig } from '../config/config.ts'
-import type { Mixer } from '../decoder.ts'
 
 /** A layer of Mamba-2 of Dao and Gu (2024), as `Mamba2ForCausalLM` and mamba_ssm have it, and of hybrids. */
 export const mamba2Layer: Mixer = ({ b, config }, layer, input) => {

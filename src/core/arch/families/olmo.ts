@@ -1,10 +1,9 @@
-// OLMo 2 and 3: norms on block outputs, and over whole rows of queries and keys. OLMoE: experts whose weights
+// OLMo 1: layer norms without weights, clipped queries, keys and values. OLMo 2 and 3: norms on block outputs, and over whole rows of queries and keys. OLMoE: experts whose weights
 // are not normalised.
 
-import { unbuiltVariant } from '../config/fields.ts'
+import { PLAIN } from '../blocks/parts.ts'
 import { localRope } from '../config/hf-rope.ts'
-import { PLAIN } from '../decoder.ts'
-import { defaults, family } from '../family.ts'
+import { defaults, family, type Names, ones } from '../family.ts'
 
 export const olmoe = family(
   { ...PLAIN, headNorms: 'row', mlp: 'experts' },
@@ -31,9 +30,6 @@ export const olmoe = family(
       },
       keys: { num_experts: 'num_local_experts' },
       config(fields) {
-        if (fields.number('clip_qkv', 0) !== 0) {
-          throw unbuiltVariant(fields.file, 'queries, keys and values that are clipped', 'none')
-        }
         return {
           experts: {
             count: fields.number('num_experts'),
@@ -42,6 +38,24 @@ export const olmoe = family(
           },
         }
       },
+    },
+  },
+)
+
+const UNWEIGHTED: Names = {
+  'norm.weight': ones,
+  'layers.N.attn_norm.weight': ones,
+  'layers.N.mlp_norm.weight': ones,
+}
+
+export const olmo = family(
+  { ...PLAIN, norm: 'layer' },
+  {
+    gguf: { architecture: 'olmo', pairing: 'interleaved', names: UNWEIGHTED },
+    hf: {
+      classes: { OlmoForCausalLM: defaults(50_304, 4096, 11_008, 32, 32, 2048, { rms_norm_eps: 1e-5 }) },
+      biases: { qkv: 'attention_bias', output: 'attention_bias' },
+      names: UNWEIGHTED,
     },
   },
 )

@@ -1,7 +1,8 @@
 // Phi-3, Phi-3.5 and Phi-4, dense: Llama with merged matrices, LongRoPE and a window.
+
+import { PLAIN } from '../blocks/parts.ts'
 import type { ModelConfig } from '../config/config.ts'
-import { PLAIN } from '../decoder.ts'
-import { defaults, family, type Names } from '../family.ts'
+import { defaults, family, type Names, type StoredWeight } from '../family.ts'
 
 /** Gate and up in one tensor. */
 export const mergedGateUp = (tensor: string): Names => {
@@ -15,15 +16,19 @@ export const mergedGateUp = (tensor: string): Names => {
   return { 'layers.N.mlp_gate.weight': part(0), 'layers.N.mlp_up.weight': part(1) }
 }
 
+/** The rows of Q (part 0), K or V in a matrix or a bias of all three. */
+export function qkvRows(tensor: string, config: ModelConfig, part: number): StoredWeight {
+  const { heads, kvHeads, headDim, hiddenSize } = config
+  const sizes = [heads * headDim, kvHeads * headDim, kvHeads * headDim]
+  const first = sizes.slice(0, part).reduce((sum, size) => sum + size, 0)
+  const rows = sizes.reduce((sum, size) => sum + size, 0)
+  const shape = tensor.endsWith('.bias') ? [rows] : [rows, hiddenSize]
+  return { tensor, shape, runs: [[first, sizes[part] ?? 0]] }
+}
+
 /** Q, K and V in one tensor, gate and up in another. */
 const merged = (qkv: string, gateUp: string): Names => {
-  const ofQkv = (part: 0 | 1 | 2) => (config: ModelConfig) => {
-    const { heads, kvHeads, headDim, hiddenSize } = config
-    const sizes = [heads * headDim, kvHeads * headDim, kvHeads * headDim] as const
-    const first = sizes.slice(0, part).reduce((sum, size) => sum + size, 0)
-    const rows = sizes.reduce((sum, size) => sum + size, 0)
-    return { tensor: qkv, shape: [rows, hiddenSize], runs: [[first, sizes[part]]] as const }
-  }
+  const ofQkv = (part: 0 | 1 | 2) => (config: ModelConfig) => qkvRows(qkv, config, part)
   return {
     'layers.N.attn_q.weight': ofQkv(0),
     'layers.N.attn_k.weight': ofQkv(1),
@@ -46,6 +51,7 @@ export const phi3 = family(PLAIN, {
         original_max_position_embeddings: 4096,
       }),
     },
+    biases: {},
     names: merged('model.layers.N.self_attn.qkv_proj.weight', 'model.layers.N.mlp.gate_up_proj.weight'),
   },
 })

@@ -1,8 +1,8 @@
 // Maps the tensors of an opened model to canonical names and to the shapes that the graph expects.
 
-import { filledSource, joinedSource } from '../../base/bytes.ts'
+import { bufferSource, joinedSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import { BLOCKS, elementCount, rowBytes } from '../../formats/dtypes.ts'
+import { elementCount } from '../../formats/dtypes.ts'
 import { shown } from '../../formats/malformed.ts'
 import type { ModelFile } from '../../formats/readers.ts'
 import type { TensorInfo } from '../../formats/tensors.ts'
@@ -10,52 +10,8 @@ import type { Family, ModelConfig } from '../config/config.ts'
 import { unbuiltVariant } from '../config/fields.ts'
 import { familyFile } from '../families.ts'
 import { EMBEDDING, type StoredWeight } from '../family.ts'
+import { formOf, pieceOf } from './pieces.ts'
 import { expectedTensors } from './tensor-names.ts'
-
-/**
- * The weight of shape `shape` at `place` in `tensor`. Reads nothing yet. Adjacent rows are read directly from
- * the file. A transposed tensor is read whole for each slab.
- */
-export function pieceOf(
-  tensor: TensorInfo,
-  { runs, form, change = tensor.change }: StoredWeight,
-  shape: readonly number[],
-): TensorInfo {
-  if (form === 'transposed') return transposed(tensor, runs?.[0]?.[0] ?? 0, shape)
-  if (runs === undefined) {
-    // A vector keeps its shape in the file.
-    return change === undefined && shape.length === 1 ? tensor : { ...tensor, shape, change }
-  }
-  const bytes = rowBytes(tensor.dtype, shape[1] ?? 1)
-  const [run, another] = runs
-  const byteLength = (shape[0] ?? 0) * bytes
-  if (run !== undefined && another === undefined) {
-    return { ...tensor, shape, change, offset: tensor.offset + run[0] * bytes, byteLength }
-  }
-  const ranges = runs.map(([first, count]) => ({
-    source: tensor.source,
-    offset: tensor.offset + first * bytes,
-    bytes: count * bytes,
-  }))
-  return { ...tensor, shape, offset: 0, byteLength, source: joinedSource(tensor.source.name, ranges) }
-}
-
-/** Rows [first, first + n) of a float matrix's transpose. */
-function transposed(tensor: TensorInfo, first: number, shape: readonly number[]): TensorInfo {
-  const [n = 0, k = 0] = shape
-  const width = tensor.shape[1] ?? 0
-  const size = rowBytes(tensor.dtype, 1)
-  const byteLength = n * k * size
-  const source = filledSource(tensor.source.name, byteLength, async (target, offset, signal) => {
-    const stored = await tensor.source.read(tensor.offset, tensor.byteLength, signal)
-    for (let at = 0; at < target.length; at += size) {
-      const element = (offset + at) / size
-      const from = ((element % k) * width + first + Math.floor(element / k)) * size
-      for (let byte = 0; byte < size; byte++) target[at + byte] = stored[from + byte]!
-    }
-  })
-  return { ...tensor, shape, offset: 0, byteLength, source }
-}
 
 /**
  * The weight of shape `shape` in `tensor`, which has what `place` says. Throws `architecture` if it has not.
@@ -68,12 +24,33 @@ export function weightAt(
 ): TensorInfo {
   const stored = place.isFlat === true ? flat(tensor) : tensor
   const due = place.shape ?? shape
-  // Quantisers do not transpose the matrices that transformers stores transposed.
-  const form = BLOCKS[stored.dtype].elements > 1 ? undefined : place.form
-  checkShape(file, stored, form === 'transposed' ? due.toReversed() : due)
+  const form = formOf(stored, place)
+  checkShape(file, stored, form !== undefined ? [...due.slice(0, -2), ...due.slice(-2).toReversed()] : due)
   // Runs of rows are taken from the unsorted form of a matrix.
-  const whole = place.runs === undefined ? stored : { ...stored, sorted: undefined }
+  const whole =
+    place.runs === undefined && place.turn === undefined ? stored : { ...stored, sorted: undefined }
   return pieceOf(whole, { ...place, form }, shape)
+}
+
+/** A vector whose equal parts are tensors of one type. */
+function joinedVector(file: string, parts: readonly TensorInfo[], [n = 0]: readonly number[]): TensorInfo {
+  const [first] = parts
+  if (first === undefined) throw new HalfbyteError('internal', 'a vector of no parts')
+  for (const part of parts) {
+    checkShape(file, part, [n / parts.length])
+    if (part.dtype !== first.dtype)
+      throw unbuiltVariant(file, `${part.name} as ${part.dtype} beside ${first.dtype}`, 'norms of one type')
+  }
+  const ranges = parts.map(({ source, offset, byteLength }) => ({ source, offset, bytes: byteLength }))
+  const byteLength = parts.reduce((sum, part) => sum + part.byteLength, 0)
+  return { ...first, shape: [n], offset: 0, byteLength, source: joinedSource(first.source.name, ranges) }
+}
+
+/** A weight of equal numbers, which no file stores. */
+function constantTensor(name: string, shape: readonly number[], value: number): TensorInfo {
+  const values = new Float32Array(elementCount(shape) ?? 0).fill(value)
+  const source = bufferSource(name, new Uint8Array(values.buffer))
+  return { name, dtype: 'F32', shape, source, offset: 0, byteLength: source.size }
 }
 
 /** Divisors of RoPE frequencies in GGUF files of Llama 3. */
@@ -91,6 +68,7 @@ const UNUSED = [
   'output.weight',
   /rotary_emb\.inv_freq$/,
   /\.(attn|attention)\.(masked_)?bias$/,
+  /\.act_fn\.(alpha_[np]|beta|eps)$/,
 ] as const
 
 /** A model's tensors by canonical name, in the order of the layers. */
@@ -107,8 +85,19 @@ export function resolveWeights(
   const weights = new Map<string, TensorInfo>()
   const used = new Set<string>()
   for (const { name, shape, place } of expectedTensors(model.format, config)) {
-    const tensor = requireTensor(model, place.tensor)
-    weights.set(name, weightAt(model.name, tensor, place, shape))
+    if (place.constant !== undefined) {
+      weights.set(name, constantTensor(name, shape, place.constant))
+      continue
+    }
+    if (place.joined !== undefined) {
+      const parts = place.joined.map((part) => requireTensor(model, part))
+      weights.set(name, joinedVector(model.name, parts, shape))
+      for (const part of parts) used.add(part.name)
+      continue
+    }
+    const own = place.orElse === undefined || hasTensor(model, place.tensor) ? place : place.orElse
+    const tensor = requireTensor(model, own.tensor)
+    weights.set(name, weightAt(model.name, tensor, own, shape))
     used.add(tensor.name)
   }
   const isUnused = (name: string) =>
@@ -157,8 +146,13 @@ export function embeddingTable(
  */
 export function roleOf(name: string): 'matrix' | 'table' | 'vector' {
   if (/^(embed|positions|kinds|output)\.weight$|ssm_(select_\w+|dt)\.weight$/.test(name)) return 'table'
-  return /(norm|router)\.weight$|\.bias$|ssm_(decay|skip)$|conv\.weight$/.test(name) ? 'vector' : 'matrix'
+  return /(norm|router|shared_gate|attn_sinks)\.weight$|\.bias$|ssm_(decay|skip)$|conv\.weight$/.test(name)
+    ? 'vector'
+    : 'matrix'
 }
+
+const hasTensor = ({ tensors }: Pick<ModelFile, 'tensors'>, names: string): boolean =>
+  names.split('|').some((name) => tensors.has(name))
 
 export function requireTensor(
   model: Pick<ModelFile, 'name' | 'format' | 'tensors'>,

@@ -1,6 +1,7 @@
 // The rows of the tensor table for Mamba, Mamba-2 and hybrids.
+
+import { isRecurrent } from '../blocks/parts.ts'
 import type { ModelConfig } from '../config/config.ts'
-import { isRecurrent } from '../decoder.ts'
 import { first, hidden, type IsIn, row, type Shape, type StoredWeightOf, type TensorRow } from '../family.ts'
 
 /** A tensor of layer N's mixer, with Mamba's and with Granite's prefix. */

@@ -1,5 +1,5 @@
 // The nodes of attention: rotating queries and keys and storing keys and values, and attending to them.
-import { PAIRING } from '../../abi/constants.ts'
+import { NORM, PAIRING } from '../../abi/constants.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import {
   type AttentionShape,
@@ -56,10 +56,12 @@ export const ropeKv: KernelKind<RopeKv> = {
       pairing: PAIRING[rope.pairing],
       ...slotsOf({ q_norm: norms?.q, k_norm: norms?.k }),
       eps: norms?.epsilon ?? 0,
-      norm_rows: norms?.over === 'row' ? 1 : 0,
+      norm_kind: normKind(norms),
       ...slotsOf({ k_bias: still?.bias }),
       still: still?.from ?? 0,
       ...rangeOf(limits),
+      rope_q: rope.queryTable ?? rope.table,
+      ...slotsOf({ q_norm_bias: norms?.qBias, k_norm_bias: norms?.kBias }),
     })
   },
 }
@@ -76,22 +78,54 @@ export interface Attention extends Quantizable {
   /** What is added to scores last: the table and the reach of a `DistanceBias`. */
   readonly bias?: WeightRef | undefined
   readonly reach?: number | undefined
+  /** One more score for each head's softmax, of a position whose value is zero. */
+  readonly sinks?: WeightRef | undefined
 }
 
 export const attention: KernelKind<Attention> = {
-  shape({ input, attention: { heads, headDim }, bias, reach }) {
+  shape({ input, attention: { heads, headDim }, bias, reach, sinks }) {
     expectWidth(input, heads * headDim, `${heads} heads of ${headDim}`)
     if (bias !== undefined) checkBias(bias, reach, heads)
+    if (sinks !== undefined) expectWidth(input, rowsOf(sinks) * headDim, nameOf(sinks))
     return input.shape
   },
-  record({ input, output, quantized, scale, cap, attention, limits, bias, reach = 0 }, at) {
+  record({ input, output, quantized, scale, cap, attention, limits, bias, reach = 0, sinks }, at) {
     const { rowsAt, slotsOf, stateOf, room } = at
     const { heads, kvHeads, headDim, window, after = 0, ratio = heads / kvHeads, absent = 0 } = attention
     const size = { heads, kv_heads: kvHeads, head_dim: headDim, ratio, absent }
     const scores = { window, after, scale, cap, ...rangeOf(limits), parts: after === 0 ? room() : 0 }
     const rows = rowsAt({ q: input, y: output, a8: quantized })
-    const biases = { ...slotsOf({ bias }), reach }
+    const biases = { ...slotsOf({ bias, sinks }), reach }
     return opRecord('attention', { ...rows, ...size, ...scores, ...stateOf(attention), ...biases })
+  },
+}
+
+/**
+ * Heads of `width` numbers: the row `shared`, the first `own` numbers of the same head of the input, zeros.
+ * Heads of the input have equal widths.
+ */
+export interface JoinHeads {
+  readonly op: 'joinHeads'
+  readonly input: Value
+  readonly shared?: Value | undefined
+  readonly heads: number
+  readonly own: number
+  readonly width: number
+  readonly output: Value
+}
+
+export const joinHeads: KernelKind<JoinHeads> = {
+  shape({ input, shared, heads, own, width }) {
+    const inputWidth = input.shape[1] / heads
+    const filled = own + (shared?.shape[1] ?? 0)
+    if (!Number.isInteger(inputWidth) || own > inputWidth || filled > width)
+      throw broken(input, `gives ${own} of its numbers to each of ${heads} heads of ${width}`)
+    return [input.shape[0], heads * width]
+  },
+  record({ input, shared, heads, own, width, output }, { rowsAt }) {
+    const rows = rowsAt({ s: shared, x: input, y: output })
+    const size = { shared: shared?.shape[1] ?? 0, x_dim: input.shape[1] / heads, own, y_dim: width, heads }
+    return opRecord('join_heads', { ...rows, ...size })
   },
 }
 
@@ -107,12 +141,25 @@ function checkBias(table: WeightRef, reach = 0, heads = 0): void {
   )
 }
 
+function normKind(norms: HeadNorms | undefined): number {
+  if (norms === undefined) return 0
+  const { over, isCentred, hasWeightOfEach, isLater } = norms
+  const kinds = { row: over === 'row', centred: isCentred, each: hasWeightOfEach, later: isLater }
+  return Object.entries(NORM).reduce(
+    (bits, [kind, bit]) => bits | (kinds[kind as keyof typeof NORM] === true ? bit : 0),
+    0,
+  )
+}
+
 function checkHeadNorms(norms: HeadNorms, { heads, kvHeads, headDim }: AttentionShape): void {
   for (const [weight, count] of [
     [norms.q, heads],
     [norms.k, kvHeads],
+    [norms.qBias ?? norms.q, heads],
+    [norms.kBias ?? norms.k, kvHeads],
   ] as const) {
-    const wanted = norms.over === 'head' ? headDim : count * headDim
+    const isShared = norms.over === 'head' && norms.hasWeightOfEach !== true
+    const wanted = isShared ? headDim : count * headDim
     if (weight.kind === 'vector' && rowsOf(weight) === wanted) continue
     throw new HalfbyteError(
       'internal',

@@ -4,7 +4,7 @@
 import { ACTIVATION, SELECTOR } from '../../abi/constants.ts'
 import { ENCODINGS, GROUP_SIZE, groupEncoding, roundUp } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import type { Activation, Limits, Quantizable, Value, WeightRef } from '../ir.ts'
+import type { Activation, Limits, Quantizable, Value, WeightRef, Xielu } from '../ir.ts'
 import {
   broken,
   expectForm,
@@ -176,16 +176,22 @@ export interface Swiglu extends Quantizable {
   readonly gate: Value
   readonly up?: Value | undefined
   readonly activation: Activation
+  /** The parameters of `xielu`, which no other activation has. */
+  readonly xielu?: Xielu | undefined
 }
 
 export const swiglu: KernelKind<Swiglu> = {
-  shape({ gate, up }) {
+  shape({ gate, up, activation, xielu }) {
     if (up !== undefined) expectSame(gate, up)
+    if ((activation === 'xielu') !== (xielu !== undefined))
+      throw broken(gate, `goes through ${activation} ${xielu ? 'with' : 'without'} the parameters of xielu`)
     return gate.shape
   },
-  record({ gate, up, output, quantized, activation }, { rowsAt }) {
+  record({ gate, up, output, quantized, activation, xielu }, { rowsAt }) {
     const rows = rowsAt({ gate, up, y: output, q: quantized })
-    return opRecord('swiglu', { ...rows, n: gate.shape[1], activation: ACTIVATION[activation] })
+    const { above = 0, below = 0, slope = 0, epsilon: eps = 0 } = xielu ?? {}
+    const curve = { above, below, slope, eps }
+    return opRecord('swiglu', { ...rows, n: gate.shape[1], activation: ACTIVATION[activation], ...curve })
   },
 }
 
@@ -313,5 +319,23 @@ export const renorm: KernelKind<Renorm> = {
   },
   record({ x, width, size, epsilon, output }, { rowsAt }) {
     return opRecord('renorm', { ...rowsAt({ x, y: output }), n: width, size, eps: epsilon })
+  },
+}
+
+/** input * sigmoid(gate), where each row has one gate. Overwrites the input. */
+export interface GateRows {
+  readonly op: 'gateRows'
+  readonly input: Value
+  readonly gate: Value
+  readonly output: Value
+}
+
+export const gateRows: KernelKind<GateRows> = {
+  shape({ input, gate }) {
+    expectWidth(gate, 1, 'a gate')
+    return input.shape
+  },
+  record({ gate, output }, { rowsAt }) {
+    return opRecord('gate_rows', { ...rowsAt({ x: gate, y: output }), n: output.shape[1] })
   },
 }

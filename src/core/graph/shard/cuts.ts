@@ -157,7 +157,8 @@ export const cutWeights = <N extends Node>(node: N, columns: Columns): N =>
 
 const isWeight = (value: unknown): value is WeightRef => value instanceof Object && 'parts' in value
 
-function cutRows(weight: WeightRef, columns: Columns): WeightRef {
+/** Only those rows of a weight that make `columns` or belong to them. */
+export function cutRows(weight: WeightRef, columns: Columns): WeightRef {
   let end = 0
   const parts = weight.parts.map(({ name, n }): WeightPart => {
     const runs = within(columns, end, n)

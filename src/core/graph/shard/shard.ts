@@ -3,7 +3,7 @@
 //   shard s holds                          of                       cut by
 //   rows of Q, of K and V                  attn_q, attn_k, attn_v   query heads; the KV heads that they read
 //   columns of the attention's output      attn_output              the same query heads
-//   biases of scores by distance           distances                the same query heads
+//   biases of scores by distance, sinks    distances, attn_sinks    the same query heads
 //   rows of gate and up, columns of down   mlp_*                    inner values, in groups of 32
 //   rows of x and z, columns of the output ssm_*, conv_*            groups of channels (Mamba-2: heads), B, C
 //   rows of the table and of the logits    embed, output            ids, in groups of 32
@@ -16,7 +16,17 @@ import { GROUP_SIZE, PANEL_ROWS, ROW_PADDING, roundUp } from '../../abi/encoding
 import { biasColumns, divide, type Range, type StateGroup, type Value, type WeightRef } from '../ir.ts'
 import { rowsOf } from '../node.ts'
 import { type Graph, inputsOf, mapInputs, type Node, type NodeOf, nextId, outputsOf } from '../nodes.ts'
-import { type Columns, Cuts, cutWeights, type ShardOptions, times, uncut, widthOf, within } from './cuts.ts'
+import {
+  type Columns,
+  Cuts,
+  cutRows,
+  cutWeights,
+  type ShardOptions,
+  times,
+  uncut,
+  widthOf,
+  within,
+} from './cuts.ts'
 
 /** Throws `unsupported` for a graph that cannot be cut like this, or not into so many shards. */
 export function shardGraph(graph: Graph, options: ShardOptions): Graph {
@@ -197,9 +207,19 @@ class Sharder {
       ratio: kvHeads.count === 1 ? heads.count : ratio,
       absent: kvHeads.count === 1 ? 0 : heads.first - kvHeads.first * ratio,
     }
-    const own =
-      node.op === 'attention' ? cutWeights(node, [times(heads, biasColumns(node.reach ?? 0))]) : node
-    this.#push({ ...own, attention }, [times(heads, whole.headDim)])
+    const columns = [times(heads, whole.headDim)]
+    if (node.op === 'attention') {
+      const { bias } = cutWeights({ ...node, sinks: undefined }, [times(heads, biasColumns(node.reach ?? 0))])
+      const { sinks } = cutWeights({ ...node, bias: undefined }, [heads])
+      this.#push({ ...node, bias, sinks, attention }, columns)
+      return
+    }
+    const norms = node.norms?.hasWeightOfEach === true && {
+      ...node.norms,
+      q: cutRows(node.norms.q, columns),
+      k: cutRows(node.norms.k, [times(kvHeads, whole.headDim)]),
+    }
+    this.#push({ ...node, attention, ...(norms && { norms }) }, columns)
   }
 
   #convolve(node: NodeOf<'conv1d'>, columns: Columns): void {

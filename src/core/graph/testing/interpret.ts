@@ -139,7 +139,9 @@ function compute(
     case 'swiglu': {
       const up = node.up && read(node.up)
       return read(node.gate).map((gates, row) =>
-        gates.map((x, i) => activated(x, node.activation) * (up === undefined ? 1 : up[row]![i]!)),
+        gates.map(
+          (x, i) => activated(x, node.activation, node.xielu) * (up === undefined ? 1 : up[row]![i]!),
+        ),
       )
     }
     case 'add':
@@ -184,7 +186,7 @@ function compute(
       })
     }
     case 'route':
-      return read(node.input).map((row) => routeOf(node, row))
+      return read(node.input).map((row) => routeOf(node, row, node.bias && vectorOf(node.bias, machine)))
     case 'gather': {
       const input = read(node.input)
       return placesOf(read(node.route), node).map(({ row }) => input[row]!)
@@ -201,6 +203,35 @@ function compute(
           return Float64Array.from(rows, (w) => dot(w, x, 0))
         },
       )
+    }
+    case 'biasExperts': {
+      const input = read(node.input)
+      const { parts } = node.bias
+      const places = placesOf(read(node.route), {
+        experts: parts.length,
+        used: input.length / step.ids.length,
+      })
+      return places.map(({ expert }, place) => {
+        const bias = vectorOf({ ...node.bias, parts: [parts[expert]!] }, machine)
+        return input[place]!.map((x, i) => x + bias[i]!)
+      })
+    }
+    case 'gateRows': {
+      const gates = read(node.gate)
+      return read(node.input).map((row, m) => row.map((x) => x / (1 + Math.exp(-gates[m]![0]!))))
+    }
+    case 'joinHeads': {
+      const { heads, own, width } = node
+      const shared = node.shared && read(node.shared)
+      return read(node.input).map((row, m) => {
+        const made = new Float64Array(heads * width)
+        const from = row.length / heads
+        for (let head = 0; head < heads; head++) {
+          made.set(shared?.[m] ?? [], head * width)
+          made.set(row.subarray(head * from, head * from + own), head * width + (shared?.[m]?.length ?? 0))
+        }
+        return made
+      })
     }
     case 'combine': {
       const input = read(node.input)
@@ -291,21 +322,33 @@ function ropeKv(
   values: ReadonlyMap<number, Rows>,
 ): Rows {
   const { layer, headDim } = node.attention
-  const normed = (row: Float64Array, weight: WeightRef | undefined) => {
-    if (weight === undefined || node.norms === undefined) return
-    const values = vectorOf(weight, machine)
-    const span = node.norms.over === 'head' ? headDim : row.length
+  const normed = (row: Float64Array, of: 'q' | 'k') => {
+    if (node.norms === undefined) return
+    const {
+      over,
+      isCentred,
+      hasWeightOfEach,
+      epsilon,
+      [of]: weight,
+      [`${of}Bias` as const]: bias,
+    } = node.norms
+    const weights = vectorOf(weight, machine)
+    const biases = bias && vectorOf(bias, machine)
+    const span = over === 'head' ? headDim : row.length
     for (let from = 0; from < row.length; from += span) {
       const part = row.subarray(from, from + span)
-      const mean = part.reduce((sum, x) => sum + x * x, 0) / span
-      part.set(part.map((x, i) => (x * values[i]!) / Math.sqrt(mean + node.norms!.epsilon)))
+      const own = hasWeightOfEach === true ? from : 0
+      const mean = isCentred === true ? part.reduce((sum, x) => sum + x, 0) / span : 0
+      const root = Math.sqrt(part.reduce((sum, x) => sum + (x - mean) ** 2, 0) / span + epsilon)
+      part.set(part.map((x, i) => ((x - mean) * weights[own + i]!) / root + (biases?.[own + i] ?? 0)))
     }
   }
   const state = machine.state.get(layer) ?? { k: [], v: [] }
   machine.state.set(layer, state)
-  const frequencies = machine.frequencies[node.rope.table] ?? new Float64Array(0)
-  const { dims, pairing } = node.rope
-  const rotate = (row: Float64Array, position: number) => {
+  const { dims, pairing, table, queryTable = table } = node.rope
+  const place = (row: Float64Array, position: number, of: 'q' | 'k') => {
+    const frequencies = machine.frequencies[of === 'q' ? queryTable : table] ?? new Float64Array(0)
+    if (node.norms?.isLater !== true) normed(row, of)
     for (let head = 0; head < row.length; head += headDim) {
       for (const [pair, frequency] of frequencies.subarray(0, dims / 2).entries()) {
         const first = head + (pairing === 'halves' ? pair : 2 * pair)
@@ -318,15 +361,14 @@ function ropeKv(
         row[second] = b * c + a * s
       }
     }
+    if (node.norms?.isLater === true) normed(row, of)
   }
   const q = rowsAt(values, node.q)
   for (const [index, row] of q.entries()) {
     const position = step.position + index
-    normed(row, node.norms?.q)
-    rotate(row, position)
+    place(row, position, 'q')
     const k = rowsAt(values, node.k)[index]!.slice()
-    normed(k, node.norms?.k)
-    rotate(k, position)
+    place(k, position, 'k')
     if (node.limits !== undefined) k.set(k.map((x) => within(x, node.limits!)))
     subtractStill(k, node, machine)
     state.k[position] = k
@@ -346,6 +388,7 @@ function attend(
   const { k, v } = machine.state.get(layer) ?? { k: [], v: [] }
   const from = window === 0 ? 0 : Math.max(0, position + 1 - window)
   const table = node.bias && vectorOf(node.bias, machine)
+  const sinks = node.sinks && vectorOf(node.sinks, machine)
   const y = new Float64Array(heads * headDim)
   for (let head = 0; head < heads; head++) {
     const at = head * headDim
@@ -359,7 +402,8 @@ function attend(
         (node.limits === undefined ? score : within(score, node.limits)) + (biases?.[index] ?? 0),
       )
     })
-    const sum = weights.reduce((total, weight) => total + weight, 0)
+    const sink = sinks === undefined ? 0 : Math.exp(sinks[head]!)
+    const sum = weights.reduce((total, weight) => total + weight, sink)
     for (const [index, weight] of weights.entries()) {
       for (let d = 0; d < headDim; d++) y[at + d]! += (weight / sum) * v[from + index]![kv + d]!
     }

@@ -32,7 +32,7 @@ export function ggufSettings(config: ModelConfig): GgufMetadata {
     ['rope.freq_base_swa', localRope && ['f32', localRope.theta]],
     ...ropeSettings(config.rope),
   ]
-  const { architecture } = familyFile(config.family).gguf
+  const { architecture = config.family } = familyFile(config.family).gguf
   return new Map(
     own.flatMap(([key, value]) => (value === undefined ? [] : [[`${architecture}.${key}`, value] as const])),
   )
@@ -85,6 +85,7 @@ export function checkSettings(
     metadata: new Map([...metadata].map(([key, [, value]]) => [key, value])),
     embeddingRows: config.vocabSize,
     hasOutput: !config.tiedEmbeddings,
+    kinds: new Set(),
     ropeFactors: { plain: factors && [...factors] },
   })
   const hasWindow = config.window !== undefined && config.family !== 'gemma3'

@@ -37,7 +37,7 @@ export function modelGguf(prepared: PreparedModel, options: GgufOptions): AsyncG
   const generation = file.generationConfig
   const vocabulary = ggufVocabulary(file.name, { spec, tokenizer, generation, rows })
   const metadata = new Map<string, GgufValue>([
-    ['general.architecture', ['string', familyFile(config.family).gguf.architecture]],
+    ['general.architecture', ['string', familyFile(config.family).gguf.architecture ?? config.family]],
     ['general.type', ['string', 'model']],
     ['general.name', ['string', name]],
     ...(license === undefined ? [] : [['general.license', ['string', license]] as const]),

@@ -1,5 +1,6 @@
 // Family cases. A small model of each family: config.json, tensors, and keys under their GGUF names.
 import { FAMILIES, familyFile } from '../../../../src/core/arch/families.ts'
+import { denseCases } from './dense-cases.ts'
 import {
   each,
   type FamilyCase,
@@ -285,22 +286,28 @@ export function familyCases(sizes: Sizes): readonly FamilyCase[] {
       },
     },
   ]
-  const listed = new Set(cases.map(({ family }) => family))
-  const plain = FAMILIES.filter((family) => !listed.has(family) && !ELSEWHERE.has(family)).map((family) => {
+  const all = [...cases, ...denseCases(sizes)]
+  const listed = new Set(all.map(({ family }) => family))
+  const others = FAMILIES.filter((family) => !listed.has(family) && !ELSEWHERE.has(family))
+  const plain = others.flatMap((family) => {
     const { traits, gguf, hf } = familyFile(family)
+    // Of families that llama.cpp does not know there is nothing to compare here.
+    if (gguf.architecture === undefined) return []
     const [named = ''] = Object.keys(hf.classes)
-    return {
-      family,
-      config: config(named, 2),
-      tensors: blocks(2, traits?.headNorms === undefined ? {} : { headNorms: traits.headNorms }),
-      gguf: {
-        architecture: gguf.architecture,
-        keys: {},
-        interleaved: gguf.pairing === 'interleaved',
+    return [
+      {
+        family,
+        config: config(named, 2),
+        tensors: blocks(2, traits?.headNorms === undefined ? {} : { headNorms: traits.headNorms }),
+        gguf: {
+          architecture: gguf.architecture,
+          keys: {},
+          interleaved: gguf.pairing === 'interleaved',
+        },
       },
-    }
+    ]
   })
-  return [...plain, ...cases].map((one) => ({ ...one, sizes }))
+  return [...plain, ...all].map((one) => ({ ...one, sizes }))
 }
 
 export const FAMILY_CASES = familyCases(SIZES)

@@ -11,7 +11,8 @@ type Weights = ReadonlyMap<string, RandomTensor>
 
 export function drawFamily({ tensors }: FamilyCase, seed: number): Weights {
   const normal = randomNormal(seed)
-  const draw = ({ kind, shape }: CaseTensor): number => {
+  const draw = ({ kind, shape, value }: CaseTensor): number => {
+    if (value !== undefined) return value
     switch (kind) {
       case 'norm':
         return 1 + 0.2 * normal()
@@ -44,12 +45,9 @@ export async function familyGguf(one: FamilyCase, weights: Weights): Promise<Uin
     tensors.push({ name, dtype: 'F32', shape, data: () => [bytesOf(values)] })
   const stacked = new Map<string, RandomTensor[]>()
   for (const [name, tensor] of weights) {
-    const expert = /^(.*)\.mlp\.experts\.\d+\.(gate|up|down)_proj\.weight$/.exec(name)
-    if (expert === null) add(ggufName(name, one.gguf.names), converted(one, name, tensor))
-    else {
-      const key = `${expert[1]?.replace('model.layers', 'blk')}.ffn_${expert[2]}_exps.weight`
-      stacked.set(key, [...(stacked.get(key) ?? []), tensor])
-    }
+    const key = stackOf(name)
+    if (key !== undefined) stacked.set(key, [...(stacked.get(key) ?? []), tensor])
+    else if (!name.includes('.act_fn.')) add(ggufName(name, one.gguf.names), converted(one, name, tensor))
   }
   for (const [name, parts] of stacked) {
     const shape = [parts.length, ...(parts[0]?.shape ?? [])]
@@ -64,13 +62,28 @@ export async function familyGguf(one: FamilyCase, weights: Weights): Promise<Uin
   return ggufBytes({ metadata: metadata(one), tensors })
 }
 
-function converted({ family, gguf, sizes }: FamilyCase, name: string, tensor: RandomTensor): RandomTensor {
+/** The tensor in which the converter stacks those of experts, or of heads. */
+function stackOf(name: string): string | undefined {
+  const [, at, expert, head] =
+    /^(.*)\.(?:mlp\.experts\.\d+\.(gate|up|down)_proj|self_attn\.([qk])_layernorm\.norms\.\d+)\.weight$/.exec(
+      name,
+    ) ?? []
+  if (at === undefined) return undefined
+  const kind = expert === undefined ? `attn_${head}_norm` : `ffn_${expert}_exps`
+  return `${at.replace('model.layers', 'blk')}.${kind}.weight`
+}
+
+function converted(
+  { family, gguf, sizes, tensors }: FamilyCase,
+  name: string,
+  tensor: RandomTensor,
+): RandomTensor {
   const { headDim, heads } = sizes
   if (gguf.interleaved === true && /[qk]_proj/.test(name)) return interleaved(tensor, headDim)
-  if (/^gemma/.test(family) && tensor.shape.length === 1) {
+  if (tensors.find((each) => each.name === name)?.kind === 'norm less one') {
     return { ...tensor, values: tensor.values.map((value) => value + 1) }
   }
-  if (/\.c_(attn|fc|proj)\.weight$/.test(name)) return transposed(tensor)
+  if (family === 'gpt2' && /\.c_(attn|fc|proj)\.weight$/.test(name)) return transposed(tensor)
   if (/conv\.conv\.weight$/.test(name)) return { ...tensor, shape: tensor.shape.filter((size) => size !== 1) }
   return /query_key_value/.test(name) ? ungrouped(tensor, heads, headDim) : tensor
 }
@@ -96,7 +109,7 @@ function ungrouped({ shape, values }: RandomTensor, heads: number, headDim: numb
 function metadata({ config, gguf, sizes }: FamilyCase): Record<string, GgufValue> {
   const { hidden, heads, kvHeads, headDim, wide, context } = sizes
   const keys: Record<string, GgufValue> = {
-    block_count: ['u32', Number(config['num_hidden_layers'] ?? config['n_layer'])],
+    block_count: ['u32', Number(config['num_hidden_layers'] ?? config['n_layer'] ?? config['num_layers'])],
     context_length: ['u32', context],
     embedding_length: ['u32', hidden],
     feed_forward_length: ['u32', wide],
@@ -109,7 +122,9 @@ function metadata({ config, gguf, sizes }: FamilyCase): Record<string, GgufValue
     'rope.dimension_count': ['u32', headDim],
     ...gguf.keys,
   }
-  const named = Object.entries(keys).map(([key, value]) => [`${gguf.architecture}.${key}`, value] as const)
+  const named = Object.entries(keys).map(
+    ([key, value]) => [key.startsWith('xielu.') ? key : `${gguf.architecture}.${key}`, value] as const,
+  )
   return {
     'general.architecture': ['string', gguf.architecture],
     'general.name': ['string', 'random'],

@@ -1,4 +1,5 @@
 // Family tensors. The tensors of small models under Hugging Face's names, by block type.
+import type { HeadNormTrait } from '../../../../src/core/arch/blocks/parts.ts'
 import { byteLevelSpec } from '../../../../src/core/text/testing/tiny.ts'
 import type { GgufValue } from '../writers/gguf-writer.ts'
 
@@ -10,6 +11,8 @@ export interface CaseTensor {
   /** Outermost first. */
   readonly shape: readonly number[]
   readonly kind: Kind
+  /** All its values. Default: they are drawn. */
+  readonly value?: number
 }
 
 export interface FamilyCase {
@@ -55,7 +58,7 @@ interface Blocks {
   readonly norm?: Kind
   /** Names of norms over the whole hidden size in a layer. */
   readonly norms?: readonly string[]
-  readonly headNorms?: 'head' | 'row'
+  readonly headNorms?: HeadNormTrait
   readonly mlp?: (at: string) => CaseTensor[]
   readonly tied?: boolean
 }

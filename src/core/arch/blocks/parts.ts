@@ -1,0 +1,112 @@
+// What the blocks of a decoder share: the family's traits, norms and linears.
+import { type GraphBuilder, matrix, vector } from '../../graph/builder.ts'
+import type { Activation, Value, WeightRef } from '../../graph/ir.ts'
+import type { Biases, ModelConfig } from '../config/config.ts'
+
+/** The differences between families of attention and feed-forward blocks. */
+export interface DecoderTraits {
+  readonly norm: 'rms' | 'layer'
+  /** Where a block's norms are: on its input, on its output, or on both. */
+  readonly norms: 'before' | 'after' | 'around'
+  /** Norms of queries and keys. A model may lack them: `ModelConfig.headNorms`. */
+  readonly headNorms?: HeadNormTrait
+  /** Biases of queries, keys and values, where the model does not say. */
+  readonly qkvBias: boolean
+  /** Biases of every other matrix and norm, where the model does not say. */
+  readonly bias: boolean
+  /** Whether norms have biases. Default: `bias`. */
+  readonly normBias?: boolean
+  /** The token embeddings are normalised before the first layer. */
+  readonly embeddingNorm?: boolean
+  /** False: the first layer's attention reads the embeddings without a norm. Default: true. */
+  readonly firstNorm?: boolean
+  /** Logits are made of the normalised output of one more linear, with an activation. */
+  readonly predictionHead?: boolean
+  readonly mlp: 'gated' | 'plain' | 'experts'
+  /** Some models of the family have experts in place of `mlp`. */
+  readonly mayHaveExperts?: boolean
+  /** Keys and values are made from one short row per token. */
+  readonly latent?: boolean
+  /** Biases on the router and on every matrix of every expert. */
+  readonly expertBias?: boolean
+  /** Each head's softmax has one more score, of a position without a value. */
+  readonly sinks?: boolean
+  readonly activation: Activation
+  /** `learned`: learned position embeddings are added to the token embeddings. */
+  readonly positions: 'rope' | 'learned'
+}
+
+/**
+ * Norms of queries and keys. `head`: RMS norms of each head. `row`: of all heads together. `rotated`: of each
+ * head after its rotation. `layer`: layer norms of each head, with biases. `layers`: layer norms with a weight
+ * for each head of the row, without biases.
+ */
+export type HeadNormTrait = 'head' | 'row' | 'rotated' | 'layer' | 'layers'
+
+/** Whether the matrices of a part, or the norms, have biases: as the model says, or else its family. */
+export function hasBias(
+  { biases }: Pick<ModelConfig, 'biases'>,
+  traits: DecoderTraits,
+  part: keyof Biases | 'norm',
+): boolean {
+  if (part === 'norm') return traits.normBias ?? traits.bias
+  return biases?.[part] ?? (part === 'qkv' ? traits.qkvBias : part !== 'logits' && traits.bias)
+}
+
+/** The norms of the queries and keys of a model. */
+export const headNormsOf = (
+  { headNorms }: Pick<ModelConfig, 'headNorms'>,
+  traits: DecoderTraits,
+): HeadNormTrait | undefined => (headNorms === false ? undefined : traits.headNorms)
+
+/** The traits of Llama. */
+export const PLAIN: DecoderTraits = {
+  norm: 'rms',
+  norms: 'before',
+  qkvBias: false,
+  bias: false,
+  mlp: 'gated',
+  activation: 'silu',
+  positions: 'rope',
+}
+
+/** What every block is built from. */
+export interface Parts {
+  readonly b: GraphBuilder
+  readonly config: ModelConfig
+  readonly traits: DecoderTraits
+  /** Applies the norm named `name` to whole rows. */
+  readonly norm: (name: string, input: Value) => Value
+  /** Multiplies by the matrix `name` [n, k] of a part, and adds its bias if the part has biases. */
+  readonly linear: (label: string, input: Value, name: string, n: number, part: keyof Biases) => Value
+  /** The biases of the matrices `names` [n] of a part, if it has any. */
+  readonly biasOf: (names: Readonly<Record<string, number>>, part: keyof Biases) => WeightRef | undefined
+}
+
+export function decoderParts(b: GraphBuilder, config: ModelConfig, traits: DecoderTraits): Parts {
+  const { hiddenSize, normEpsilon } = config
+  const norm = (name: string, input: Value): Value => {
+    const weight = vector({ [`${name}.weight`]: hiddenSize })
+    if (traits.norm === 'rms') return b.rmsnorm(name, input, weight, normEpsilon)
+    const bias = hasBias(config, traits, 'norm') ? vector({ [`${name}.bias`]: hiddenSize }) : undefined
+    return b.layernorm(name, input, weight, bias, normEpsilon)
+  }
+  const biasOf: Parts['biasOf'] = (names, part) => {
+    if (!hasBias(config, traits, part)) return undefined
+    return vector(Object.fromEntries(Object.entries(names).map(([name, n]) => [`${name}.bias`, n])))
+  }
+  const linear: Parts['linear'] = (label, input, name, n, part) =>
+    b.linear(label, input, matrix(input.shape[1], { [`${name}.weight`]: n }), biasOf({ [name]: n }, part))
+  return { b, config, traits, norm, linear, biasOf }
+}
+
+/** Whether a layer has experts. */
+export const hasExperts = ({ experts }: ModelConfig, layer: number): boolean =>
+  experts !== undefined && experts.denseLayers?.includes(layer) !== true
+
+/** Builds the part of a layer that mixes positions, from the layer's normalised input. Default: attention. */
+export type Mixer = (parts: Parts, layer: number, input: Value) => Value
+
+/** Whether a layer has recurrent state. */
+export const isRecurrent = ({ ssm, attentionLayers }: ModelConfig, layer: number): boolean =>
+  ssm !== undefined && attentionLayers?.includes(layer) !== true
