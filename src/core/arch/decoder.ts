@@ -3,15 +3,18 @@ import { graphBuilder, matrix } from '../graph/builder.ts'
 import type { Value } from '../graph/ir.ts'
 import type { Graph } from '../graph/nodes.ts'
 import { attention } from './blocks/attention.ts'
+import { experts } from './blocks/experts.ts'
 import { feedForward } from './blocks/feed-forward.ts'
-import { decoderParts, isRecurrent, type Mixer, type Parts, PLAIN } from './blocks/parts.ts'
+import { latentAttention } from './blocks/latent-attention.ts'
+import { decoderParts, hasExperts, isRecurrent, type Mixer, type Parts, PLAIN } from './blocks/parts.ts'
 import type { ModelConfig } from './config/config.ts'
 
 /** One step of a decoder. Each layer is a mixer and, if the model has one, a feed-forward block. */
-export function decoder(config: ModelConfig, traits = PLAIN, mix: Mixer = attention): Graph {
+export function decoder(config: ModelConfig, traits = PLAIN, mix?: Mixer): Graph {
   const { hiddenSize, vocabSize, logitScale = 1, logitCap = 0 } = config
   const b = graphBuilder()
   const parts = decoderParts(b, config, traits)
+  const made = mix ?? (traits.latent === true ? latentAttention : attention)
   const table = matrix(hiddenSize, { 'embed.weight': vocabSize })
   let x = b.embed('embed', table, config.embeddingScale)
   if (traits.positions === 'learned') {
@@ -19,7 +22,7 @@ export function decoder(config: ModelConfig, traits = PLAIN, mix: Mixer = attent
     x = b.add('embedded', x, b.embedPositions('positions', positions))
   }
   if (traits.embeddingNorm === true) x = parts.norm('embed_norm', x)
-  for (let layer = 0; layer < config.layers; layer++) x = layerOf(parts, layer, x, mix)
+  for (let layer = 0; layer < config.layers; layer++) x = layerOf(parts, layer, x, made)
   const wanted =
     traits.predictionHead === true ? predictionHead(parts, x) : parts.norm('norm', b.takeRows('wanted', x))
   const output = config.tiedEmbeddings ? table : matrix(hiddenSize, { 'output.weight': vocabSize })
@@ -37,7 +40,8 @@ function layerOf(parts: Parts, layer: number, x: Value, mix: Mixer): Value {
   if (config.intermediateSize === 0) return mixed
   const read = config.parallelResidual === true ? x : mixed
   const isShared = config.parallelResidual === true && config.sharedNorm === true
-  const made = feedForward(parts, layer, isShared ? input : normedInput(parts, `${at}.mlp`, read))
+  const block = hasExperts(config, layer) ? experts : feedForward
+  const made = block(parts, layer, isShared ? input : normedInput(parts, `${at}.mlp`, read))
   return addedTo(parts, `${at}.mlp`, mixed, made)
 }
 

@@ -7,13 +7,16 @@ import type { Family, ModelConfig } from './config/config.ts'
 import { decoder } from './decoder.ts'
 import { apertus } from './families/apertus.ts'
 import { cohere, cohere2 } from './families/cohere.ts'
+import { deepseek2, minicpm3 } from './families/deepseek.ts'
+import { ernie45moe } from './families/ernie.ts'
 import { exaone, exaone4 } from './families/exaone.ts'
 import { gemma, gemma2, gemma3, vaultgemma } from './families/gemma.ts'
 import { glm, glm4 } from './families/glm.ts'
 import { gptNeox, persimmon } from './families/gpt-neox.ts'
+import { gptOss } from './families/gpt-oss.ts'
 import { gpt2 } from './families/gpt2.ts'
-import { granite, granitehybrid, hyperclovax } from './families/granite.ts'
-import { lfm2 } from './families/lfm2.ts'
+import { granite, granitehybrid, granitemoe, hyperclovax } from './families/granite.ts'
+import { lfm2, lfm2moe } from './families/lfm2.ts'
 import { internlm3, llama, mistral3, smollm3 } from './families/llama.ts'
 import { mamba2Layer, mambaLayer } from './families/mamba.ts'
 import { modernbertDecoder } from './families/modernbert-decoder.ts'
@@ -21,7 +24,7 @@ import { ernie, helium, hunyuan, seedOss } from './families/near-llama.ts'
 import { olmo, olmo2, olmoe } from './families/olmo.ts'
 import { phi2 } from './families/phi2.ts'
 import { phi3 } from './families/phi3.ts'
-import { qwen2, qwen2vl, qwen3, qwen3moe } from './families/qwen.ts'
+import { qwen2, qwen2moe, qwen2vl, qwen3, qwen3moe } from './families/qwen.ts'
 import { arcee, jais2, nanochat, nemotron } from './families/relu-squared.ts'
 import { stablelm } from './families/stablelm.ts'
 import { starcoder2 } from './families/starcoder2.ts'
@@ -54,6 +57,13 @@ const FILES: Readonly<Record<Family, FamilyFile>> = {
   gpt2,
   lfm2,
   granitehybrid,
+  qwen2moe,
+  granitemoe,
+  lfm2moe,
+  ernie4_5_moe: ernie45moe,
+  deepseek2,
+  minicpm3,
+  gpt_oss: gptOss,
   gpt_neox: gptNeox,
   gemma,
   vaultgemma,

@@ -32,6 +32,7 @@ export function attention(parts: Parts, layer: number, input: Value): Value {
     norms,
     scale: config.dividedByLayer === true ? scale / (layer + 1) : scale,
     cap: attentionCap,
+    sinks: parts.traits.sinks === true ? vector({ [`${at}.attn_sinks.weight`]: heads }) : undefined,
   })
   return linear(`${at}.attn_product`, attended, `${at}.attn_output`, hiddenSize, 'output')
 }

@@ -23,6 +23,14 @@ export interface DecoderTraits {
   /** Logits are made of the normalised output of one more linear, with an activation. */
   readonly predictionHead?: boolean
   readonly mlp: 'gated' | 'plain' | 'experts'
+  /** Some models of the family have experts in place of `mlp`. */
+  readonly mayHaveExperts?: boolean
+  /** Keys and values are made from one short row per token. */
+  readonly latent?: boolean
+  /** Biases on the router and on every matrix of every expert. */
+  readonly expertBias?: boolean
+  /** Each head's softmax has one more score, of a position without a value. */
+  readonly sinks?: boolean
   readonly activation: Activation
   /** `learned`: learned position embeddings are added to the token embeddings. */
   readonly positions: 'rope' | 'learned'
@@ -91,6 +99,10 @@ export function decoderParts(b: GraphBuilder, config: ModelConfig, traits: Decod
     b.linear(label, input, matrix(input.shape[1], { [`${name}.weight`]: n }), biasOf({ [name]: n }, part))
   return { b, config, traits, norm, linear, biasOf }
 }
+
+/** Whether a layer has experts. */
+export const hasExperts = ({ experts }: ModelConfig, layer: number): boolean =>
+  experts !== undefined && experts.denseLayers?.includes(layer) !== true
 
 /** Builds the part of a layer that mixes positions, from the layer's normalised input. Default: attention. */
 export type Mixer = (parts: Parts, layer: number, input: Value) => Value

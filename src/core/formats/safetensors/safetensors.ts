@@ -48,7 +48,7 @@ const HEADER_LIMIT_BYTES = 32 << 20
 const MAX_DIMS = 8
 
 /** Bytes of an element. Integer and FP8 tensors are read as parts of a quantised matrix. */
-export const STORED_BYTES = { F32: 4, F16: 2, BF16: 2, I32: 4, I64: 8, I8: 1, F8_E4M3: 1, F8_E5M2: 1 }
+export const STORED_BYTES = { F32: 4, F16: 2, BF16: 2, I32: 4, I64: 8, I8: 1, U8: 1, F8_E4M3: 1, F8_E5M2: 1 }
 
 export type StoredDType = keyof typeof STORED_BYTES
 

@@ -166,7 +166,10 @@ class Homes {
         return this.#overwritten(node.residual, index, 'added to')
       case 'rescale':
       case 'renorm':
+      case 'gateRows':
         return this.#overwritten(node.input, index, 'scaled')
+      case 'biasExperts':
+        return this.#overwritten(node.input, index, 'added to')
       case 'add':
         // The right side is scaled, so the left side takes the sum.
         if (node.scale !== 1) return this.#overwritten(node.left, index, 'added to')
