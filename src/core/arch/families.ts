@@ -23,6 +23,7 @@ import { ernie, helium, hunyuan, seedOss } from './families/near-llama.ts'
 import { olmo, olmo2, olmoe } from './families/olmo.ts'
 import { phi2 } from './families/phi2.ts'
 import { phi3 } from './families/phi3.ts'
+import { phimoe } from './families/phimoe.ts'
 import { qwen2, qwen2moe, qwen2vl, qwen3, qwen3moe } from './families/qwen.ts'
 import { arcee, jais2, nanochat, nemotron } from './families/relu-squared.ts'
 import { stablelm } from './families/stablelm.ts'
@@ -63,6 +64,7 @@ const FILES: Readonly<Record<Family, FamilyFile>> = {
   deepseek2,
   minicpm3,
   gpt_oss: gptOss,
+  phimoe,
   gpt_neox: gptNeox,
   gemma,
   vaultgemma,
