@@ -23,7 +23,8 @@ export function decoder(config: ModelConfig, traits = PLAIN, mix?: Mixer): Graph
   }
   if (traits.embeddingNorm === true) x = parts.norm('embed_norm', x)
   for (let layer = 0; layer < config.layers; layer++) x = layerOf(parts, layer, x, made)
-  const wanted = parts.norm('norm', b.takeRows('wanted', x))
+  const wanted =
+    traits.predictionHead === true ? predictionHead(parts, x) : parts.norm('norm', b.takeRows('wanted', x))
   const output = config.tiedEmbeddings ? table : matrix(hiddenSize, { 'output.weight': vocabSize })
   const logits = b.linear('logits', wanted, output, parts.biasOf({ output: vocabSize }, 'logits'))
   if (logitScale === 1 && logitCap === 0) return b.finish(logits, wanted)
@@ -34,7 +35,7 @@ function layerOf(parts: Parts, layer: number, x: Value, mix: Mixer): Value {
   const { config } = parts
   const at = `layers.${layer}`
   const mixer = `${at}.${isRecurrent(config, layer) ? 'ssm' : 'attn'}`
-  const input = normedInput(parts, mixer, x)
+  const input = layer === 0 && parts.traits.firstNorm === false ? x : normedInput(parts, mixer, x)
   const mixed = addedTo(parts, mixer, x, mix(parts, layer, input))
   if (config.intermediateSize === 0) return mixed
   const read = config.parallelResidual === true ? x : mixed
@@ -42,6 +43,15 @@ function layerOf(parts: Parts, layer: number, x: Value, mix: Mixer): Value {
   const block = hasExperts(config, layer) ? experts : feedForward
   const made = block(parts, layer, isShared ? input : normedInput(parts, `${at}.mlp`, read))
   return addedTo(parts, `${at}.mlp`, mixed, made)
+}
+
+/** The last norm gathers the wanted rows, so the linear before it works on all. */
+function predictionHead({ b, config, traits, norm }: Parts, x: Value): Value {
+  const { hiddenSize } = config
+  const made = b.linear('head', norm('norm', x), matrix(hiddenSize, { 'head.weight': hiddenSize }))
+  // The class has an activation of its own here, which no model changes.
+  const active = b.swiglu('head_act', [made], traits.activation)
+  return norm('head_norm', b.takeRows('wanted', active))
 }
 
 /** What the block `name` reads of x. */

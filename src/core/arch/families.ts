@@ -19,6 +19,7 @@ import { granite, granitehybrid, granitemoe, hyperclovax } from './families/gran
 import { lfm2, lfm2moe } from './families/lfm2.ts'
 import { internlm3, llama, mistral3, smollm3 } from './families/llama.ts'
 import { mamba2Layer, mambaLayer } from './families/mamba.ts'
+import { modernbertDecoder } from './families/modernbert-decoder.ts'
 import { ernie, helium, hunyuan, seedOss } from './families/near-llama.ts'
 import { olmo, olmo2, olmoe } from './families/olmo.ts'
 import { phi2 } from './families/phi2.ts'
@@ -91,6 +92,7 @@ const FILES: Readonly<Record<Family, FamilyFile>> = {
   helium,
   hunyuan,
   hyperclovax,
+  modernbert_decoder: modernbertDecoder,
   mamba: recurrent(mambaLayer, 'mamba', {
     MambaForCausalLM: {
       vocab_size: 50_280,

@@ -65,7 +65,8 @@ const biased =
   (config, traits, layer) =>
     hasBias(config, traits, part) && isThere(config, traits, layer)
 const hasMlp = ({ intermediateSize }: ModelConfig) => intermediateSize > 0
-const normsBefore: IsIn = (config, { norms }, layer) => norms !== 'after' && !isRecurrent(config, layer)
+const normsBefore: IsIn = (config, { norms, firstNorm }, layer) =>
+  norms !== 'after' && !isRecurrent(config, layer) && (layer > 0 || firstNorm !== false)
 const normsMlp: IsIn = (config, { norms }) =>
   norms !== 'after' && hasMlp(config) && !(config.parallelResidual === true && config.sharedNorm === true)
 const normsAfter: IsIn = (_, { norms }) => norms !== 'before'
@@ -80,6 +81,7 @@ const hasExpertBias: IsIn = (config, { expertBias }, layer) => expertBias === tr
 const hasSinks: IsIn = (_, { sinks }) => sinks === true
 const isUntied: IsIn = ({ tiedEmbeddings }) => !tiedEmbeddings
 const normsEmbeddings: IsIn = (_, { embeddingNorm }) => embeddingNorm === true
+const hasHead: IsIn = (_, { predictionHead }) => predictionHead === true
 const hasPositions: IsIn = (_, { positions }) => positions === 'learned'
 
 const LAYER = 'model.layers.N'
@@ -120,6 +122,8 @@ const TENSORS: readonly TensorRow[] = [
   ),
   row('norm.weight', 'output_norm.weight', 'model.norm.weight|backbone.norm_f.weight', hidden),
   row('norm.bias', 'output_norm.bias', 'model.norm.bias', hidden, biased('norm')),
+  row('head.weight', '', '', square, hasHead),
+  row('head_norm.weight', '', '', hidden, hasHead),
   row('output.weight', 'output.weight', 'lm_head.weight', table, isUntied),
   row('output.bias', 'output.bias', 'lm_head.bias', first(table), biased('logits')),
   weight('attn_norm', 'attn_norm', 'input_layernorm', hidden, normsBefore),
