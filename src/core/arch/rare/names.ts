@@ -46,6 +46,7 @@ export const RARE = [
   'qwen2moe',
   'mpt',
   'opt',
+  'phimoe',
   'mamba',
   'mamba2',
 ] as const

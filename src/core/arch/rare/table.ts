@@ -23,6 +23,7 @@ import { ernie, helium, hunyuan, seedOss } from '../families/near-llama.ts'
 import { olmo, olmo2, olmoe } from '../families/olmo.ts'
 import { gptNeo, opt } from '../families/opt.ts'
 import { phi2 } from '../families/phi2.ts'
+import { phimoe } from '../families/phimoe.ts'
 import { qwen2moe } from '../families/qwen.ts'
 import { arcee, jais2, nanochat, nemotron } from '../families/relu-squared.ts'
 import { stablelm } from '../families/stablelm.ts'
@@ -76,6 +77,7 @@ export const RARE_FAMILIES: Readonly<Record<RareFamily, FamilyFile>> = {
   qwen2moe,
   mpt,
   opt,
+  phimoe,
   mamba,
   mamba2,
 }
