@@ -3,7 +3,7 @@
 
 import type { ModelConfig } from '../config/config.ts'
 import { defaults, family, modules, type StoredWeight } from '../family.ts'
-import { GPT } from './gpt2.ts'
+import { GPT } from './classic/gpt2.ts'
 import { qkvRows } from './phi3.ts'
 
 const AT = 'model.layers.N'

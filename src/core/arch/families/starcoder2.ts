@@ -2,7 +2,7 @@
 
 import { PLAIN } from '../blocks/parts.ts'
 import { defaults, family, modules } from '../family.ts'
-import { GPT } from './gpt2.ts'
+import { GPT } from './classic/gpt2.ts'
 
 const AT = 'model.layers.N'
 
