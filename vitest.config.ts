@@ -1,11 +1,14 @@
 // In: the test files beside the code. Out: vitest projects: unit (src, wasm, scripts, fuzz), conformance
 // (other implementations' results, in test/fixtures and golden/), long (those of both that take longest),
-// fetched (real models and data that npm run setup fetches), engines (the built page in this machine's
-// browsers) and sanitizers (the kernels' tests, of kernels that scripts/test/sanitizers.mjs builds).
+// fetched (real models and data that npm run setup fetches), python (other implementations that run in
+// Python), engines (the built page in this machine's browsers) and sanitizers (the kernels' tests, of kernels
+// that scripts/test/sanitizers.mjs builds).
 import { defineConfig } from 'vitest/config'
 
 /** Tests that need what npm run setup fetches; they fail without it. */
 const FETCHED = '**/*.fetched.test.ts'
+/** Tests that start Python, and are skipped where it or a module is missing. */
+const PYTHON = '**/*.python.test.ts'
 
 /**
  * Tests that take longest for what they add before a change: those that start the command, compress models or
@@ -50,14 +53,17 @@ export default defineConfig({
           ...shared,
           name: 'conformance',
           include: ['test/conformance/**/*.test.ts'],
-          exclude: [FETCHED, ...LONG],
+          exclude: [FETCHED, PYTHON, ...LONG],
         },
       },
       {
-        test: { ...shared, name: 'long', include: LONG, exclude: [FETCHED] },
+        test: { ...shared, name: 'long', include: LONG, exclude: [FETCHED, PYTHON] },
       },
       {
         test: { ...shared, name: 'fetched', include: [`{src,test}/${FETCHED}`] },
+      },
+      {
+        test: { ...shared, name: 'python', include: [`test/${PYTHON}`] },
       },
       {
         test: {

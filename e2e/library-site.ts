@@ -9,7 +9,7 @@ import { type HttpServer, ISOLATION, openServer, sendFile } from '../test/helper
 
 const BUILDS = fileURLToPath(new URL('../build/library-page', import.meta.url))
 
-export interface LibrarySite {
+interface LibrarySite {
   /** The page with COOP and COEP: memory can be shared. */
   readonly isolated: string
   /** The same page without. */

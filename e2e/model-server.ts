@@ -5,7 +5,7 @@ import { type HttpServer, openServer } from '../test/helpers/http-server.ts'
 import type { ModelFile } from './endless-model.ts'
 
 /** A file with only its beginning. The connection stays open after it. */
-export interface HollowFile extends ModelFile {
+interface HollowFile extends ModelFile {
   readonly size: number
 }
 

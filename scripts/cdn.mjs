@@ -14,7 +14,7 @@ const EMBEDDER = 'src/encoders/embedder/embedder.ts'
 const OTHERS = [/^onnxruntime-web/]
 
 /** Files of dist/cdn by their source. Each is built by itself, so they share nothing. */
-export const CDN_SCRIPTS = {
+const CDN_SCRIPTS = {
   'halfbyte.js': 'src/index.ts',
   'widget.js': 'src/ui/widget/define.ts',
   'workers/engine.worker.js': 'workers/engine.worker.ts',

@@ -29,7 +29,7 @@ export const compareVersions = (a, b) => {
 }
 
 /** The Emscripten version of an emcc, or undefined when it does not run. */
-export const emscriptenVersion = (emcc) => {
+const emscriptenVersion = (emcc) => {
   try {
     const line = execFileSync(emcc, ['--version'], {
       encoding: 'utf8',

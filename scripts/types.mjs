@@ -29,7 +29,9 @@ const PUBLIC = new Map(
   [
     ['engine/api/engine', 'index'],
     ['engine/api/types', 'index'],
-    ['engine/wire/protocol', 'index'],
+    ['engine/types/conversation', 'index'],
+    ['engine/types/model', 'index'],
+    ['engine/types/reply', 'index'],
     [ENTRIES.embedder, 'embedder'],
   ].map(([name, entry]) => [join(declarations, `${name}.d.ts`), entry]),
 )

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { describe, expect, test } from 'vitest'
-import { checkedLoad } from './engine/api/request/load-request.ts'
+import { checkedLoad } from './engine/api/request/load-options.ts'
 
 const SRC = import.meta.dirname
 const filesIn = (folder: string) =>

@@ -1,6 +1,6 @@
 // Bundlers. How each builds the app of its folder, and how its dev server is started.
 
-export interface Bundler {
+interface Bundler {
   /** As the guide's table names it. */
   readonly name: string
   /** Folder below apps/. */

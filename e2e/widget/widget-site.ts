@@ -23,7 +23,7 @@ for (const name of ['progress', 'ready', 'message', 'error', 'tool', 'toggle'])
   addEventListener('halfbyte-' + name, ({ detail, target }) => reported.push({ name, id: target.id, detail: name === 'ready' ? undefined : name === 'error' ? { code: detail.code, message: detail.message } : detail }))
 `
 
-export interface WidgetPage {
+interface WidgetPage {
   readonly markup: string
   /** Runs before the widget is loaded. */
   readonly script?: string

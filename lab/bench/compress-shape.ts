@@ -6,11 +6,12 @@
 //   npx node lab/bench/compress-shape.ts prune [--windows 8] [--pattern sv32] [--sparsity 0.5] [--drift 0]
 //
 // Weights are random; windows are 512 tokens. Statistics grow with the windows, solving does not.
-import { parseArgs } from 'node:util'
+import { Command } from 'commander'
 import { openModel } from '../../src/core/arch/open-model.ts'
 import { blobSource } from '../../src/core/base/bytes.ts'
 import { prepareModel } from '../../src/engine/load/prepare.ts'
 import { loadSolver, nodeHost, startSolver } from '../../src/tools/cli/node-host.ts'
+import { real, whole } from '../../src/tools/cli/options.ts'
 import { pruneModel } from '../../src/tools/shrink/calibrate/prune-model.ts'
 import { quantizeModel } from '../../src/tools/shrink/calibrate/quantize-model.ts'
 import { memoryWork } from '../../src/tools/shrink/calibrate/work-files.ts'
@@ -22,22 +23,34 @@ import { randomLlama } from '../../test/conformance/testing/random-llama.ts'
 const TOKENS = 512
 const ASKED = { windows: 128, layers: 24 }
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    windows: { type: 'string', default: '8' },
-    layers: { type: 'string', default: '2' },
-    drift: { type: 'string' },
-    pattern: { type: 'string', default: 'sv32' },
-    sparsity: { type: 'string', default: '0.5' },
-    sweeps: { type: 'string', default: '8' },
-    threads: { type: 'string', default: '2' },
-  },
-})
+const command = new Command('compress-shape')
+  .argument('<what>', 'quantize or prune')
+  .option('--windows <n>', 'windows of 512 tokens', whole(1), 8)
+  .option('--layers <n>', 'layers of the model', whole(1), 2)
+  .option(
+    '--drift <x>',
+    'share of earlier errors that is compensated for; default: 0.5, or 0 for prune',
+    real(0, 1),
+  )
+  .option('--pattern <value>', 'prune: pattern of the weights that are dropped', 'sv32')
+  .option('--sparsity <x>', 'prune: share that is dropped', real(0, 1), 0.5)
+  .option('--sweeps <n>', 'most sweeps over solved codes', whole(0), 8)
+  .option('--threads <n>', 'threads', whole(1), 2)
+  .parse()
+const values = command.opts<{
+  readonly windows: number
+  readonly layers: number
+  readonly drift?: number
+  readonly pattern: string
+  readonly sparsity: number
+  readonly sweeps: number
+  readonly threads: number
+}>()
+const positionals = command.args
 const [what] = positionals
 if (what !== 'quantize' && what !== 'prune') throw new Error('say quantize or prune')
-const count = Number(values.windows)
-const layers = Number(values.layers)
+const count = values.windows
+const layers = values.layers
 
 const model = randomLlama({
   seed: 1,
@@ -78,11 +91,11 @@ const masks = { work: 0, single: 0 }
 const settings = {
   format: 'w4_g32',
   drift: Number(values.drift ?? (what === 'quantize' ? 0.5 : 0)),
-  sweeps: Number(values.sweeps),
+  sweeps: values.sweeps,
   windows,
   work: memoryWork(),
   host: nodeHost(),
-  threads: Number(values.threads),
+  threads: values.threads,
   signal: new AbortController().signal,
   solver: await loadSolver(),
   startSolver,
@@ -111,13 +124,13 @@ const settings = {
 if (what === 'quantize') await quantizeModel(prepared, { ...settings, method: 'gptq' })
 else {
   const pattern = parsePattern(values.pattern)
-  const sparsity = Number(values.sparsity)
+  const sparsity = values.sparsity
   await pruneModel(prepared, { ...settings, method: 'obs', pattern, sparsity, damp: DEFAULT_DAMP })
 }
 take('running')
 
-const whole = ASKED.layers / layers
-const grown = (ASKED.windows / count) * whole
+const scale = ASKED.layers / layers
+const grown = (ASKED.windows / count) * scale
 const minutes = (value: number) => `${(value / 60).toFixed(0)} min`
 console.log(
   `${solved} matrices, ${count} windows: running ${spent.running[0].toFixed(0)} s, solving ${spent.solving[0].toFixed(0)} s of processor time, ` +
@@ -125,15 +138,15 @@ console.log(
 )
 for (const [index, kind] of ['processor', 'clock'].entries()) {
   const running = spent.running[index]! * grown
-  const solving = spent.solving[index]! * whole
+  const solving = spent.solving[index]! * scale
   console.log(
     `${ASKED.layers} layers, ${ASKED.windows} windows, of ${kind} time: running ${minutes(running)}, solving ${minutes(solving)}, together ${minutes(running + solving)}`,
   )
 }
 if (what === 'prune') {
-  const hours = (spent.solving[0] * whole * masks.single) / masks.work / 3600
+  const hours = (spent.solving[0] * scale * masks.single) / masks.work / 3600
   console.log(
-    `masks of single weights at 50 %: ${((masks.single * whole) / 1e12).toFixed(1)} trillion multiply-adds for ${ASKED.layers} layers, ` +
+    `masks of single weights at 50 %: ${((masks.single * scale) / 1e12).toFixed(1)} trillion multiply-adds for ${ASKED.layers} layers, ` +
       `${(masks.single / masks.work).toFixed(0)} times as many; at the speed above ${hours.toFixed(0)} h`,
   )
 }

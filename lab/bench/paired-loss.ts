@@ -7,35 +7,41 @@
 // the difficulty of a window cancels out.
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
-import { parseArgs } from 'node:util'
+import { Command } from 'commander'
 import { EXACT_KV } from '../../src/core/graph/ir.ts'
 import { perplexityOfTokens, scoreWindow, type WindowTally } from '../../src/engine/score/perplexity.ts'
 import { forwardRows, withModel } from '../../src/tools/cli/models/model.ts'
+import { whole } from '../../src/tools/cli/options.ts'
 import { mean } from '../../src/tools/evaluate/task.ts'
 
-const { positionals, values } = parseArgs({
-  allowPositionals: true,
-  options: {
-    chunks: { type: 'string', default: '60' },
-    context: { type: 'string', default: '256' },
-    threads: { type: 'string', default: '1' },
-  },
-})
+const command = new Command('paired-loss')
+  .argument('<text>', 'UTF-8 text to score')
+  .argument('<models...>', 'models; the first is what the others are compared with')
+  .option('--chunks <n>', 'most windows', whole(1), 60)
+  .option('--context <n>', 'tokens of a window', whole(2), 256)
+  .option('--threads <n>', 'threads', whole(1), 1)
+  .parse()
+const values = command.opts<{
+  readonly chunks: number
+  readonly context: number
+  readonly threads: number
+}>()
+const positionals = command.args
 const [text = '', ...models] = positionals
-const context = Number(values.context)
+const context = values.context
 const { signal } = new AbortController()
 const content = readFileSync(text, 'utf8')
 
 const score = (model: string): Promise<WindowTally[]> =>
   withModel(
     model,
-    { weights: 'auto', build: 'auto', threads: Number(values.threads), context, kv: EXACT_KV },
+    { weights: 'auto', build: 'auto', threads: values.threads, context, kv: EXACT_KV },
     signal,
     async (built) => {
       const { tokenizer } = built
       const bos = tokenizer.addsBos ? tokenizer.bosId : undefined
       const ids = tokenizer.encode(content, { addSpecial: true })
-      const count = Math.min(Number(values.chunks), Math.floor(ids.length / context))
+      const count = Math.min(values.chunks, Math.floor(ids.length / context))
       const tallies: WindowTally[] = []
       for (let at = 0; at < count * context; at += context) {
         const own = ids.slice(at, at + context)

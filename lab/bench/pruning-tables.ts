@@ -8,7 +8,7 @@
 // table has the difference of each method's loss from that method's, or from the dense model's (`none`): nats
 // per token, with the standard error over windows of the first seed, paired.
 import { readFileSync, writeFileSync } from 'node:fs'
-import { parseArgs } from 'node:util'
+import { Command } from 'commander'
 import { svgCurves } from '../../src/tools/evaluate/curves.ts'
 import { mean } from '../../src/tools/evaluate/task.ts'
 
@@ -21,15 +21,20 @@ interface Run {
   readonly windowLosses?: readonly number[]
 }
 
-const { positionals, values } = parseArgs({
-  allowPositionals: true,
-  options: {
-    svg: { type: 'string' },
-    'damp-svg': { type: 'string' },
-    title: { type: 'string', default: '' },
-    beside: { type: 'string' },
-  },
-})
+const command = new Command('pruning-tables')
+  .argument('<runs>', 'lines of JSON that lab/bench/pruning.ts wrote')
+  .option('--svg <file>', 'where a curve by sparsity goes')
+  .option('--damp-svg <file>', 'where a curve by dampening goes')
+  .option('--title <value>', 'title of the curve', '')
+  .option('--beside <value>', 'method that the others are compared with')
+  .parse()
+const values = command.opts<{
+  readonly svg?: string
+  readonly dampSvg?: string
+  readonly title: string
+  readonly beside?: string
+}>()
+const positionals = command.args
 const DAMP = 0.01
 const METHODS = ['obs', 'sparsegpt-obs', 'sparsegpt', 'wanda', 'magnitude']
 const runs = readFileSync(positionals[0] ?? '', 'utf8')
@@ -109,7 +114,7 @@ if (values.svg !== undefined) {
     svgCurves([...series, flat], { title: values.title, x: 'weights dropped, %', y: 'perplexity' }),
   )
 }
-if (values['damp-svg'] !== undefined) {
+if (values.dampSvg !== undefined) {
   const damps = [...new Set(runs.flatMap(({ damp }) => damp ?? []))].sort((a, b) => a - b)
   const series = ['obs', 'sparsegpt'].map((name) => ({
     name,
@@ -121,7 +126,7 @@ if (values['damp-svg'] !== undefined) {
   for (const { name, points } of series)
     process.stdout.write(`${name}: ${points.map(({ x, y }) => `${x}: ${y.toFixed(3)}`).join(', ')}\n`)
   writeFileSync(
-    values['damp-svg'],
+    values.dampSvg,
     svgCurves(series, { title: values.title, x: 'dampening', y: 'perplexity', isLogX: true }),
   )
 }

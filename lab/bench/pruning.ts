@@ -9,7 +9,7 @@
 // paired differences. `--score w8` rounds pruned matrices to 8 bits to score them, which is several times as
 // fast as f32. What was not pruned keeps the encodings of the file then.
 import { existsSync, readFileSync } from 'node:fs'
-import { parseArgs } from 'node:util'
+import { Command } from 'commander'
 import { openModel } from '../../src/core/arch/open-model.ts'
 import type { TensorInfo } from '../../src/core/formats/tensors.ts'
 import { type BuiltModel, buildModel } from '../../src/engine/load/build-model.ts'
@@ -19,32 +19,46 @@ import { perplexityOfTokens, scoreWindow, type WindowTally } from '../../src/eng
 import { openModelFiles } from '../../src/tools/cli/files.ts'
 import { forwardRows } from '../../src/tools/cli/models/model.ts'
 import { loadSolver, nodeHost, startSolver } from '../../src/tools/cli/node-host.ts'
+import { whole } from '../../src/tools/cli/options.ts'
 import { calibrationWindows } from '../../src/tools/shrink/calibrate/calibration-windows.ts'
 import { pruneModel } from '../../src/tools/shrink/calibrate/prune-model.ts'
 import { memoryWork } from '../../src/tools/shrink/calibrate/work-files.ts'
 import type { PruneMethod } from '../../src/tools/shrink/prune/prune-matrix.ts'
 import { pruningRun } from './sparse/pruning-run.ts'
 
-const { positionals, values } = parseArgs({
-  allowPositionals: true,
-  options: {
-    windows: { type: 'string', default: '24' },
-    chunks: { type: 'string', default: '24' },
-    context: { type: 'string', default: '256' },
-    methods: { type: 'string', default: 'obs,sparsegpt-obs,sparsegpt,wanda,magnitude' },
-    runs: { type: 'string', default: '0.5' },
-    seeds: { type: 'string', default: '1' },
-    weights: { type: 'string', default: 'f32' },
-    score: { type: 'string' },
-    damps: { type: 'string', default: '0.01' },
-    threads: { type: 'string', default: '1' },
-    done: { type: 'string' },
-  },
-})
+const command = new Command('pruning')
+  .argument('<model>', 'model')
+  .argument('<calibration>', 'lines of JSON with texts')
+  .argument('<held>', 'UTF-8 text to score')
+  .option('--windows <n>', 'windows of the calibration text', whole(1), 24)
+  .option('--chunks <n>', 'most windows that are scored', whole(1), 24)
+  .option('--context <n>', 'tokens of a window', whole(2), 256)
+  .option('--methods <value>', 'methods, with commas', 'obs,sparsegpt-obs,sparsegpt,wanda,magnitude')
+  .option('--runs <value>', 'sparsities or patterns, with commas', '0.5')
+  .option('--seeds <n>', 'how many calibration texts', whole(1), 1)
+  .option('--weights <value>', 'precision of the kept weights', 'f32')
+  .option('--score <value>', 'precision that is scored; default: that of --weights')
+  .option('--damps <value>', 'dampenings, with commas', '0.01')
+  .option('--threads <n>', 'threads', whole(1), 1)
+  .option('--done <file>', 'earlier lines, whose runs are left out')
+  .parse()
+const values = command.opts<{
+  readonly windows: number
+  readonly chunks: number
+  readonly context: number
+  readonly methods: string
+  readonly runs: string
+  readonly seeds: number
+  readonly weights: string
+  readonly score?: string
+  readonly damps: string
+  readonly threads: number
+  readonly done?: string
+}>()
+const positionals = command.args
 const [model = '', calibration = '', held = ''] = positionals
 const list = (text: string) => text.split(',')
-const context = Number(values.context)
-const threads = Number(values.threads)
+const { context, threads } = values
 const weights = values.weights as 'f32' | 'w8' | 'w4'
 const scored = (values.score ?? weights) as typeof weights
 const format = ({ f32: 'f32', w8: 'w8_g32', w4: 'w4_g32' } as const)[weights]
@@ -67,14 +81,14 @@ const windowsOf = (seed: number) =>
   calibrationWindows(
     texts.filter((_, at) => at % 3 === seed % 3).map((line) => textOf(line)),
     tokenizer,
-    { windows: Number(values.windows), length: context },
+    { windows: values.windows, length: context },
   )
 const ids = tokenizer.encode(readFileSync(held, 'utf8'), { addSpecial: true })
 
 /** Each window's second half, as `halfbyte perplexity` scores it. */
 async function tally(built: BuiltModel): Promise<WindowTally[]> {
   const bos = built.tokenizer.addsBos ? built.tokenizer.bosId : undefined
-  const count = Math.min(Number(values.chunks), Math.floor(ids.length / context))
+  const count = Math.min(values.chunks, Math.floor(ids.length / context))
   const tallies: WindowTally[] = []
   for (let window = 0; window < count; window++) {
     const own = Array.from(ids.slice(window * context, (window + 1) * context))
@@ -129,7 +143,7 @@ function keyOf(run: { method: string; run?: string; seed?: number; damp?: number
 if (!isDone.has(keyOf({ method: 'none' }))) {
   print({ method: 'none', weights: scored, ...(await score(prepared)) })
 }
-const seeds = Array.from({ length: Number(values.seeds) }, (_, seed) => windowsOf(seed))
+const seeds = Array.from({ length: values.seeds }, (_, seed) => windowsOf(seed))
 for (const run of list(values.runs)) {
   for (const [seed, windows] of seeds.entries()) {
     const { pattern, sparsity } = pruningRun(run)

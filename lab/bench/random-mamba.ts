@@ -3,7 +3,7 @@ import type { GgufValue } from '../../test/conformance/testing/writers/gguf-writ
 import type { RecurrentShape } from './shapes.ts'
 
 /** What random-model.ts makes its tensors of. */
-export interface TensorMaker {
+interface TensorMaker {
   /** Q4_0. */
   matrix(name: string, n: number, k: number): void
   vector(name: string, n: number, value: number): void

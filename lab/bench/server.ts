@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { type Connect, createServer } from 'vite'
 import { ISOLATION, sendFile } from '../../test/helpers/http-server.ts'
 
-export interface BenchServer {
+interface BenchServer {
   readonly url: string
   readonly modelUrl: string
   close(): Promise<void>

@@ -69,7 +69,7 @@ export const LLAMA_1B: Shape = {
   normEpsilon: 1e-5,
 }
 
-export const MAMBA_130M: Shape = {
+const MAMBA_130M: Shape = {
   name: 'mamba-130m',
   family: 'mamba',
   hiddenSize: 768,

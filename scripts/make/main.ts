@@ -11,7 +11,7 @@ import { PACKS } from './packs.ts'
 import { PROMPTS } from './prompts.ts'
 
 /** The page's build reads it, and git ignores it. */
-export const PACKS_FOLDER = fileURLToPath(new URL('../../demo/models/made', import.meta.url))
+const PACKS_FOLDER = fileURLToPath(new URL('../../demo/models/made', import.meta.url))
 
 /** 8,192 tokens, and 2,048 more by which the pack is judged. */
 const TEXT = { replyTokens: 160, windows: 32, windowTokens: 256 }

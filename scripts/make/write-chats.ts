@@ -10,7 +10,7 @@ import type { Engine } from '../../src/engine/api/engine.ts'
 import type { GenerateOptions } from '../../src/engine/api/types.ts'
 import { openEngine } from '../../src/tools/cli/command-engine.ts'
 
-export interface ChatsJob {
+interface ChatsJob {
   readonly model: string
   readonly prompts: readonly string[]
   /** Most tokens of a reply. */

@@ -32,6 +32,7 @@ const PAPERS = {
   'CHANGELOG.md': 'project/changelog.md',
   'docs/compared.md': 'compared.md',
   'docs/tour.md': 'project/tour.md',
+  'docs/walks.md': 'project/walks.md',
   'demo/models/README.md': 'project/embedded-models.md',
   'lab/train/README.md': 'project/training.md',
 }

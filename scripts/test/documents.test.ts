@@ -148,6 +148,30 @@ test('the tour follows a token through at least twenty files', () => {
   expect(new Set(files).size).toBeGreaterThanOrEqual(20)
 })
 
+describe('the six walks', () => {
+  const page = read('docs/walks.md')
+  const walks = page
+    .split('\n## ')
+    .slice(1)
+    .map((section) => {
+      const [title = ''] = section.split('\n')
+      const files = [...section.matchAll(/^\d+\. `([^`]+)`$/gm)].map(([, file]) => file as string)
+      return { title, files }
+    })
+
+  test.each(walks)('$title', ({ title, files }) => {
+    const changes = files.filter((file, at) => at > 0 && dirname(file) !== dirname(files[at - 1] as string))
+    const [, most] = /at most (\d+) files$/.exec(title) ?? []
+    expect(title).toContain(`: ${files.length} files, ${changes.length} folder change`)
+    expect(files.length).toBeLessThanOrEqual(Number(most))
+    expect(files.filter((file) => !KNOWN.has(file))).toEqual([])
+  })
+
+  test('there are six', () => {
+    expect(walks).toHaveLength(6)
+  })
+})
+
 test.each(SOUGHT)('a search for %s finds a page of the guide', (word) => {
   const guide = FILES.filter((path) => path.startsWith('docs/guide/')).map(read)
   expect(guide.some((text) => text.toLowerCase().includes(word.toLowerCase()))).toBe(true)

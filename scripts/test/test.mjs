@@ -57,12 +57,12 @@ const suite = (report, read, command, args, env) => async (print) => {
   return counts
 }
 
-const vitest = (project) =>
+const vitest = (project, reporter = 'default') =>
   suite(`${project}.json`, readVitest, bin('vitest'), [
     'run',
     '--project',
     project,
-    '--reporter=default',
+    `--reporter=${reporter}`,
     '--reporter=json',
     `--outputFile.json=build/reports/${project}.json`,
   ])
@@ -108,6 +108,8 @@ const SUITES = {
   conformance: vitest('conformance'),
   long: vitest('long'),
   fetched: afterFetching(vitest('fetched')),
+  // It names what is missing beside each test that it leaves out.
+  python: vitest('python', 'verbose'),
   fuzz: suite('fuzz.json', readFuzz, process.execPath, [
     'test/fuzz/main.ts',
     'all',
@@ -156,7 +158,7 @@ const STEPS = [
     ['browser', 'unit', 'conformance', 'pages'],
     ['typecheck', 'lint', 'size', 'fuzz', 'sanitizers', 'jsc', 'arm', 'soak', 'clients', 'bundlers'],
   ],
-  [['long'], ['fetched', 'models']],
+  [['long'], ['fetched', 'models', 'python']],
   [['timed']],
   [['engines']],
 ]

@@ -29,7 +29,7 @@ import {
 import { effortOf } from './reasoning-effort.ts'
 import { ANY_OBJECT, formOptions, type ToolChoice } from './reply-form.ts'
 
-export interface CallRequest {
+interface CallRequest {
   readonly messages: readonly Message[]
   readonly options: GenerateOptions
   readonly warnings: Warning[]

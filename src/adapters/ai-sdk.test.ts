@@ -205,7 +205,7 @@ const add = {
   inputSchema: { type: 'object' as const, properties: { a: { enum: [1] } }, required: ['a'] },
 }
 const CALL = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
-const called = { type: 'tool-call', toolCallId: 'call00001', toolName: 'add', input: '{"a":1}' } as const
+const called = { type: 'tool-call', toolCallId: 'call00001', toolName: 'add', input: '{"a": 1}' } as const
 
 test('calls are content of their own, and what tools answer goes on from there', async () => {
   const tiny = await model()
@@ -257,7 +257,7 @@ test('a stream has the input of its calls, then the calls', async () => {
   expect(parts.slice(parts.findIndex(({ type }) => type === 'text-end'))).toMatchObject([
     { type: 'text-end' },
     { type: 'tool-input-start', id: 'call00001', toolName: 'add' },
-    { type: 'tool-input-delta', id: 'call00001', delta: '{"a":1}' },
+    { type: 'tool-input-delta', id: 'call00001', delta: '{"a": 1}' },
     { type: 'tool-input-end', id: 'call00001' },
     called,
     { type: 'finish', finishReason: { unified: 'tool-calls' } },

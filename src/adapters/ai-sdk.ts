@@ -32,6 +32,7 @@ import {
   type RerankingModel6,
   rerankingModel6,
 } from './ai-sdk-versions.ts'
+import { argumentsTextOf } from './chat-messages.ts'
 import { checkEmbedder, checkEngine, loadOnce } from './load-once.ts'
 
 export type * from './ai-sdk-types.ts'
@@ -272,11 +273,11 @@ async function* partsOf(engine: Engine, call: CallOptions): AsyncGenerator<Strea
 }
 
 const callsOf = ({ toolCalls = [] }: GenerationResult): ToolCallContent[] =>
-  toolCalls.map(({ id, name, arguments: given }) => ({
+  toolCalls.map((call) => ({
     type: 'tool-call',
-    toolCallId: id,
-    toolName: name,
-    input: JSON.stringify(given),
+    toolCallId: call.id,
+    toolName: call.name,
+    input: argumentsTextOf(call),
   }))
 
 function reasonOf({ finishReason, toolCalls = [] }: GenerationResult): FinishReason {

@@ -8,7 +8,7 @@ import { joinParts } from '../engine/api/message-parts.ts'
 import type { Message, ToolCall } from '../engine/api/types.ts'
 
 /** The text or the picture of a message's part; undefined if the part cannot be read. */
-export type PartReader = (part: { readonly type: string }) => string | Blob | undefined
+type PartReader = (part: { readonly type: string }) => string | Blob | undefined
 
 /** `index`: position of the message, for errors. Throws `unsupported` for a role that no template knows. */
 export function roleOf(role: string, index: number): Message['role'] {
@@ -93,7 +93,8 @@ export function thoughtOf(content: unknown, index: number): string {
 export function callOf(id: string, name: string, given: unknown): ToolCall {
   const parsed = typeof given === 'string' ? parsedJson(given) : given
   if (isObject(parsed)) {
-    return { id, name, arguments: parsed as ToolCall['arguments'] }
+    const call = { id, name, arguments: parsed as ToolCall['arguments'] }
+    return typeof given === 'string' && given !== '' ? { ...call, argumentsJson: given } : call
   }
   throw new HalfbyteError(
     'unsupported',
@@ -101,6 +102,10 @@ export function callOf(id: string, name: string, given: unknown): ToolCall {
     { name: 'messages', call: id, tool: name },
   )
 }
+
+/** The arguments as JSON text, as the model has written them. */
+export const argumentsTextOf = ({ arguments: given, argumentsJson }: ToolCall): string =>
+  argumentsJson ?? JSON.stringify(given)
 
 /** Also adds the tool's name to each answer, because some templates need it. */
 export function withToolNames(messages: readonly Message[]): Message[] {

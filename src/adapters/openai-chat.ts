@@ -10,6 +10,7 @@ import type {
   TokenLogprob,
   TokenLogprobs,
 } from '../engine/api/types.ts'
+import { argumentsTextOf } from './chat-messages.ts'
 import { checkEngine } from './load-once.ts'
 import { type ChatRequest, chatRequest, replies } from './openai-request.ts'
 import type {
@@ -145,10 +146,10 @@ const heading = <T extends string>(engine: Engine, object: T) => ({
 })
 
 const callsOf = ({ toolCalls = [] }: GenerationResult): ChatToolCall[] =>
-  toolCalls.map(({ id, name, arguments: given }) => ({
-    id,
+  toolCalls.map((call) => ({
+    id: call.id,
     type: 'function',
-    function: { name, arguments: JSON.stringify(given) },
+    function: { name: call.name, arguments: argumentsTextOf(call) },
   }))
 
 export function logprobsOf(tokens: readonly TokenLogprobs[] | undefined): ChatLogprobs | null {

@@ -328,7 +328,11 @@ const add = {
   },
 }
 const CALL = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
-const called = { id: 'call00001', type: 'function', function: { name: 'add', arguments: '{"a":1}' } } as const
+const called = {
+  id: 'call00001',
+  type: 'function',
+  function: { name: 'add', arguments: '{"a": 1}' },
+} as const
 
 test('calls come back as JSON, and what tools answer goes on from there', async () => {
   const { chat } = await client()
@@ -376,8 +380,9 @@ test.each(['required' as const, { type: 'function' as const, function: { name: '
       tools: [add],
       tool_choice,
     })
+    const compact = { ...called, function: { name: 'add', arguments: '{"a":1}' } }
     expect(choices[0]).toMatchObject({
-      message: { content: null, tool_calls: [called] },
+      message: { content: null, tool_calls: [compact] },
       finish_reason: 'tool_calls',
     })
   },
@@ -401,7 +406,11 @@ test('the name of a tool that answers is found by its call', () => {
     { role: 'tool', content: [{ type: 'text', text: '2' }], tool_call_id: 'call00001' },
   ]
   expect(chatRequest({ messages }, {}, () => undefined).messages.slice(1)).toEqual([
-    { role: 'assistant', content: '', toolCalls: [{ id: 'call00001', name: 'add', arguments: { a: 1 } }] },
+    {
+      role: 'assistant',
+      content: '',
+      toolCalls: [{ id: 'call00001', name: 'add', arguments: { a: 1 }, argumentsJson: '{"a": 1}' }],
+    },
     { role: 'tool', content: '2', toolCallId: 'call00001', name: 'add' },
   ])
 })

@@ -1,10 +1,11 @@
 // Prompt API. In: a page's calls of `LanguageModel`, a toy model. Out: what the browsers' own would do.
 /// <reference types="dom-chromium-ai" />
+
 import { expect, expectTypeOf, test, vi } from 'vitest'
 import { reasoningFormOf } from '../core/text/chat/reasoning.ts'
 import { openToy } from '../engine/api/testing/toy-engine.ts'
+import type { LoadProgress } from '../engine/api/types.ts'
 import { toyModel } from '../engine/testing/toy-model.ts'
-import type { LoadProgress } from '../engine/wire/protocol.ts'
 import { MOST_ROUNDS, quotaExceeded } from './prompt-api/input.ts'
 import {
   type CreateOptions,

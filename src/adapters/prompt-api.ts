@@ -2,6 +2,7 @@
 
 import { wrongOption } from '../core/base/check-options.ts'
 import { isHalfbyteError } from '../core/base/errors.ts'
+import { SerialQueue } from '../core/base/time/serial-queue.ts'
 import type { Engine } from '../engine/api/engine.ts'
 import {
   type GenerateOptions,
@@ -30,7 +31,6 @@ import {
   readPrefixed,
   readPrompt,
   runCalls,
-  unlessAborted,
   withPrefix,
 } from './prompt-api/input.ts'
 
@@ -177,8 +177,8 @@ export class LocalLanguageModel extends EventTarget {
   #session: Session
   /** Tokens of the conversation while some of it was not read yet. */
   #unreadUsage: number | undefined
-  /** Resolves when every prompt so far has ended, including its tool calls. */
-  #turn: Promise<unknown> = Promise.resolve()
+  /** A prompt leaves the queue after its tool calls. */
+  readonly #queue = new SerialQueue()
 
   constructor(engine: Engine, setup: SessionSetup, session: Session, unreadUsage: number | undefined) {
     super()
@@ -257,7 +257,7 @@ export class LocalLanguageModel extends EventTarget {
   async append(input: Prompt, options?: PromptOptions): Promise<undefined> {
     const signal = this.#signalOf(options)
     const added = readPrompt(input, this.#setup.sees)
-    await this.#inTurn(signal, async () => {
+    await this.#queue.run(async () => {
       const before = this.#session.messages
       for (;;) {
         const all = [...this.#session.messages, ...added]
@@ -271,7 +271,7 @@ export class LocalLanguageModel extends EventTarget {
         this.#session.setMessages(before)
         throw quotaExceeded(requested, this.contextWindow)
       }
-    })
+    }, this.#until(signal))
   }
 
   /** Number of tokens of `input`, including the template around it. */
@@ -287,7 +287,7 @@ export class LocalLanguageModel extends EventTarget {
 
   async clone(options?: PromptOptions): Promise<LocalLanguageModel> {
     const signal = this.#signalOf(options)
-    const fork = await this.#inTurn(signal, () => this.#session.fork())
+    const fork = await this.#queue.run(() => this.#session.fork(), this.#until(signal))
     return new LocalLanguageModel(this.#engine, this.#setup, fork, this.#unreadUsage)
   }
 
@@ -302,17 +302,17 @@ export class LocalLanguageModel extends EventTarget {
     this.#check(options.signal)
     const { said, prefix } = readPrefixed(input, this.#setup.sees)
     const form = constraintOf(options, this.#setup.tools)
-    const turn = this.#takeTurn()
     const signal = this.#until(options.signal)
+    let leave = () => {}
     try {
-      await unlessAborted(turn.before, signal)
+      leave = await this.#queue.enter(signal)
       const reply = this.#conversation(said, { ...this.#setup.sampling, ...form, prefix, signal })
       if ((yield* reply) !== 'length' || options.responseConstraint === undefined) return
       throw new DOMException('the reply was cut off before it satisfied responseConstraint', 'SyntaxError')
     } catch (error) {
       throw browserError(error)
     } finally {
-      turn.end()
+      leave()
     }
   }
 
@@ -364,30 +364,6 @@ export class LocalLanguageModel extends EventTarget {
         throw quotaExceeded(await this.#engine.countTokens(needed), this.contextWindow)
       }
     }
-  }
-
-  /** Runs `work` after every earlier prompt has ended. */
-  async #inTurn<Result>(
-    signal: AbortSignal | undefined,
-    work: () => Result | Promise<Result>,
-  ): Promise<Result> {
-    const turn = this.#takeTurn()
-    try {
-      await unlessAborted(turn.before, this.#until(signal))
-      return await work()
-    } finally {
-      turn.end()
-    }
-  }
-
-  #takeTurn(): { readonly before: Promise<unknown>; readonly end: () => void } {
-    const before = this.#turn
-    let end = (): void => undefined
-    const own = new Promise<void>((resolve) => {
-      end = resolve
-    })
-    this.#turn = Promise.all([before, own])
-    return { before, end }
   }
 
   #until(signal: AbortSignal | undefined): AbortSignal {

@@ -30,7 +30,7 @@ export function warnOfUnread(params: object, read: object, onWarning: OnWarning)
 /** `required`: the reply must call a tool. */
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly tool: string }
 
-export interface ReplyForm {
+interface ReplyForm {
   readonly tools: readonly Tool[]
   readonly choice: ToolChoice
   /** A schema for replies that are not calls. */

@@ -3,24 +3,23 @@
 import { type ByteSource, blobSource } from '../core/base/bytes.ts'
 import { checkList, shown, wrongOption } from '../core/base/check-options.ts'
 import { HalfbyteError } from '../core/base/errors.ts'
+import { SerialQueue } from '../core/base/time/serial-queue.ts'
 import { isCount, memo } from '../core/base/values.ts'
 import type { Sequence } from '../core/generate/schedule/sequence.ts'
 import { disposedError } from '../core/runtime/pool.ts'
 import { noStorage, SessionStore, type StoredSession } from '../core/store/device/sessions.ts'
 import type { LoadedModel, LoaderHooks, ModelLoader } from './load/loaded-model.ts'
-import { look, promptText, reply } from './reply/reply.ts'
+import { promptText, reply } from './reply/reply.ts'
 import { savedConversation, type Transcript, transcriptOf } from './reply/transcript.ts'
 import { type EmbedOptions, embed } from './score/embed.ts'
 import { type Score, score } from './score/score.ts'
 import { abortable, checkText, loadReports, textsOf } from './serve.ts'
+import type { EngineInfo, MemoryUse, ProbeReport } from './types/model.ts'
+import type { Outcome } from './types/reply.ts'
 import type {
-  EngineInfo,
   EngineService,
   GenerateRequest,
   LoadRequest,
-  MemoryUse,
-  Outcome,
-  ProbeReport,
   ProbeRequest,
   Prompt,
   SavedSession,
@@ -46,8 +45,8 @@ const MOST_IDS = 1 << 24
 interface Conversation {
   readonly sequence: Sequence
   readonly transcript: Transcript
-  /** Resolves when all earlier requests of the session are done. */
-  turn: Promise<unknown>
+  /** The requests of the session. */
+  readonly queue: SerialQueue
 }
 
 class Service implements EngineService {
@@ -84,7 +83,7 @@ class Service implements EngineService {
 
   async countTokens(prompt: Prompt): Promise<number> {
     const model = this.#loaded()
-    const seen = await look(model, prompt)
+    const seen = await model.sight.look(prompt)
     return seen.encode(promptText(model, seen.prompt), true).length
   }
 
@@ -143,11 +142,11 @@ class Service implements EngineService {
     const original = this.#conversations.get(from)
     // A session without a turn so far has no state to share.
     if (original === undefined) return
-    await inTurn(original, async () => {
+    await original.queue.run(() => {
       this.#conversations.set(to, {
         sequence: original.sequence.fork(),
         transcript: original.transcript.copy(),
-        turn: Promise.resolve(),
+        queue: new SerialQueue(),
       })
     })
   }
@@ -184,15 +183,10 @@ class Service implements EngineService {
     const work = async (signal: AbortSignal) => {
       const fingerprint = await model.fingerprint()
       signal.throwIfAborted()
-      const { sight } = model
-      const seen = sight && {
-        messages: await sight.written(extra.messages),
-        pictures: sight.rangesOf(sequence),
-      }
-      const kept = { ...extra, transcript, ...seen }
+      const kept = { ...extra, transcript, ...(await model.sight.save(sequence, extra.messages)) }
       return use(sequence.save(fingerprint, kept, signal), sequence.savedBytes)
     }
-    return abortable(port, (signal) => inTurn(conversation, () => work(signal)))
+    return abortable(port, (signal) => conversation.queue.run(() => work(signal)))
   }
 
   restore(session: number, file: Blob | string, port: MessagePort): Promise<SavedSession> {
@@ -219,15 +213,14 @@ class Service implements EngineService {
     const fingerprint = await model.fingerprint()
     const { sequence, extra } = await model.restoreSequence(source, fingerprint, signal)
     try {
-      const { transcript, pictures = [], ...saved } = savedConversation(extra, source.name)
-      if (model.sight !== undefined) model.sight.claim(sequence, pictures)
-      else if (saved.messages.some(({ images }) => images !== undefined)) throw lacksSight(source.name)
+      const { transcript, pictures, ...saved } = savedConversation(extra, source.name)
+      const messages = model.sight.restore(sequence, { ...saved, pictures }, source.name)
       this.#conversations.set(session, {
         sequence,
         transcript: transcriptOf(transcript),
-        turn: Promise.resolve(),
+        queue: new SerialQueue(),
       })
-      return { ...saved, messages: model.sight?.read(saved.messages) ?? saved.messages }
+      return { ...saved, messages }
     } catch (error) {
       sequence.release()
       throw error
@@ -238,7 +231,7 @@ class Service implements EngineService {
     const conversation = this.#conversations.get(session)
     if (conversation === undefined) return
     this.#conversations.delete(session)
-    await inTurn(conversation, async () => conversation.sequence.release())
+    await conversation.queue.run(() => conversation.sequence.release())
   }
 
   async dispose(): Promise<void> {
@@ -259,7 +252,7 @@ class Service implements EngineService {
     const { session } = request
     if (session !== undefined) {
       const conversation = this.#conversation(model, session)
-      return inTurn(conversation, () => answer(model, conversation, request, outlet))
+      return conversation.queue.run(() => answer(model, conversation, request, outlet))
     }
     const passing = newConversation(model)
     try {
@@ -297,7 +290,7 @@ function newConversation(model: LoadedModel): Conversation {
   return {
     sequence: model.newSequence({ shares: true }),
     transcript: transcriptOf(),
-    turn: Promise.resolve(),
+    queue: new SerialQueue(),
   }
 }
 
@@ -311,21 +304,8 @@ async function answer(
   return { outcome, contextUsed: sequence.tokens.length }
 }
 
-const lacksSight = (name: string): HalfbyteError =>
-  new HalfbyteError(
-    'unsupported',
-    `${name} is a session with pictures, but the model was loaded without its vision tower; load it with the option vision`,
-  )
-
 async function openStore(): Promise<SessionStore> {
   const store = await SessionStore.open()
   if (store === undefined) throw noStorage()
   return store
-}
-
-/** Runs `work` after all earlier requests of the conversation, however those ended. */
-function inTurn<T>(conversation: Conversation, work: () => Promise<T>): Promise<T> {
-  const result = conversation.turn.then(work)
-  conversation.turn = result.catch(() => undefined)
-  return result
 }

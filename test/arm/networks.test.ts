@@ -6,7 +6,7 @@ import { CompiledGraph } from '../../src/network/compile/compiled-graph.ts'
 import { roundingSpread } from '../../src/network/compile/testing/conditioning.ts'
 import { difference } from '../../src/network/compile/testing/difference.ts'
 import { randomGraph } from '../../src/network/compile/testing/random-graph.ts'
-import { evaluate } from '../../src/network/onnx/evaluate.ts'
+import { evaluate } from '../conformance/onnx/verify/evaluate.ts'
 
 const SEED = Number(process.env['HALFBYTE_SEED'] ?? 21)
 const GRAPHS = Number(process.env['HALFBYTE_GRAPHS'] ?? 40)

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest'
 import type { CodedDType } from '../../src/core/formats/tensors.ts'
 import { CODED_DTYPES } from '../../src/core/formats/testing/random-blocks.ts'
-import { llamaCppAddon, llamaCppLogProbabilities, logProbabilities } from './testing/llama-cpp.ts'
+import { centred, llamaCppAddon, llamaCppLogProbabilities, logProbabilities } from './testing/llama-cpp.ts'
 import { logitsOf, relativeError, withBuilt } from './testing/node-engine.ts'
 import { randomLlama } from './testing/random-llama.ts'
 import { typedGguf } from './testing/writers/typed-gguf.ts'
@@ -26,12 +26,6 @@ test.each(CODED_DTYPES)('%s gives the logits of its values in f32', async (dtype
 test.each(['IQ2_XXS', 'IQ3_XXS'] as const)('%s in w4 stays near', async (dtype) => {
   expect(await differenceFromF32(await modelIn(() => dtype), 'w4')).toBeLessThan(0.03)
 })
-
-/** Log-probabilities minus their mean are logits minus theirs. */
-const centred = (row: Float64Array): Float64Array => {
-  const mean = row.reduce((sum, each) => sum + each) / row.length
-  return row.map((each) => each - mean)
-}
 
 const addon = llamaCppAddon()
 if (addon === undefined)

@@ -15,6 +15,11 @@ const UNCUT: Readonly<Record<string, RegExp>> = {
   olmoe: /norms heads of several/,
   gpt2: /adds a bias to a sum/,
   gpt_neox: /adds a bias to a sum/,
+  cohere: /rescale reads/,
+  cohere2: /rescale reads/,
+  starcoder2: /adds a bias to a sum/,
+  phi2: /adds a bias to a sum/,
+  jais2: /adds a bias to a sum/,
   qwen3moe: /route reads/,
 }
 

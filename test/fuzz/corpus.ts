@@ -11,7 +11,7 @@ export interface CorpusEntry {
   readonly input: () => Input | Promise<Input>
 }
 
-export interface StoredEntry {
+interface StoredEntry {
   readonly title: string
   readonly input: StoredInput
 }

@@ -15,7 +15,7 @@ export interface Target {
 }
 
 /** A target that a process has opened. */
-export interface TargetModule {
+interface TargetModule {
   readonly openTarget: () => Promise<Target>
 }
 

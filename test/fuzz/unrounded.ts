@@ -10,7 +10,8 @@ import {
   readsOf,
 } from '../../src/network/onnx/ir/graph.ts'
 import { reader, type Tensor, tensorOf } from '../../src/network/onnx/ir/tensor.ts'
-import { centred, limitsOf } from '../../src/network/onnx/operators/quantise.ts'
+import { limitsOf } from '../../src/network/onnx/operators/quantise.ts'
+import { centred } from '../conformance/onnx/verify/products.ts'
 
 export const unrounded = (graph: Graph): Graph =>
   withoutCodes(graph, new Map(), {

@@ -8,6 +8,8 @@ export interface Behaviour {
   only?: string
   /** Answers `Range` with 206. Default true. */
   ranges?: boolean
+  /** The `Content-Type` of files. Default: none. */
+  type?: string
   /** Answers 401 to requests without this bearer token. */
   token?: string
   /** Answers every request with this status. */
@@ -147,6 +149,7 @@ function answer(server: FileServer, request: IncomingMessage, response: ServerRe
   }
   const etag = (behaviour.etags?.length ?? 0) > 1 ? behaviour.etags?.shift() : behaviour.etags?.[0]
   if (behaviour.changed !== undefined) response.setHeader('Last-Modified', behaviour.changed)
+  if (behaviour.type !== undefined) response.setHeader('Content-Type', behaviour.type)
   if (etag ?? behaviour.etag) response.setHeader('ETag', etag ?? behaviour.etag ?? '')
   const [, from, to] = /^bytes=(\d+)-(\d+)$/.exec(asked ?? '') ?? []
   const isPart = from !== undefined && behaviour.ranges !== false

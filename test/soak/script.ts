@@ -6,7 +6,7 @@ import { Command } from 'commander'
 import type { Check } from './rounds.ts'
 import { memoryPlot, type Sample } from './trend.ts'
 
-export interface SoakOptions {
+interface SoakOptions {
   readonly minutes: number
   readonly seed: number
   readonly folder: string

@@ -26,7 +26,7 @@ interface Tab {
   readonly work: Promise<void>
 }
 
-export interface SiteReport {
+interface SiteReport {
   readonly tabs: readonly Operations[]
   /** The models that leaders loaded. */
   readonly loads: number

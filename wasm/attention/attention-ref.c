@@ -115,8 +115,13 @@ void attention__ref(const struct op_attention *op, const struct step *step, uint
             if (s == from / length) all = segment;
             else merge__ref(&all, &segment, dim);
         }
-        float y[MAX_HEAD_DIM];
-        for (uint32_t d = 0; d < dim; d++) y[d] = (all.y[d] + sum4__ref(all.offsets)) * (1.0f / sum4__ref(all.weights));
+        float y[MAX_HEAD_DIM], inverse = 1.0f / sum4__ref(all.weights);
+        if (op->sinks) {
+            const float sink = AT(const float *, op->sinks)[h] * LOG2_E, top = sink > all.top ? sink : all.top;
+            const float old = exp2__ref(all.top - top);
+            inverse = old / (sum4__ref(all.weights) * old + exp2__ref(sink - top));
+        }
+        for (uint32_t d = 0; d < dim; d++) y[d] = (all.y[d] + sum4__ref(all.offsets)) * inverse;
         if (op->y) __builtin_memcpy(AT(float *, op->y + m * op->y_stride) + h * dim, y, dim * 4);
         for (uint32_t g = 0; op->a8 && g < dim / GROUP; g++) {
             quantize_into__ref(AT(int8_t *, op->a8 + m * op->a8_stride), op->heads * dim, h * dim / GROUP + g, y + g * GROUP);

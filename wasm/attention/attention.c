@@ -26,8 +26,9 @@
  *   Segments, ascending: 4 blocks each, or the smallest larger power of two with which 16 segments reach the row's
  *   position (with `after`: the sequence's last). `all` starts as the first segment. Each later segment is merged:
  *   `all` times 2^(all_top - top'), the segment times 2^(top - top').
- *   Then (y[d] + sum4(offset)) * (1 / sum4(sum)). Values that are not seen are never multiplied as floats: their memory
- *   may hold anything.
+ *   Then (y[d] + sum4(offset)) * (1 / sum4(sum)). With sinks, the sink times log2 e counts as a last block without
+ *   values: (y[d] + sum4(offset)) * (old / (sum4(sum) * old + new)). Values that are not seen are never multiplied as
+ *   floats: their memory may hold anything.
  *
  *   tile    rows of one sequence whose positions are in the same run of rows_per_tile, up to 8 query heads of one KV
  *           head. In small steps, one tile per segment; `attention_merge` then combines the segments' parts of the
@@ -37,9 +38,20 @@
 #include "attention/attention-block.h"
 #include "rows/quantize.h"
 
+/* What the sums of a query are multiplied by at the end. */
+static float inverse_of(const struct op_attention *op, const struct query *query) {
+    const float sum = sum4(query->all.weights);
+    if (!op->sinks) return 1.0f / sum;
+    const struct exp2_constants exp2 = exp2_constants();
+    v128_t top = query->all.top;
+    const struct factors by = rescale(&top, splat(AT(const float *, op->sinks)[query->head] * LOG2_E), &exp2);
+    const float kept = wasm_f32x4_extract_lane(by.kept, 0);
+    return kept / (sum * kept + wasm_f32x4_extract_lane(by.taken, 0));
+}
+
 static void put_query(const struct op_attention *op, const struct query *query, const v128_t *y) {
     const uint32_t dim = op->head_dim, n = op->heads * dim, at = query->head * dim;
-    const v128_t inverse = splat(1.0f / sum4(query->all.weights)), offset = splat(sum4(query->all.offsets));
+    const v128_t inverse = splat(inverse_of(op, query)), offset = splat(sum4(query->all.offsets));
     v128_t out[MAX_HEAD_DIM / 4];
     for (uint32_t d = 0; d < dim / 4; d++) out[d] = mul(add(y[d], offset), inverse);
     if (op->y) {

@@ -13,6 +13,7 @@ import {
   layStep,
   type Part,
   type Shape,
+  sinkOf,
 } from '../testing/attention.ts'
 import { FORMATS } from '../testing/kv.ts'
 import { BUILDS, type Build, compare, plainMachine } from '../testing/machine.ts'
@@ -110,6 +111,12 @@ describe('rope_kv and attention', () => {
       },
       [[{ position: 0, rows: 131 }]],
     ],
+    ['sinks', { ...QWEN, sinks: true }, [[{ position: 0, rows: 70 }], [{ position: 70, rows: 1 }]]],
+    [
+      'sinks of int8 keys and values in a window, in several segments',
+      { ...STORIES, sinks: true, window: 290, cap: 5, format: { k: 'int8', v: 'int8' } },
+      [[{ position: 0, rows: 300 }], [{ position: 300, rows: 2 }]],
+    ],
     [
       'biases of earlier positions only, of several sequences',
       { ...STORIES, reach: 90 },
@@ -195,6 +202,8 @@ describe('rope_kv and attention', () => {
     ['a window', { heads: 2, kvHeads: 2, dim: 16, window: 30 }],
     ['both sides', { heads: 4, kvHeads: 2, dim: 32, after: ALL }],
     ['a window on both sides', { heads: 2, kvHeads: 2, dim: 16, window: 12, after: 25 }],
+    ['sinks', { heads: 6, kvHeads: 2, dim: 16, sinks: true }],
+    ['sinks and a window', { heads: 2, kvHeads: 1, dim: 8, sinks: true, window: 30 }],
     ['biases by distance', { heads: 4, kvHeads: 2, dim: 16, after: ALL, reach: 99 }],
     ['biases and a range', { heads: 2, kvHeads: 1, dim: 8, reach: 120, scoreLimits: [-0.5, 0.5] }],
     ['ranges', { heads: 4, kvHeads: 2, dim: 16, scoreLimits: [-0.5, 1.5], keyLimits: [-0.6, 0.7] }],
@@ -239,9 +248,10 @@ describe('rope_kv and attention', () => {
           const bias = shape.reach === undefined ? 0 : biasOf(h, p - m)
           return within(dot * dim ** -0.5, shape.scoreLimits) + bias
         })
-        const top = Math.max(...scores)
+        const sink = shape.sinks === true ? sinkOf(h) : Number.NEGATIVE_INFINITY
+        const top = Math.max(sink, ...scores)
         const weights = scores.map((score) => Math.exp(score - top))
-        const sum = weights.reduce((a, b) => a + b)
+        const sum = weights.reduce((a, b) => a + b, Math.exp(sink - top))
         const values = seen.map((p) => head(2, p, kv))
         for (let d = 0; d < dim; d++) {
           const expected = weights.reduce((total, weight, i) => total + weight * values[i]![d]!, 0) / sum

@@ -85,7 +85,10 @@ enum op_code {
     OP_RENORM = 29,
     OP_LINEAR_W4A8_CHANNEL = 30,
     OP_CLAMP = 31,
-    OP_COUNT = 32
+    OP_GATE_ROWS = 32,
+    OP_JOIN_HEADS = 33,
+    OP_BIAS_EXPERTS = 34,
+    OP_COUNT = 35
 };
 
 enum encoding {
@@ -97,9 +100,13 @@ enum encoding {
 /* How keys or values are stored. fp8 is for values only. */
 enum kv_format { KV_F32 = 0, KV_INT8 = 1, KV_FP8 = 2 };
 
-/* The activation of a gate. gelu is the approximation by tanh, gelu_exact the one by erf; relu2 is the square of relu.
- * xielu (Huang and Schlag, 2024) has parameters, which swiglu alone has. conv1d has the first three. */
-enum activation { ACT_SILU = 0, ACT_GELU = 1, ACT_NONE = 2, ACT_GELU_EXACT = 3, ACT_RELU = 4, ACT_RELU2 = 5, ACT_XIELU = 6 };
+/* The activation of a gate. gelu is the approximation by tanh, gelu_exact the one by erf, gelu_quick the one by a
+ * sigmoid; relu2 is the square of relu. xielu (Huang and Schlag, 2024) has parameters, which swiglu alone has. conv1d
+ * has the first three. */
+enum activation {
+    ACT_SILU = 0, ACT_GELU = 1, ACT_NONE = 2, ACT_GELU_EXACT = 3, ACT_RELU = 4, ACT_RELU2 = 5, ACT_XIELU = 6,
+    ACT_GELU_QUICK = 7
+};
 
 enum pairing { PAIR_HALVES = 0, PAIR_INTERLEAVED = 1 };
 
@@ -164,14 +171,15 @@ struct op_rope_kv {
  * head may lack its last query heads.
  * after: how many positions after its own a row also sees, but none past the last row of its sequence in the step.
  * bias (0: none): f32 [heads][2 * reach + BLOCK_POSITIONS], added to the scores last. Column reach + d is for the
- * position d after the row's own. No row is at a position past `reach`. */
+ * position d after the row's own. No row is at a position past `reach`.
+ * sinks (0: none): f32 [heads], one more score for each head's softmax, of a position whose value is zero. */
 struct op_attention {
     uint32_t code, rows, q, q_stride, y, y_stride, a8, a8_stride, heads, kv_heads, head_dim;
     uint32_t group, k_offset, v_offset, k_format, v_format, window;
     float scale, cap;
     uint32_t parts, ratio, absent;
     float least, most;
-    uint32_t after, bias, reach;
+    uint32_t after, bias, reach, sinks;
 };
 
 /* y = act(gate) * up, or act(gate) when up is 0, as f32 rows (y) and/or a8 rows (q). y may be gate: the memory plan
@@ -236,12 +244,22 @@ struct op_clamp { uint32_t code, rows, x, x_stride, y, y_stride, n; float least,
  * is stored in y[m][round_up(n, 32)]. Where x is 0: sum is read from there, for `size` values; y[m] *= 1 / norm. */
 struct op_renorm { uint32_t code, rows, x, x_stride, y, y_stride, n, size; float eps; };
 
-/* Which experts each row goes to: the `used` experts with the greatest x[m][e], e < experts. Weights are softmax(x[m]),
- * divided by the sum of the chosen ones when normalize is 1.
+/* How a router turns logits x into scores: p[e] = softmax(x)[e], or p[e] = 1 / (1 + e^-x[e]). mixer: experts are
+ * chosen one after the other, each with a softmax over the logits that are left and near the greatest of them
+ * (route.c). */
+enum scoring { SCORE_SOFTMAX = 0, SCORE_SIGMOID = 1, SCORE_MIXER = 2 };
+
+/* Which experts each row goes to: the `used` experts with the greatest p[e] + bias[e] (bias 0: none). Their weights
+ * are scale * p[e], divided by eps + the sum of the chosen p[e] when normalize is 1.
+ * groups above 1: only experts of the groups_used best groups are chosen. A group is `experts / groups` experts in a
+ * row. The best have the greatest sums of their group_best (1 or 2) greatest p[e] + bias[e].
  * route: u32 [experts + 1] the first place of each expert | u32 [tokens * used] the row at each place |
  * u32 [tokens][used] the place of each row's choices | f32 [tokens][used] their weights. Places are ordered by expert,
  * then by row. rows: ROWS_TOKENS. */
-struct op_route { uint32_t code, rows, x, x_stride, experts, used, normalize, route; };
+struct op_route {
+    uint32_t code, rows, x, x_stride, experts, used, normalize, route, bias, scoring, groups, groups_used, group_best;
+    float scale, eps;
+};
 
 /* y[place] = x[row at that place]; n values of f32. rows: ROWS_ROUTED + used, as in the next two. */
 struct op_gather { uint32_t code, rows, x, x_stride, y, y_stride, n, route, experts; };
@@ -251,6 +269,16 @@ struct op_gather { uint32_t code, rows, x, x_stride, y, y_stride, n, route, expe
 struct op_linear_experts {
     uint32_t code, rows, w, n, k, x, x_stride, y, y_stride, encoding, expert_bytes, route, experts;
 };
+
+/* y[place] += bias[e], e the expert of that place. bias: an f32 row for each expert. rows: ROWS_ROUTED + used. */
+struct op_bias_experts { uint32_t code, rows, y, y_stride, n, bias, route, experts; };
+
+/* y[m] *= 1 / (1 + e^-x[m][0]) */
+struct op_gate_rows { uint32_t code, rows, x, x_stride, y, y_stride, n; };
+
+/* Row m of y has `heads` heads of y_dim numbers. Each is s[m], `shared` numbers (0: none), then the first `own`
+ * numbers of the same head of x[m], whose heads are x_dim apart, then zeros. */
+struct op_join_heads { uint32_t code, rows, s, s_stride, shared, x, x_stride, x_dim, own, y, y_stride, y_dim, heads; };
 
 /* y[m] = sum of weight * x[place] over the choices of row m, best first. rows: ROWS_TOKENS. */
 struct op_combine { uint32_t code, rows, x, x_stride, y, y_stride, n, route, experts, used; };

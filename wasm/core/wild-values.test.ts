@@ -2,7 +2,7 @@
 // Out: the end of the step, with every place in its range: such numbers must never become an address.
 
 import { expect, test } from 'vitest'
-import { ROWS } from '../../src/core/abi/constants.ts'
+import { ACTIVATION, ROWS, SCORING } from '../../src/core/abi/constants.ts'
 import { randomFrom } from '../../test/helpers/random.ts'
 import { layState, layStep } from '../testing/attention.ts'
 import { BUILDS, type Machine, plainMachine, type Rows } from '../testing/machine.ts'
@@ -18,10 +18,26 @@ function wild(machine: Machine, count: number, width: number): Rows {
 }
 const at = (name: string, rows: Rows) => ({ [name]: rows.at, [`${name}_stride`]: rows.stride })
 
-test.each(BUILDS)('%s: rows are routed to experts that exist', (build) => {
+const ROUTERS = [
+  { normalize: 1, scale: 1 },
+  {
+    normalize: 1,
+    scale: 1,
+    scoring: SCORING.sigmoid,
+    isBiased: true,
+    groups: 4,
+    groups_used: 2,
+    group_best: 2,
+  },
+  { normalize: 0, scale: 2, groups: 2, groups_used: 1, group_best: 1 },
+  { normalize: 0, scale: 1, scoring: SCORING.mixer, eps: 0.1 },
+] as const
+const ROUTED = BUILDS.flatMap((build) => ROUTERS.map((router, rule) => ({ build, rule, router })))
+
+test.each(ROUTED)('$build: rows are routed to experts that exist, rule $rule', ({ build, router }) => {
   const machine = plainMachine(build)
   const m = 24
-  const experts = 7
+  const experts = 8
   const used = 3
   const n = 64
   const places = m * used
@@ -31,7 +47,9 @@ test.each(BUILDS)('%s: rows are routed to experts that exist', (build) => {
   const y = machine.rows(m, n)
   const route = machine.allocate((experts + 1 + 3 * places) * 4)
   machine.setStep({ sequences: [{ position: 0, rows: m }] })
-  machine.op('route', { ...at('x', logits), experts, used, normalize: 1, route })
+  const { isBiased, ...rule } = { isBiased: false, ...router }
+  const bias = isBiased ? wild(machine, 1, experts).at : 0
+  machine.op('route', { ...at('x', logits), experts, used, route, bias, ...rule })
   machine.op('gather', { rows: ROWS.routed + used, ...at('x', x), ...at('y', gathered), n, route, experts })
   machine.op('combine', { ...at('x', gathered), ...at('y', y), n, route, experts, used })
   machine.run()
@@ -87,7 +105,10 @@ test.each(BUILDS)('%s: rows of any kind are normed, gated and quantised', (build
   machine.op('layernorm', rows)
   machine.op('rescale', { ...at('y', y), n, scale: 2, cap: 30 })
   machine.op('clamp', { ...at('x', x), ...at('y', y), n, least: -1, most: 30 })
-  for (const activation of [0, 1, 2])
+  machine.op('gate_rows', { ...at('x', x), ...at('y', y), n })
+  const heads = { own: 10, x_dim: 24, y_dim: 24, heads: 4 }
+  machine.op('join_heads', { ...at('s', up), shared: 8, ...at('x', x), ...at('y', y), ...heads })
+  for (const activation of Object.values(ACTIVATION))
     machine.op('swiglu', { ...at('gate', x), ...at('up', up), n, ...at('y', y), ...at('q', q), activation })
   for (const whole of [0, 1])
     machine.op('quantize', { ...at('x', x), n, ...at('q', q), order: order.at, whole })

@@ -1,11 +1,13 @@
-// Experts: route, gather, linear_experts, combine. In: router logits, rows, matrices. Out: the products of
-// each row with its own experts.
+// Experts: route, gather, linear_experts, bias_experts, combine. In: router logits, rows, matrices. Out: the
+// products of each row with its own experts.
 
 import { describe, expect, test } from 'vitest'
-import { ROWS } from '../../src/core/abi/constants.ts'
-import { ENCODINGS, type Encoding, isQuantized, matrixBytes } from '../../src/core/abi/encodings.ts'
+import { ABI, ROWS, SCORING } from '../../src/core/abi/constants.ts'
+import { ENCODINGS, type Encoding, isQuantized, matrixBytes, roundUp } from '../../src/core/abi/encodings.ts'
+import type { RouteRule } from '../../src/core/graph/ir.ts'
+import { routeOf } from '../../src/core/graph/testing/choices.ts'
 import { randomFrom } from '../../test/helpers/random.ts'
-import { BUILDS, type Machine, plainMachine } from '../testing/machine.ts'
+import { BUILDS, compare, type Machine, plainMachine, type Rows } from '../testing/machine.ts'
 import { fillMatrix } from '../testing/weights.ts'
 
 const EXPERTS = 7
@@ -38,6 +40,7 @@ function lay(machine: Machine, encoding: Encoding, m: number, normalize: boolean
     x_stride: logits.stride,
     ...choice,
     normalize: normalize ? 1 : 0,
+    scale: 1,
     route,
   })
   const routed = { rows: ROWS.routed + USED, route, experts: EXPERTS }
@@ -85,6 +88,117 @@ function rightWeights(logits: Float32Array, normalize: boolean): Map<number, num
   const sum = normalize ? chosen.reduce((total, e) => total + Math.exp(logits[e]!) / all, 0) : 1
   return new Map(chosen.map((e) => [e, Math.exp(logits[e]!) / all / sum]))
 }
+
+/** A route of `m` rows by a rule, whose logits are far enough apart for any rounding. */
+function layRoute(machine: Machine, m: number, rule: RouteRule, hasBias: boolean) {
+  const { experts, used, normalize, scoring = 'softmax', groups, scale = 1, epsilon = 0 } = rule
+  const random = randomFrom(`${experts} ${scoring}`)
+  const logits = machine.rows(m, experts, () => random() * 6 - 3)
+  const bias = machine.rows(1, experts, () => random() - 0.5)
+  const route = machine.scratch((experts + 1 + 3 * m * used) * 4)
+  machine.setStep({ sequences: [{ position: 0, rows: m }] })
+  machine.op('route', {
+    x: logits.at,
+    x_stride: logits.stride,
+    experts,
+    used,
+    normalize: normalize ? 1 : 0,
+    route,
+    bias: hasBias ? bias.at : 0,
+    scoring: SCORING[scoring],
+    groups: groups?.count ?? 1,
+    groups_used: groups?.used ?? 1,
+    group_best: groups?.best ?? 1,
+    scale,
+    eps: epsilon,
+  })
+  return { logits, bias, route }
+}
+
+/** The weight of each expert of a row. 0: the row does not go there. */
+function weightsIn(machine: Machine, route: number, m: number, { experts, used }: RouteRule): Float64Array[] {
+  const words = machine.u32.subarray(route / 4)
+  const starts = words.subarray(0, experts + 1)
+  const places = words.subarray(experts + 1 + m * used)
+  const weights = machine.f32.subarray(route / 4 + experts + 1 + 2 * m * used)
+  return Array.from({ length: m }, (_, row) => {
+    const made = new Float64Array(experts)
+    for (let c = row * used; c < (row + 1) * used; c++)
+      made[starts.findLastIndex((start) => start <= places[c]!)] = weights[c]!
+    return made
+  })
+}
+
+const RULES: readonly (readonly [string, RouteRule, boolean])[] = [
+  ['sigmoids', { experts: 9, used: 3, normalize: false, scoring: 'sigmoid' }, false],
+  [
+    'sigmoids with a bias, by their sum',
+    { experts: 9, used: 3, normalize: true, scoring: 'sigmoid', epsilon: 1e-3, scale: 2.5 },
+    true,
+  ],
+  ['probabilities with a bias', { experts: 33, used: 6, normalize: true }, true],
+  [
+    'groups by the best of each',
+    { experts: 12, used: 4, normalize: false, groups: { count: 4, used: 2, best: 1 }, scale: 1.7 },
+    false,
+  ],
+  [
+    'groups by the two best of each',
+    {
+      ...{ experts: 32, used: 4, normalize: true, scoring: 'sigmoid' },
+      groups: { count: 8, used: 3, best: 2 },
+    },
+    true,
+  ],
+  ['a mixer', { experts: 16, used: 2, normalize: false, scoring: 'mixer', epsilon: 0.01 }, false],
+  [
+    'a mixer with wide limits',
+    { experts: 16, used: 4, normalize: false, scoring: 'mixer', epsilon: 0.4 },
+    false,
+  ],
+  ['as many experts as there may be', { experts: 1024, used: 8, normalize: true }, true],
+]
+
+describe('a router', () => {
+  test.each(RULES)('chooses by %s', (_, rule, hasBias) => {
+    const m = 40
+    const machine = plainMachine('simd128')
+    const { logits, bias, route } = layRoute(machine, m, rule, hasBias)
+    machine.run()
+    const biases = hasBias ? Float64Array.from(machine.floats(bias, 0)) : undefined
+    for (const [row, weights] of weightsIn(machine, route, m, rule).entries()) {
+      const right = routeOf(rule, Float64Array.from(machine.floats(logits, row)), biases)
+      for (const [expert, weight] of right.entries()) expect(weights[expert]).toBeCloseTo(weight, 5)
+    }
+  })
+})
+
+test('each row gets the bias of its expert', () => {
+  const m = 13
+  const used = 2
+  // The first expert and the third have no rows.
+  const starts = [0, 0, 9, 9, 10, m * used]
+  const experts = starts.length - 1
+  let y: Rows | undefined
+  const { machine, difference } = compare((each) => {
+    const route = each.allocate((experts + 1 + 3 * m * used) * 4)
+    each.u32.set(starts, route / 4)
+    const width = roundUp(N, ABI.GROUP)
+    const bias = each.allocate(experts * width * 4)
+    for (let i = 0; i < experts * width; i++)
+      each.f32[bias / 4 + i] = 100 * Math.floor(i / width) + (i % width)
+    y = each.rows(m * used, N, () => 0.5)
+    each.setStep({ sequences: [{ position: 0, rows: m }] })
+    const rows = { rows: ROWS.routed + used, route, experts }
+    each.op('bias_experts', { ...rows, y: y.at, y_stride: y.stride, n: N, bias })
+  })
+  expect(difference).toBeUndefined()
+  for (let place = 0; place < m * used; place++) {
+    const expert = starts.findLastIndex((start) => start <= place)
+    const right = Array.from({ length: N }, (_, i) => 100 * expert + i + 0.5)
+    expect([...machine.floats(y!, place)]).toEqual(right)
+  }
+})
 
 describe('experts', () => {
   test.each([

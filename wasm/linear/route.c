@@ -1,9 +1,11 @@
-/* route, gather, combine: rows to their experts and back. In: router logits, rows. Out: a route (route.h), rows by
- * place,
- * sums.                                                                                                        exact
- *   route    p[e] = e^(x[e] - max x) / sum, e ascending; the `used` greatest, the first of equal ones. Scalar code that
- *            serves as its own definition: a row has about a hundred numbers. Second round, one tile: a counting sort
- *            of all rows by expert
+/* route, gather, bias_experts, combine: rows to their experts and back. In: router logits, rows. Out: a route,
+ * rows by place, sums. The parts of a route: route.h.                                                          exact
+ *   route    softmax: p[e] = e^(x[e] - max x) / sum, e ascending. The `used` greatest, the first of equal ones; their
+ *            sum is in the order of choice. Scalar code that serves as its own definition: a row has about a hundred
+ *            numbers. Second round, one tile: a counting sort of all rows by expert
+ *            mixer (SparseMixer, Liu et al., 2023): the greatest x[e] that is left has the weight
+ *            1 / sum e^(x[i] - x[e]) over all i that are left and x[e] - x[i] <= 2 eps max(|x[i]|, x[e])
+ *   bias_experts  y[place] = y[place] + bias[e]
  *   combine  y[m] = ((w0 * x[place 0]) + w1 * x[place 1]) + ...        choices by descending weight
  *
  *   tile     one row */
@@ -11,26 +13,91 @@
 
 static uint32_t tiles(const struct op *o, const struct step *step) { return row_count(o, step); }
 
+/* A row's experts: their scores, what they are chosen by, and which are already taken. */
+struct experts { float scores[MOST_EXPERTS], keys[MOST_EXPERTS]; uint8_t taken[MOST_EXPERTS]; };
+
+/* Adds experts of groups that are not among the best to those that are taken. */
+static void drop_groups(const struct op_route *op, struct experts *all) {
+    const uint32_t size = op->experts / op->groups;
+    float sums[MOST_EXPERTS];
+    uint8_t kept[MOST_EXPERTS] = {0};
+    for (uint32_t g = 0; g < op->groups; g++) {
+        float best = all->keys[g * size], next = -__builtin_inff();
+        for (uint32_t e = g * size + 1; e < (g + 1) * size; e++) {
+            const float key = all->keys[e];
+            next = key > best ? best : key > next ? key : next;
+            best = key > best ? key : best;
+        }
+        sums[g] = op->group_best > 1 ? best + next : best;
+    }
+    for (uint32_t c = 0; c < op->groups_used; c++) {
+        uint32_t best = op->groups;
+        for (uint32_t g = 0; g < op->groups; g++) {
+            if (!kept[g] && (best == op->groups || sums[g] > sums[best])) best = g;
+        }
+        kept[best] = 1;
+    }
+    for (uint32_t e = 0; e < op->groups * size; e++) all->taken[e] = !kept[e / size];
+}
+
+/* The first of the greatest keys that are not taken. */
+static uint32_t best_of(const struct op_route *op, const struct experts *all) {
+    uint32_t best = op->experts;
+    for (uint32_t e = 0; e < op->experts; e++) {
+        if (!all->taken[e] && (best == op->experts || all->keys[e] > all->keys[best])) best = e;
+    }
+    return best;
+}
+
+/* The weight of `best` among the experts that are not taken and near it. */
+static float mixed(const struct op_route *op, const struct experts *all, uint32_t best) {
+    const float *x = all->keys, top = x[best];
+    float sum = 0;
+    for (uint32_t e = 0; e < op->experts; e++) {
+        const float size = __builtin_fabsf(x[e]), factor = size > top ? size : top;
+        if (all->taken[e] || top - x[e] > 2 * op->eps * factor) continue;
+        sum += exp__ref(x[e] - top);
+    }
+    return exp__ref(0) / sum;
+}
+
+static void score(const struct op_route *op, const float *x, struct experts *all) {
+    const float *bias = AT(const float *, op->bias);
+    float most = x[0], sum = 0;
+    for (uint32_t e = 1; e < op->experts; e++) most = x[e] > most ? x[e] : most;
+    for (uint32_t e = 0; e < op->experts; e++) {
+        all->taken[e] = 0;
+        all->keys[e] = x[e];
+        all->scores[e] = op->scoring == SCORE_SIGMOID ? 1.0f / (1.0f + exp__ref(-x[e])) : exp__ref(x[e] - most);
+        sum += all->scores[e];
+    }
+    for (uint32_t e = 0; e < op->experts; e++) {
+        if (op->scoring == SCORE_SOFTMAX) all->scores[e] = all->scores[e] / sum;
+        /* Logits have the order of their scores, and fewer of them are equal. */
+        if (op->bias) all->keys[e] = all->scores[e] + bias[e];
+        else if (op->group_best > 1) all->keys[e] = all->scores[e];
+    }
+    if (op->groups > 1) drop_groups(op, all);
+}
+
 static void tile_route(const struct op *o, const struct step *step, uint32_t m) {
     const struct op_route *op = (const struct op_route *)o;
-    const float *x = AT(const float *, op->x + m * op->x_stride);
     const struct route_parts route = route_parts(op->route, op->experts, step->tokens * op->used);
     uint32_t *chosen = route.places + m * op->used;
-    float *weights = route.weights + m * op->used, most = x[0], all = 0, sum = 0;
-    for (uint32_t e = 1; e < op->experts; e++) most = x[e] > most ? x[e] : most;
-    for (uint32_t e = 0; e < op->experts; e++) all += exp__ref(x[e] - most);
+    float *weights = route.weights + m * op->used, sum = 0;
+    struct experts all;
+    score(op, AT(const float *, op->x + m * op->x_stride), &all);
     for (uint32_t c = 0; c < op->used; c++) {
-        uint32_t best = op->experts;
-        for (uint32_t e = 0; e < op->experts; e++) {
-            int taken = 0;
-            for (uint32_t before = 0; before < c; before++) taken |= chosen[before] == e;
-            if (!taken && (best == op->experts || x[e] > x[best])) best = e;
-        }
+        const uint32_t best = best_of(op, &all);
+        weights[c] = op->scoring == SCORE_MIXER ? mixed(op, &all, best) : all.scores[best];
+        all.taken[best] = 1;
         chosen[c] = best;
-        weights[c] = exp__ref(x[best] - most) / all;
         sum += weights[c];
     }
-    for (uint32_t c = 0; op->normalize && c < op->used; c++) weights[c] = weights[c] / sum;
+    for (uint32_t c = 0; c < op->used; c++) {
+        if (op->normalize) weights[c] = weights[c] / (sum + op->eps);
+        weights[c] = weights[c] * op->scale;
+    }
 }
 
 static uint32_t one(const struct op *o, const struct step *step) {
@@ -69,6 +136,28 @@ static void tile_gather(const struct op *o, const struct step *step, uint32_t pl
     for (uint32_t i = 0; i < round_up(op->n, GROUP); i += 4) store(y + i, load(x + i));
 }
 
+/* definition: OP_BIAS_EXPERTS */
+void bias_experts__ref(const struct op_bias_experts *op, const struct step *step, uint32_t m) {
+    (void)step;
+    const uint32_t *starts = AT(const uint32_t *, op->route);
+    float *y = AT(float *, op->y + m * op->y_stride);
+    uint32_t e = 0;
+    while (starts[e + 1] <= m) e++;
+    for (uint32_t i = 0; i < op->n; i++) y[i] = y[i] + AT(const float *, op->bias)[e * round_up(op->n, GROUP) + i];
+}
+
+static void tile_bias(const struct op *o, const struct step *step, uint32_t place) {
+    (void)step;
+    const struct op_bias_experts *op = (const struct op_bias_experts *)o;
+    const uint32_t *starts = AT(const uint32_t *, op->route);
+    float *y = AT(float *, op->y + place * op->y_stride);
+    uint32_t e = 0, i = 0;
+    while (starts[e + 1] <= place) e++;
+    const float *bias = AT(const float *, op->bias) + e * round_up(op->n, GROUP);
+    for (; i + 4 <= op->n; i += 4) store(y + i, add(load(y + i), load(bias + i)));
+    for (; i < op->n; i++) y[i] = y[i] + bias[i];
+}
+
 /* definition: OP_COMBINE */
 void combine__ref(const struct op_combine *op, const struct step *step, uint32_t m) {
     const struct route_parts route = route_parts(op->route, op->experts, step->tokens * op->used);
@@ -100,5 +189,7 @@ static void tile_combine(const struct op *o, const struct step *step, uint32_t m
 /* second round: OP_ROUTE route_sort plain */
 const struct kernel route_rows = {tiles, tile_route}, route_sort = {one, tile_sort};
 /* kernel: OP_GATHER gather_rows plain */
+/* kernel: OP_BIAS_EXPERTS bias_experts plain */
 /* kernel: OP_COMBINE combine_rows plain */
 const struct kernel gather_rows = {tiles, tile_gather}, combine_rows = {tiles, tile_combine};
+const struct kernel bias_experts = {tiles, tile_bias};

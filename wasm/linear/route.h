@@ -6,6 +6,9 @@
 #include "core/kernel.h"
 #include "simd/simd.h"
 
+/* A layer has no more. The check of a configuration has the same number. */
+enum { MOST_EXPERTS = 1024 };
+
 struct route_parts { uint32_t *starts, *row_at, *places; float *weights; };
 /* count: tokens * used */
 INLINE struct route_parts route_parts(uint32_t route, uint32_t experts, uint32_t count) {

@@ -1,8 +1,8 @@
-// Row kernels: embed, rmsnorm, quantize, swiglu, add. In: rows at the edges. Out: the definition's bits, and
-// the true values.
+// Row kernels: embed, rmsnorm, quantize, swiglu, gate_rows, join_heads, add. In: rows at the edges. Out: the
+// definition's bits, and the true values.
 
 import { describe, expect, test } from 'vitest'
-import { ABI, ROWS, SELECTOR } from '../../src/core/abi/constants.ts'
+import { ABI, ACTIVATION, ROWS, SELECTOR } from '../../src/core/abi/constants.ts'
 import type { PackedEncoding } from '../../src/core/abi/encodings.ts'
 import {
   ENCODINGS,
@@ -316,7 +316,13 @@ describe('quantize', () => {
   })
 })
 
-function glu(machine: Machine, n: number, m: number, want: 'y' | 'q' | 'both') {
+function glu(
+  machine: Machine,
+  n: number,
+  m: number,
+  want: 'y' | 'q' | 'both',
+  activation: keyof typeof ACTIVATION = 'silu',
+) {
   const random = randomFrom(n)
   const gate = machine.rows(m, n, (row) => (random() - 0.5) * (row === 0 ? 250 : 20))
   const up = machine.rows(m, n, () => random() * 2 - 1)
@@ -333,6 +339,7 @@ function glu(machine: Machine, n: number, m: number, want: 'y' | 'q' | 'both') {
     y_stride: y.stride,
     q: want === 'y' ? 0 : q.at,
     q_stride: q.stride,
+    activation: ACTIVATION[activation],
   })
   return { gate, up, y }
 }
@@ -344,21 +351,84 @@ describe('swiglu', () => {
     [1056, 2, 'q'],
     [4864, 1, 'both'],
   ] as const)('is its definition to the bit for %i lanes, %i rows, %s', (n, m, want) => {
-    expect(compare((machine) => glu(machine, n, m, want)).difference).toBeUndefined()
+    for (const activation of Object.keys(ACTIVATION) as (keyof typeof ACTIVATION)[])
+      expect(compare((machine) => glu(machine, n, m, want, activation)).difference).toBeUndefined()
   })
 
-  test('is within 4e-7 of gate * sigmoid(gate) * up', () => {
-    const machine = plainMachine('relaxed')
-    const { gate, up, y } = glu(machine, 1056, 3, 'y')
-    machine.run()
-    for (let m = 0; m < 3; m++) {
-      const g = machine.floats(gate, m)
-      const u = machine.floats(up, m)
-      for (const [lane, value] of machine.floats(y, m).entries()) {
-        const expected = (g[lane]! / (1 + Math.exp(-g[lane]!))) * u[lane]!
-        // Below e^-87 the gate is closed: it no longer changes an f32 sum.
-        expect(Math.abs(value - expected)).toBeLessThanOrEqual(Math.abs(expected) * 4e-7 + 1e-35)
+  test.each([
+    ['silu', 1],
+    ['gelu_quick', 1.702],
+  ] as const)(
+    '%s is within 4e-7 of gate * sigmoid(%d * gate) * up, but for rounding the slope',
+    (activation, slope) => {
+      const machine = plainMachine('relaxed')
+      const { gate, up, y } = glu(machine, 1056, 3, 'y', activation)
+      machine.run()
+      for (let m = 0; m < 3; m++) {
+        const g = machine.floats(gate, m)
+        const u = machine.floats(up, m)
+        for (const [lane, value] of machine.floats(y, m).entries()) {
+          const expected = (g[lane]! / (1 + Math.exp(-slope * g[lane]!))) * u[lane]!
+          // Below e^-87 the gate is closed: it no longer changes an f32 sum. A slope rounds the exponent.
+          const rounding = slope === 1 ? 0 : Math.abs(slope * g[lane]!) * 2 ** -24
+          const bound = Math.abs(expected) * (4e-7 + rounding) + 1e-35
+          expect(Math.abs(value - expected)).toBeLessThanOrEqual(bound)
+        }
       }
+    },
+  )
+})
+
+describe('gate_rows', () => {
+  test.each([
+    [32, 1],
+    [172, 5],
+    [2080, 3],
+  ])('is its definition to the bit for %i lanes, %i rows, and a sigmoid', (n, m) => {
+    let laid: { x: Rows; y: Rows } | undefined
+    const value = (row: number, lane: number) => row + lane / n - 1
+    const { machine, difference } = compare((each) => {
+      const x = each.rows(m, 1, (row) => 3 * row - 4)
+      const y = each.rows(m, n, value)
+      tokens(each, m)
+      each.op('gate_rows', { x: x.at, x_stride: x.stride, y: y.at, y_stride: y.stride, n })
+      laid = { x, y }
+    })
+    expect(difference).toBeUndefined()
+    for (let row = 0; row < m; row++) {
+      const gate = 1 / (1 + Math.exp(4 - 3 * row))
+      for (const [lane, made] of machine.floats(laid!.y, row).entries())
+        expect(Math.abs(made - gate * value(row, lane))).toBeLessThan(1e-6 * (1 + row))
+    }
+  })
+})
+
+describe('join_heads', () => {
+  test.each([
+    ['keys with a shared part', { heads: 3, shared: 6, own: 10, dim: 10, width: 20 }],
+    ['values filled with zeros', { heads: 5, shared: 0, own: 7, dim: 7, width: 12 }],
+    ['values taken from wider heads', { heads: 4, shared: 0, own: 9, dim: 16, width: 9 }],
+  ])('%s', (_, { heads, shared, own, dim, width }) => {
+    const m = 3
+    let y: Rows | undefined
+    const { machine, difference } = compare((each) => {
+      const s = each.rows(m, Math.max(1, shared), (row, lane) => 1000 * (row + 1) + lane)
+      const x = each.rows(m, heads * dim, (row, lane) => 100_000 * (row + 1) + lane)
+      y = each.rows(m, heads * width)
+      tokens(each, m)
+      const from = { s: shared > 0 ? s.at : 0, s_stride: s.stride, shared, x: x.at, x_stride: x.stride }
+      const to = { y: y.at, y_stride: y.stride, y_dim: width }
+      each.op('join_heads', { ...from, x_dim: dim, own, ...to, heads })
+    })
+    expect(difference).toBeUndefined()
+    for (let row = 0; row < m; row++) {
+      const right = Array.from({ length: heads * width }, (_, i) => {
+        const d = i % width
+        if (d < shared) return 1000 * (row + 1) + d
+        const lane = Math.floor(i / width) * dim + d - shared
+        return d < shared + own ? 100_000 * (row + 1) + lane : 0
+      })
+      expect([...machine.floats(y!, row)]).toEqual(right)
     }
   })
 })

@@ -1,6 +1,7 @@
 /* swiglu.h: the gate of a feed-forward block. In: vectors of gate and up. Out: act(gate) * up.                 exact
  *
  *   y = (gate / (1 + e^-t)) * up      silu: t = gate    gelu: t = gate * (G1 + G2 * gate^2), the approximation by tanh
+ *                                     gelu_quick: t = gate * QUICK
  *   y = gate * up                     none
  *   y = max(gate, 0) * up             relu    relu2: the square of max(gate, 0), times up
  *   y = xielu(gate) * up              xielu: above x^2 + slope x for x above 0; else below (e^m - 1 - x) + slope x with m the
@@ -22,6 +23,7 @@
 /* x / 2 * (1 + tanh(u)) = x / (1 + e^-2u), u = sqrt(2 / pi) * (x + 0.044715 x^3) */
 #define G1 1.5957691216057308f
 #define G2 0.0713548162726f
+#define QUICK 1.702f
 
 #define NORMAL_SLOPE 0x1.3851ecp-2f
 static const float normal_terms[8] = {0x1.f23c82p-4f,  0x1.f59faep-4f, 0x1.a79d2ep-4f,  0x1.efb296p-4f,
@@ -77,13 +79,16 @@ INLINE v128_t xielu(v128_t x, struct xielu of, const struct exp_constants *c) {
 INLINE float activated__ref(float gate, uint32_t activation) {
     if (activation == ACT_NONE) return gate;
     if (activation == ACT_GELU_EXACT) return gelu_exact__ref(gate);
+    if (activation == ACT_GELU_QUICK) return gate / (1.0f + exp__ref(gate * -QUICK));
     if (activation >= ACT_RELU) return rectified__ref(gate, activation);
     const float t = activation == ACT_GELU ? gate * (gate * gate * G2 + G1) : gate;
     return gate / (1.0f + exp__ref(-t));
 }
 /* -t */
 INLINE v128_t exponent_of(v128_t gate, uint32_t activation) {
-    const v128_t t = activation == ACT_GELU ? mul(gate, add(mul(mul(gate, gate), splat(G2)), splat(G1))) : gate;
+    v128_t t = gate;
+    if (activation == ACT_GELU) t = mul(gate, add(mul(mul(gate, gate), splat(G2)), splat(G1)));
+    if (activation == ACT_GELU_QUICK) t = mul(gate, splat(QUICK));
     return wasm_f32x4_neg(t);
 }
 /* The last coefficient of the exponential is 1. */

@@ -29,6 +29,8 @@ export interface Shape {
   readonly after?: number
   /** The last position of a row, where scores get a bias by head and distance. */
   readonly reach?: number
+  /** One more score for each head, of a position whose value is zero. */
+  readonly sinks?: boolean
   /** Leave out the memory for parts, so no step splits positions among tiles. */
   readonly unsplit?: boolean
 }
@@ -86,6 +88,9 @@ function layNorms(
 /** The bias of a head's score for a position `distance` after the row's own. */
 export const biasOf = (head: number, distance: number) =>
   2 * element(4, head, Math.abs(distance), distance > 0 ? 1 : 0)
+
+/** The sink of a head: for some far above every score, for others far below. */
+export const sinkOf = (head: number) => 12 * element(5, head, 0, 0)
 
 /** The table of biases. Its columns past the last distance are poison that no seen score reads. */
 function layBiases(machine: Machine, { heads, reach }: Shape): Record<string, number> {
@@ -188,6 +193,7 @@ export function layStep(
     parts: shape.unsplit ? 0 : states[0]!.parts,
     after: shape.after ?? 0,
     ...layBiases(machine, shape),
+    sinks: shape.sinks === true ? machine.rows(1, heads, (_, head) => sinkOf(head)).at : 0,
   })
   return { q, y, a8 }
 }

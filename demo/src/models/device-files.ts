@@ -48,7 +48,7 @@ export async function keepFiles(files: readonly File[]): Promise<void> {
 }
 
 /** The files of the last visit. */
-export interface KeptFiles {
+interface KeptFiles {
   /** True if the browser opens them without asking the person. */
   readonly isGranted: boolean
   /**

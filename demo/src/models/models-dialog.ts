@@ -19,7 +19,7 @@ import { removeDownload, renderUnfinished, type Unfinished, unfinishedDownloads 
 /** Packs beside the page are loaded like a model at any address: checked, kept on the device, resumed. */
 const KNOWN: readonly PageModel[] = [...PAGE_PACKS, ...CATALOGUE]
 
-export class ModelsDialog extends Modal {
+class ModelsDialog extends Modal {
   static override properties = {
     ...Modal.properties,
     current: { attribute: false },

@@ -16,7 +16,7 @@ interface Kept {
   readonly sizeBytes: number
 }
 
-export class OtherDialog extends Modal {
+class OtherDialog extends Modal {
   static override properties = {
     ...Modal.properties,
     current: { attribute: false },

@@ -21,7 +21,7 @@ interface Room {
 /** Conversations that are listed: the largest. */
 const MOST_LISTED = 20
 
-export class StorageDialog extends Modal {
+class StorageDialog extends Modal {
   static override properties = {
     ...Modal.properties,
     models: { state: true },

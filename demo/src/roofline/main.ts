@@ -39,7 +39,7 @@ interface View {
   readonly threads: number
 }
 
-export class RooflinePage extends LitElement {
+class RooflinePage extends LitElement {
   static override properties = {
     state: { state: true },
     view: { state: true },

@@ -12,7 +12,7 @@ const STAGES = ['decode', 'prefill'] as const
 const DASHES = [[], [8, 4], [2, 4]]
 const DASH_NAMES = ['solid', 'dashed', 'dotted']
 
-export interface PlotHooks {
+interface PlotHooks {
   /** The op under the pointer, or undefined. */
   readonly onPoint: (point: Point | undefined) => void
 }

@@ -5,7 +5,7 @@ import type { Conversation } from '../conversation/store/conversations.ts'
 import { Modal } from './modal.ts'
 import { nextTask } from './tasks.ts'
 
-export class ConversationDrawer extends Modal {
+class ConversationDrawer extends Modal {
   static override properties = {
     ...Modal.properties,
     conversations: { attribute: false },

@@ -1,7 +1,7 @@
 // Shortcuts. The keys of the page, and what they do.
 import type { Word } from '../words/words.ts'
 
-export interface Shortcut {
+interface Shortcut {
   readonly keys: string
   readonly does: Word
 }

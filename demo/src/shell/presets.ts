@@ -19,7 +19,7 @@ const MOST_PRESETS = 50
 /** UTF-16 units of a name. */
 const MOST_NAME = 60
 
-export class PresetMenu extends LitElement {
+class PresetMenu extends LitElement {
   static override properties = {
     settings: { attribute: false },
     presets: { state: true },

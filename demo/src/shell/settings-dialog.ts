@@ -32,7 +32,7 @@ import {
 /** Loads when the dialog is opened. */
 const PRESETS = () => import('./presets.ts')
 
-export class SettingsDialog extends Modal {
+class SettingsDialog extends Modal {
   static override properties = {
     ...Modal.properties,
     settings: { attribute: false },

@@ -14,7 +14,7 @@ export interface Said {
 }
 
 /** A call that was carried out. `says`: the whole answer, where the model is not asked to word it. */
-export interface ToolUse {
+interface ToolUse {
   readonly used: UsedTool
   readonly says?: string
 }

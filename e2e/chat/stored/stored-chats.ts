@@ -2,7 +2,7 @@
 import { expect, type Page } from '@playwright/test'
 import { openChat, ready } from '../chat-page.ts'
 
-export interface StoredChat {
+interface StoredChat {
   readonly id: string
   readonly title?: string
   /** Milliseconds since 1970. Default: now. */

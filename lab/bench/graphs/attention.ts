@@ -4,12 +4,13 @@
 //   node lab/bench/graphs/attention.ts [--rounds 9]     after npm run build:wasm
 //
 // Both compute the same heads from q, k and v in rows of tokens. Times are of one thread's processor.
-import { parseArgs } from 'node:util'
+import { Command } from 'commander'
 import { bufferSource } from '../../../src/core/base/bytes.ts'
 import { CompiledGraph } from '../../../src/network/compile/compiled-graph.ts'
 import { type Tensor, tensorOf } from '../../../src/network/onnx/ir/tensor.ts'
 import { readModel } from '../../../src/network/onnx/read-model.ts'
 import { modelBytes, type WrittenNode } from '../../../src/network/onnx/testing/write-model.ts'
+import { whole } from '../../../src/tools/cli/options.ts'
 import { element, layState, layStep } from '../../../wasm/testing/attention.ts'
 import { Machine, readModule } from '../../../wasm/testing/machine.ts'
 import { spread, spreadText } from '../spread.ts'
@@ -25,7 +26,12 @@ const ALL = 2 ** 32 - 1
 /** Runs that are timed as one. */
 const RUNS = 40
 
-const { values } = parseArgs({ options: { rounds: { type: 'string', default: '9' } } })
+const command = new Command('attention')
+  .option('--rounds <n>', 'rounds; medians are shown', whole(1), 9)
+  .parse()
+const values = command.opts<{
+  readonly rounds: number
+}>()
 console.log('| attention | tokens | compiled, ms | kernel, ms | compiled over kernel | greatest difference |')
 console.log('|---|--:|--:|--:|--:|--:|')
 for (const shape of SHAPES) for (const tokens of TOKENS) await compare(shape, tokens)
@@ -55,7 +61,7 @@ async function compare({ name, heads, dim }: (typeof SHAPES)[number], tokens: nu
       const other = memory[(y.at + row * y.stride) / 4 + at]!
       difference = Math.max(difference, Math.abs(found[row * heads * dim + at]! - other))
     }
-  for (let round = 0; round < Number(values.rounds); round++)
+  for (let round = 0; round < values.rounds; round++)
     for (const [index, way] of ways.entries()) {
       const start = process.threadCpuUsage().user
       for (let run = 0; run < RUNS; run++) await way()

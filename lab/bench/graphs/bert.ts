@@ -8,7 +8,7 @@ import {
 } from '../../../src/network/onnx/testing/write-model.ts'
 import { Random } from '../../../test/helpers/random.ts'
 
-export interface BertShape {
+interface BertShape {
   readonly layers: number
   readonly hidden: number
   readonly heads: number
@@ -40,7 +40,7 @@ export function bertBytes(shape: BertShape, seed = 1): Uint8Array {
 }
 
 /** A constant of floats in the graph of `bertBytes`; matrices are [inputs, outputs]. */
-export interface BertConstant {
+interface BertConstant {
   readonly name: string
   readonly dims: readonly number[]
   readonly values: Float32Array

@@ -6,13 +6,14 @@
 // A process that takes more than so many seconds of the processor is ended (Linux only).
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { parseArgs } from 'node:util'
+import { Command } from 'commander'
 import { bufferSource } from '../../../src/core/base/bytes.ts'
 import { isHalfbyteError } from '../../../src/core/base/errors.ts'
 import { CompiledGraph } from '../../../src/network/compile/compiled-graph.ts'
 import { BOMBS, type BombName } from '../../../src/network/compile/testing/bombs.ts'
 import { countOf, tensorOf } from '../../../src/network/onnx/ir/tensor.ts'
 import { readModel } from '../../../src/network/onnx/read-model.ts'
+import { whole } from '../../../src/tools/cli/options.ts'
 import { writtenBytes } from '../../../test/fuzz/networks/changed-graph.ts'
 
 const SIZES: readonly (readonly [BombName, number])[] = [
@@ -35,10 +36,16 @@ const SIZES: readonly (readonly [BombName, number])[] = [
   ['loops in loops', 60],
 ]
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: { seconds: { type: 'string', default: '60' }, child: { type: 'string' } },
-})
+const command = new Command('bombs')
+  .argument('[names...]', 'graphs; default: all')
+  .option('--seconds <n>', 'most seconds of the processor for each', whole(1), 60)
+  .option('--child <n>', 'index of the graph that this process opens', whole(0))
+  .parse()
+const values = command.opts<{
+  readonly seconds: number
+  readonly child?: number
+}>()
+const positionals = command.args
 
 /** Of the whole process, in MB. */
 const peakMemory = (): number =>
@@ -65,7 +72,7 @@ async function outcomeOf(name: BombName, n: number): Promise<void> {
 }
 
 if (values.child !== undefined) {
-  const [name, n] = SIZES[Number(values.child)]!
+  const [name, n] = SIZES[values.child]!
   await outcomeOf(name, n)
   process.exit()
 }
@@ -73,7 +80,13 @@ console.log('| graph | bytes of the file | outcome | s | MB |')
 console.log('|---|--:|---|--:|--:|')
 for (const [index, [name, n]] of SIZES.entries()) {
   if (positionals.length > 0 && !positionals.includes(name)) continue
-  const limited = ['-c', 'ulimit -t "$0"; exec "$@"', values.seconds, process.execPath, import.meta.filename]
+  const limited = [
+    '-c',
+    'ulimit -t "$0"; exec "$@"',
+    `${values.seconds}`,
+    process.execPath,
+    import.meta.filename,
+  ]
   const { stdout } = spawnSync('bash', [...limited, '--child', `${index}`], { encoding: 'utf8' })
   console.log(stdout.trim() || `| ${name} (${n}) | | ended | ${values.seconds} | |`)
 }

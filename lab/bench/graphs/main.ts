@@ -8,9 +8,10 @@
 // that measure are seldom idle.
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { parseArgs } from 'node:util'
+import { Command } from 'commander'
 import { env, InferenceSession, Tensor } from 'onnxruntime-web'
 import { Network, type NetworkOptions } from '../../../src/network/api/network.ts'
+import { whole } from '../../../src/tools/cli/options.ts'
 import { spread, spreadText } from '../spread.ts'
 import { bertBytes, MINILM } from './bert.ts'
 import { drawnInputs, openAxes } from './inputs.ts'
@@ -23,10 +24,16 @@ const SIZES = [
   [16, 64],
 ] as const
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: { rounds: { type: 'string', default: '9' }, weights: { type: 'string', default: 'auto' } },
-})
+const command = new Command('graphs')
+  .argument('[files...]', 'ONNX files; default: an encoder with random weights')
+  .option('--rounds <n>', 'rounds; medians are shown', whole(1), 9)
+  .option('--weights <value>', 'how constant matrices are multiplied', 'auto')
+  .parse()
+const values = command.opts<{
+  readonly rounds: number
+  readonly weights: string
+}>()
+const positionals = command.args
 env.wasm.numThreads = 1
 console.log('| graph | input | Halfbyte, ms | onnxruntime-web, ms | times as fast | greatest difference |')
 console.log('|---|--:|--:|--:|--:|--:|')
@@ -56,7 +63,7 @@ async function compare(name: string, bytes: Uint8Array, vocabulary: number): Pro
     const wanted = await runs[1]()
     const difference = found.reduce((most, value, at) => Math.max(most, Math.abs(value - wanted[at]!)), 0)
     const times: [number[], number[]] = [[], []]
-    for (let round = 0; round < Number(values.rounds); round++) {
+    for (let round = 0; round < values.rounds; round++) {
       for (const [index, run] of runs.entries()) {
         const start = process.threadCpuUsage().user
         await run()

@@ -5,9 +5,9 @@
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { bufferSource } from '../../../src/core/base/bytes.ts'
-import { planGraph } from '../../../src/network/compile/compiled-graph.ts'
+import { programFor } from '../../../src/network/compile/compiled-graph.ts'
 import { NOTHING } from '../../../src/network/compile/stages.ts'
-import { NETWORK_LIMITS, PlanBudget } from '../../../src/network/onnx/graph-budget.ts'
+import { NETWORK_LIMITS, ProgramBudget } from '../../../src/network/onnx/graph-budget.ts'
 import { readModel } from '../../../src/network/onnx/read-model.ts'
 import { bertBytes, MINILM } from './bert.ts'
 
@@ -26,8 +26,8 @@ async function show(name: string, bytes: Uint8Array): Promise<void> {
       input.type!.dims!.map((size, axis) => (typeof size === 'number' ? size : OPEN[axis]!)),
     ]),
   )
-  const budget = new PlanBudget()
-  const { steps, arenaBytes } = planGraph(graph, shapes, 'f32', NOTHING, budget).plan
+  const budget = new ProgramBudget()
+  const { steps, arenaBytes } = programFor(graph, shapes, 'f32', NOTHING, budget).program
   const taken = steps.reduce((sum, step) => sum + step.taken, 0)
   const { planning, steps: most, bytes: room } = NETWORK_LIMITS
   const shares = [budget.spentUnits / planning, taken / most, arenaBytes / room]

@@ -7,11 +7,12 @@
 // graph's tables. Default: MiniLM's shape with random weights.
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { parseArgs } from 'node:util'
+import { Command } from 'commander'
 import { bufferSource } from '../../../src/core/base/bytes.ts'
 import { CompiledGraph } from '../../../src/network/compile/compiled-graph.ts'
 import { STAGES, type Stage } from '../../../src/network/compile/stages.ts'
 import { readModel } from '../../../src/network/onnx/read-model.ts'
+import { whole } from '../../../src/tools/cli/options.ts'
 import { spread, spreadText } from '../spread.ts'
 import { bertBytes, MINILM } from './bert.ts'
 import { drawnInputs, openAxes, vocabularyOf } from './inputs.ts'
@@ -19,10 +20,14 @@ import { drawnInputs, openAxes, vocabularyOf } from './inputs.ts'
 const TOKENS = 64
 /** Ids lie below this also where a table has more rows, or is not a constant. */
 const MOST_IDS = 20_000
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: { rounds: { type: 'string', default: '7' } },
-})
+const command = new Command('passes')
+  .argument('[files...]', 'ONNX files; default: an encoder with random weights')
+  .option('--rounds <n>', 'rounds; medians are shown', whole(1), 7)
+  .parse()
+const values = command.opts<{
+  readonly rounds: number
+}>()
+const positionals = command.args
 
 if (positionals.length === 0) await table('MiniLM, random f32', bertBytes(MINILM))
 for (const file of positionals) await table(basename(file), new Uint8Array(await readFile(file)))
@@ -51,7 +56,7 @@ async function table(name: string, bytes: Uint8Array): Promise<void> {
     const planMs = (process.threadCpuUsage().user - start) / 1000
     runs.push({ way, compiled, report, arenaBytes, steps: steps.length, planMs, times: [] as number[] })
   }
-  for (let round = 0; round <= Number(values.rounds); round++) {
+  for (let round = 0; round <= values.rounds; round++) {
     for (const { compiled, times } of runs) {
       const start = process.threadCpuUsage().user
       await compiled.run(feeds)

@@ -9,35 +9,39 @@
 import { execFileSync } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { parseArgs } from 'node:util'
+import { Command } from 'commander'
 import { bufferSource } from '../../../src/core/base/bytes.ts'
 import { boundGraph } from '../../../src/network/compile/bind.ts'
 import { emitKernel, PARAMETERS } from '../../../src/network/compile/emit/emit.ts'
 import { growGroups } from '../../../src/network/compile/fuse/groups.ts'
 import { lower } from '../../../src/network/compile/lower/lower.ts'
-import { emitted, planOf } from '../../../src/network/compile/plan/plan.ts'
+import { emitted, programOf } from '../../../src/network/compile/program/program.ts'
 import { NOTHING } from '../../../src/network/compile/stages.ts'
 import { moduleBytes } from '../../../src/network/compile/wasm/assembler.ts'
-import { PlanBudget } from '../../../src/network/onnx/graph-budget.ts'
+import { ProgramBudget } from '../../../src/network/onnx/graph-budget.ts'
 import type { Graph } from '../../../src/network/onnx/ir/graph.ts'
 import { runPasses } from '../../../src/network/onnx/passes/pass.ts'
 import { COMPILER_PASSES } from '../../../src/network/onnx/passes.ts'
 import { readModel } from '../../../src/network/onnx/read-model.ts'
+import { whole } from '../../../src/tools/cli/options.ts'
 import { spread } from '../spread.ts'
 import { bertBytes, MINILM } from './bert.ts'
 import { openAxes } from './inputs.ts'
 
 const TOKENS = [64, 65, 66]
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    rounds: { type: 'string', default: '5' },
-    layers: { type: 'string', default: '24' },
-    // One round, as JSON.
-    once: { type: 'boolean', default: false },
-  },
-})
-const NARROW = { ...MINILM, layers: Number(values.layers), hidden: 96, intermediate: 384 }
+const command = new Command('planning')
+  .argument('[files...]', 'ONNX files; default: an encoder with random weights')
+  .option('--rounds <n>', 'rounds; medians are shown', whole(1), 5)
+  .option('--layers <n>', 'layers of the encoder', whole(1), 24)
+  .option('--once', 'one round, as JSON', false)
+  .parse()
+const values = command.opts<{
+  readonly rounds: number
+  readonly layers: number
+  readonly once: boolean
+}>()
+const positionals = command.args
+const NARROW = { ...MINILM, layers: values.layers, hidden: 96, intermediate: 384 }
 
 if (values.once) console.log(JSON.stringify(await round(positionals[0])))
 else {
@@ -52,11 +56,11 @@ function rows(file: string | undefined): void {
     import.meta.filename,
     '--once',
     '--layers',
-    values.layers,
+    `${values.layers}`,
     ...(file === undefined ? [] : [file]),
   ]
   const rounds = Array.from(
-    { length: Number(values.rounds) },
+    { length: values.rounds },
     () => JSON.parse(execFileSync(process.execPath, command, { encoding: 'utf8' })) as number[][],
   )
   const plans = rounds[0]!.length
@@ -78,7 +82,7 @@ async function round(file: string | undefined): Promise<number[][]> {
   const bytes = file === undefined ? bertBytes(NARROW) : new Uint8Array(await readFile(file))
   const { graph } = await readModel(bufferSource('model.onnx', bytes))
   const start = process.threadCpuUsage().user
-  const open = runPasses(graph, COMPILER_PASSES, { budget: new PlanBudget() }).graph
+  const open = runPasses(graph, COMPILER_PASSES, { budget: new ProgramBudget() }).graph
   const passesMs = (process.threadCpuUsage().user - start) / 1000
   const taken = open.inputs.map(({ name, type }) => ({ name, dtype: type!.dtype, dims: type!.dims! }))
   const axes = openAxes(taken)
@@ -109,17 +113,17 @@ async function planned(
       type!.dims!.map((size) => (typeof size === 'number' ? size : sizes[axes.indexOf(size)]!)),
     ]),
   )
-  const budget = new PlanBudget()
+  const budget = new ProgramBudget()
   const options = { weights: 'f32', leftOut: NOTHING, budget } as const
   const bound = timed(() => boundGraph(graph, shapes, COMPILER_PASSES, budget))
-  const program = timed(() => lower(bound, options))
-  timed(() => growGroups(program, true, budget))
+  const lowered = timed(() => lower(bound, options))
+  timed(() => growGroups(lowered, true, budget))
   const fuseMs = times.at(-1)!
-  const plan = timed(() => planOf(program, options))
+  const program = timed(() => programOf(lowered, options))
   // It grows the groups too.
   times[3] = Math.max(0, times[3]! - fuseMs)
   const missing = new Map(
-    emitted(plan.steps)
+    emitted(program.steps)
       .filter(({ key }) => !known.has(key))
       .map(({ key, call }) => [key, call.kernel]),
   )

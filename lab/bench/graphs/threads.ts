@@ -4,11 +4,12 @@
 //   node lab/bench/graphs/threads.ts [--rounds 9] [--weights f32]
 //
 // The two take turns in each round. Times are of the clock, and the ratio is the median of the rounds' own.
-import { parseArgs } from 'node:util'
+import { Command } from 'commander'
 import { bufferSource } from '../../../src/core/base/bytes.ts'
 import { Network, type NetworkOptions } from '../../../src/network/api/network.ts'
 import { tensorOf } from '../../../src/network/onnx/ir/tensor.ts'
 import { nodeHost } from '../../../src/tools/cli/node-host.ts'
+import { whole } from '../../../src/tools/cli/options.ts'
 import { spread, spreadText } from '../spread.ts'
 import { bertBytes, MINILM } from './bert.ts'
 
@@ -21,9 +22,14 @@ const SIZES = [
 /** Runs after which V8 has optimised the functions. */
 const WARM = 4
 
-const { values } = parseArgs({
-  options: { rounds: { type: 'string', default: '9' }, weights: { type: 'string', default: 'f32' } },
-})
+const command = new Command('threads')
+  .option('--rounds <n>', 'rounds; medians are shown', whole(1), 9)
+  .option('--weights <value>', 'how constant matrices are multiplied', 'f32')
+  .parse()
+const values = command.opts<{
+  readonly rounds: number
+  readonly weights: string
+}>()
 const weights = values.weights as NonNullable<NetworkOptions['weights']>
 const bytes = bertBytes(MINILM)
 const open = (threads: number) =>
@@ -55,7 +61,7 @@ for (const dims of SIZES) {
   }
   for (let run = 0; run < WARM; run++) for (const network of networks) await timed(network)
   const times: [number[], number[]] = [[], []]
-  for (let round = 0; round < Number(values.rounds); round++)
+  for (let round = 0; round < values.rounds; round++)
     for (const [index, network] of networks.entries()) times[index]!.push(await timed(network))
   const ratio = spread(times[0].map((one, round) => one / times[1][round]!))
   const cells = [dims.join(' x '), spreadText(spread(times[0])), spreadText(spread(times[1]))]

@@ -49,7 +49,7 @@ export class Exchange {
   }
 }
 
-export interface Visitor {
+interface Visitor {
   readonly pid: number
   close(): Promise<void>
 }

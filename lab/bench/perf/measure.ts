@@ -22,7 +22,7 @@ import { type Identity, identify, startEngine } from './start.ts'
 import { stepBytesOf } from './step-bytes.ts'
 import { agreementOf, agrees, type WarmUp, warmUp } from './warm-up.ts'
 
-export interface GroupOrder {
+interface GroupOrder {
   readonly shape: Shape
   readonly threads: number
   readonly kinds: readonly EngineKind[]

@@ -69,9 +69,6 @@ export interface GroupResults {
   readonly turns?: readonly TurnSample[]
 }
 
-/** Where the groups' files lie. */
-export const RESULTS_FOLDER = new URL('../../../build/perf/', import.meta.url)
-
 const fileOf = (folder: URL, shape: string, threads: number) => new URL(`${shape}-${threads}t.json`, folder)
 
 export async function loadResults(

@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs'
 import { appendFile, readFile } from 'node:fs/promises'
 import { Command } from 'commander'
-import { ToolCallParser } from '../../../src/core/text/chat/tool-calls.ts'
+import { ToolCallParser } from '../../../src/core/text/chat/calls/tool-calls.ts'
 import { descriptionOf, withToolText } from '../../../src/engine/chat/chat-turns.ts'
 import { makeReplyTask, type TaskSpec, taskSpec } from '../../../src/tools/cli/eval/tasks.ts'
 import {

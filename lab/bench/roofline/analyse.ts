@@ -48,7 +48,7 @@ export interface StepAnalysis {
 const KINDS = ['linear', 'attention', 'other'] as const
 export const KIND_NAMES = { linear: 'Linear', attention: 'Attention', other: 'Other' } as const
 
-export const opBytes = ({ weightBytes, stateBytes, activationBytes }: OpCost): number =>
+const opBytes = ({ weightBytes, stateBytes, activationBytes }: OpCost): number =>
   weightBytes + stateBytes + activationBytes
 
 /** GB/s of one stream over the smallest measured working set that holds `bytes`, or the largest there is. */

@@ -1,7 +1,7 @@
 // Jobs. What crosses between a roofline page and its worker, as types, and how much to measure.
 import type { KvFormat } from '../../../src/core/graph/ir.ts'
 import type { Build } from '../../../src/core/runtime/features.ts'
-import type { WeightPolicy } from '../../../src/core/weights/choose-encoding.ts'
+import type { WeightPolicy } from '../../../src/core/weights/policy.ts'
 import type { LimitOptions, Limits } from './limits.ts'
 import type { StepOptions, TimedModel } from './steps.ts'
 

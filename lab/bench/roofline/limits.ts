@@ -30,19 +30,19 @@ export interface LimitOptions extends Sampling {
   readonly waits?: boolean
 }
 
-export interface ReadLimit {
+interface ReadLimit {
   readonly streams: 1 | 8
   readonly threads: number
   readonly bytes: number
   readonly gigabytesPerSecond: Spread
 }
-export interface PeakLimit {
+interface PeakLimit {
   readonly peak: Peak
   readonly threads: number
   readonly gigaopsPerSecond: Spread
 }
 /** Waiting, for two threads and more. */
-export interface WaitLimit {
+interface WaitLimit {
   readonly threads: number
   /** An op without work: the claim of a tile and the barrier. Microseconds. */
   readonly barrierUs: Spread

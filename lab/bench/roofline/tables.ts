@@ -168,7 +168,7 @@ export function aligned(table: Table): string {
   return [table.title, ...note, ...rows.map(line), ''].join('\n')
 }
 
-export const stepText = ({ stage, build, threads, tokens, position }: StepAnalysis): string =>
+const stepText = ({ stage, build, threads, tokens, position }: StepAnalysis): string =>
   `${stage === 'decode' ? `decode at position ${position}` : `prefill of ${tokens}`}, ${build}, ${threadText(threads)}`
 
 export const threadText = (threads: number): string => `${threads} ${threads === 1 ? 'thread' : 'threads'}`

@@ -7,7 +7,7 @@
 // uniform: one sparsity. squares: least squares of lost shares, as `halfbyte prune --speed`. Seed s
 // calibrates on every third line of the text from line s on.
 import { readFileSync } from 'node:fs'
-import { parseArgs } from 'node:util'
+import { Command } from 'commander'
 import { openModel } from '../../../src/core/arch/open-model.ts'
 import type { TensorInfo } from '../../../src/core/formats/tensors.ts'
 import { builtInCosts } from '../../../src/core/weights/sparse/cost-table.ts'
@@ -18,6 +18,7 @@ import { perplexity } from '../../../src/engine/score/perplexity.ts'
 import { openModelFiles } from '../../../src/tools/cli/files.ts'
 import { forwardRows } from '../../../src/tools/cli/models/model.ts'
 import { loadSolver, nodeHost } from '../../../src/tools/cli/node-host.ts'
+import { whole } from '../../../src/tools/cli/options.ts'
 import { allocateSparsity } from '../../../src/tools/shrink/calibrate/allocate-sparsity.ts'
 import { calibrationWindows } from '../../../src/tools/shrink/calibrate/calibration-windows.ts'
 import { pruneModel } from '../../../src/tools/shrink/calibrate/prune-model.ts'
@@ -30,17 +31,26 @@ import { memoryWork } from '../../../src/tools/shrink/calibrate/work-files.ts'
 import { DEFAULT_DAMP } from '../../../src/tools/shrink/matrix/factor.ts'
 import { parsePattern } from '../../../src/tools/shrink/prune/mask.ts'
 
-const { positionals, values } = parseArgs({
-  allowPositionals: true,
-  options: {
-    windows: { type: 'string', default: '24' },
-    chunks: { type: 'string', default: '24' },
-    pattern: { type: 'string', default: 'sb84' },
-    uniform: { type: 'string', default: '0.3,0.4,0.5,0.6' },
-    ways: { type: 'string', default: 'uniform,squares' },
-    seeds: { type: 'string', default: '1' },
-  },
-})
+const command = new Command('allocation')
+  .argument('<model>', 'model')
+  .argument('<calibration>', 'lines of JSON with texts')
+  .argument('<held>', 'UTF-8 text to score')
+  .option('--windows <n>', 'windows of the calibration text', whole(1), 24)
+  .option('--chunks <n>', 'most windows that are scored', whole(1), 24)
+  .option('--pattern <value>', 'pattern of the weights that are dropped', 'sb84')
+  .option('--uniform <value>', 'sparsities, with commas', '0.3,0.4,0.5,0.6')
+  .option('--ways <value>', 'ways to choose sparsities, with commas', 'uniform,squares')
+  .option('--seeds <n>', 'how many calibration texts', whole(1), 1)
+  .parse()
+const values = command.opts<{
+  readonly windows: number
+  readonly chunks: number
+  readonly pattern: string
+  readonly uniform: string
+  readonly ways: string
+  readonly seeds: number
+}>()
+const positionals = command.args
 const CONTEXT = 256
 const [model = '', calibration = '', held = ''] = positionals
 const { signal } = new AbortController()
@@ -66,7 +76,7 @@ async function score(tensors: ReadonlyMap<string, TensorInfo>) {
   try {
     return await perplexity(ids, forwardRows(built), {
       context: CONTEXT,
-      chunks: Number(values.chunks),
+      chunks: values.chunks,
       signal,
       bos: built.tokenizer.addsBos ? built.tokenizer.bosId : undefined,
     })
@@ -80,13 +90,13 @@ const msAt = ({ n, k }: Lost, index: number) => {
   return index === 0 ? dense : Math.min(dense, costs.timeOf(n, k, sparseFormat, 1 - SPARSITIES[index]!))
 }
 
-for (let seed = 0; seed < Number(values.seeds); seed++) {
+for (let seed = 0; seed < values.seeds; seed++) {
   const own = lines.filter((_, at) => at % 3 === seed % 3)
   const texts = own.map((line) => ({ form: 'text', text: [JSON.parse(line).text as string] }) as const)
   const shared = {
     ...({ method: 'obs', pattern: parsePattern(values.pattern), sparsity: 0, damp: DEFAULT_DAMP } as const),
     ...({ drift: 0, sweeps: 8, format: 'w4_g32', sparseFormat, solver, host, signal, threads: 1 } as const),
-    windows: await calibrationWindows(texts, tokenizer, { windows: Number(values.windows), length: CONTEXT }),
+    windows: await calibrationWindows(texts, tokenizer, { windows: values.windows, length: CONTEXT }),
   }
   const work = memoryWork()
   const products = await surveySparsities(prepared, { ...shared, work })

@@ -2,13 +2,10 @@
 import type { CostTable } from '../../../src/core/weights/sparse/cost-table.ts'
 import type { MeasureOptions } from '../../../src/tools/shrink/costs/measure-costs.ts'
 
-export type CostsAsked = Pick<
-  MeasureOptions,
-  'format' | 'build' | 'threads' | 'position' | 'samples' | 'machine'
->
+type CostsAsked = Pick<MeasureOptions, 'format' | 'build' | 'threads' | 'position' | 'samples' | 'machine'>
 
 /** A pack that is loaded, by its index. */
-export interface Scored {
+interface Scored {
   readonly memoryBytes: number
   readonly perplexity: { readonly value: number; readonly error: number | undefined }
 }

@@ -9,7 +9,7 @@ import { ISOLATION, sendFile } from '../../../test/helpers/http-server.ts'
 import { needs } from '../needs.ts'
 import { serveBench } from '../server.ts'
 
-export interface OpenPage {
+interface OpenPage {
   readonly page: Page
   readonly urls: readonly string[]
   readonly browser: Browser

@@ -10,13 +10,14 @@
 //   later       (C_jj w_j)^2: as if all inputs before j stayed, and those after j compensated for it
 //   sequence    the same with w_j as the weights dropped before it have changed it (SparseGPT)
 import { readFileSync } from 'node:fs'
-import { parseArgs } from 'node:util'
+import { Command } from 'commander'
 import { openModel } from '../../../src/core/arch/open-model.ts'
 import { weightOf } from '../../../src/core/arch/tensors/names.ts'
 import { modelTokenizer } from '../../../src/engine/load/model-text.ts'
 import { prepareModel } from '../../../src/engine/load/prepare.ts'
 import { openModelFiles } from '../../../src/tools/cli/files.ts'
 import { nodeHost } from '../../../src/tools/cli/node-host.ts'
+import { real, whole } from '../../../src/tools/cli/options.ts'
 import { calibrationWindows } from '../../../src/tools/shrink/calibrate/calibration-windows.ts'
 import { readMatrix } from '../../../src/tools/shrink/calibrate/gram.ts'
 import { walk } from '../../../src/tools/shrink/calibrate/walk.ts'
@@ -29,16 +30,23 @@ import { type Mask, maskOf } from '../../../src/tools/shrink/prune/mask.ts'
 import { plainScores, prune, pruneLoss } from '../../../src/tools/shrink/prune/prune-matrix.ts'
 import { type PruningRun, pruningRun } from './pruning-run.ts'
 
-const { positionals, values } = parseArgs({
-  allowPositionals: true,
-  options: {
-    windows: { type: 'string', default: '24' },
-    context: { type: 'string', default: '256' },
-    runs: { type: 'string', default: '2:4,0.5,sb84@0.5' },
-    matrices: { type: 'string', default: '1000' },
-    damp: { type: 'string', default: '0.01' },
-  },
-})
+const command = new Command('saliency')
+  .argument('<model>', 'model')
+  .argument('<calibration>', 'lines of JSON with texts')
+  .option('--windows <n>', 'windows of the calibration text', whole(1), 24)
+  .option('--context <n>', 'tokens of a window', whole(2), 256)
+  .option('--runs <value>', 'sparsities or patterns, with commas', '2:4,0.5,sb84@0.5')
+  .option('--matrices <n>', 'how many matrices', whole(1), 1000)
+  .option('--damp <x>', 'dampening', real(0), 0.01)
+  .parse()
+const values = command.opts<{
+  readonly windows: number
+  readonly context: number
+  readonly runs: string
+  readonly matrices: number
+  readonly damp: number
+}>()
+const positionals = command.args
 const [model = '', calibration = ''] = positionals
 /** Ends the walk after the last matrix. */
 const ending = new AbortController()
@@ -100,10 +108,10 @@ const texts = readFileSync(calibration, 'utf8')
   .filter((line) => line !== '')
   .map((line) => ({ form: 'text', text: [JSON.parse(line).text as string] }) as const)
 const windows = await calibrationWindows(texts, modelTokenizer(prepared.file, prepared.plan.logits.width), {
-  windows: Number(values.windows),
-  length: Number(values.context),
+  windows: values.windows,
+  length: values.context,
 })
-let left = Number(values.matrices)
+let left = values.matrices
 await walk(prepared, {
   windows,
   host,
@@ -112,7 +120,7 @@ await walk(prepared, {
   work: memoryWork(),
   async visit({ name, parts, k }, stats) {
     const found = await stats()
-    const factor = factorize(name, found, { damp: Number(values.damp) })
+    const factor = factorize(name, found, { damp: values.damp })
     const inverse = inverseOf(factor, 'inverse')
     for (const part of parts) {
       if (left <= 0) break

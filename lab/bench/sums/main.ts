@@ -2,7 +2,7 @@
 // answers.
 //
 // npx node lab/bench/sums/main.ts [--seeds 1,2,3]
-import { parseArgs } from 'node:util'
+import { Command } from 'commander'
 import { speakAnswer } from '../../../demo/src/conversation/answer.ts'
 import { Speaker } from '../../../demo/src/conversation/speech/speaker.ts'
 import { newConversation, type StoredMessage } from '../../../demo/src/conversation/store/conversations.ts'
@@ -11,12 +11,14 @@ import { EXACT_KV } from '../../../src/core/graph/ir.ts'
 import { openEngine } from '../../../src/tools/cli/command-engine.ts'
 import { SUMS, verdictOf } from './sums.ts'
 
-const { values } = parseArgs({
-  options: {
-    seeds: { type: 'string', default: '1' },
-    model: { type: 'string', default: 'demo/models/halfbyte-stories.hbm' },
-  },
-})
+const command = new Command('sums')
+  .option('--seeds <value>', 'seeds, with commas', '1')
+  .option('--model <value>', 'model', 'demo/models/halfbyte-stories.hbm')
+  .parse()
+const values = command.opts<{
+  readonly seeds: string
+  readonly model: string
+}>()
 
 const never = new AbortController().signal
 const engine = await openEngine(

@@ -74,7 +74,7 @@ test('the client collects the calls of a stream', async () => {
   const stream = (await client()).chat.completions.stream({ ...said(CALL), tools: [add] })
   const message = await stream.finalMessage()
   expect(message.content).toBe('You said ')
-  expect(message.tool_calls?.[0]).toMatchObject({ function: { name: 'add', arguments: '{"a":1}' } })
+  expect(message.tool_calls?.[0]).toMatchObject({ function: { name: 'add', arguments: '{"a": 1}' } })
 })
 
 test('the client parses a reply held to a schema', async () => {

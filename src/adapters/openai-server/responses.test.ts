@@ -110,7 +110,7 @@ test('the client’s own stream collects the same response that it gets whole', 
   expect(plain(streamed.output)).toMatchObject(plain(whole.output))
   expect(whole.output).toMatchObject([
     { type: 'message', content: [{ type: 'output_text', text: 'You said ' }] },
-    { type: 'function_call', call_id: 'call00001', name: 'add', arguments: '{"a":1}', status: 'completed' },
+    { type: 'function_call', call_id: 'call00001', name: 'add', arguments: '{"a": 1}', status: 'completed' },
   ])
 })
 
@@ -119,8 +119,8 @@ test('a call has events of its own, and its output goes on from there', async ()
   const at = events.findIndex(({ type }) => type === 'response.function_call_arguments.delta')
   expect(events.slice(at - 1)).toMatchObject([
     { type: 'response.output_item.added', output_index: 1, item: { status: 'in_progress', arguments: '' } },
-    { type: 'response.function_call_arguments.delta', output_index: 1, delta: '{"a":1}' },
-    { type: 'response.function_call_arguments.done', output_index: 1, arguments: '{"a":1}', name: 'add' },
+    { type: 'response.function_call_arguments.delta', output_index: 1, delta: '{"a": 1}' },
+    { type: 'response.function_call_arguments.done', output_index: 1, arguments: '{"a": 1}', name: 'add' },
     { type: 'response.output_item.done', output_index: 1, item: { status: 'completed' } },
     { type: 'response.completed' },
   ])

@@ -2,7 +2,8 @@
 import { isHalfbyteError, reasonOf } from '../../core/base/errors.ts'
 import { type JsonObject, randomId } from '../../core/base/values.ts'
 import type { Engine } from '../../engine/api/engine.ts'
-import type { GenerationResult } from '../../engine/api/types.ts'
+import type { GenerationResult, ToolCall } from '../../engine/api/types.ts'
+import { argumentsTextOf } from '../chat-messages.ts'
 import { answers, logprobsOf } from '../openai-chat.ts'
 import { type ChatRequest, replies } from '../openai-request.ts'
 import type { ChatTokenLogprob } from '../openai-types.ts'
@@ -16,7 +17,7 @@ interface OutputText {
 
 type Status = 'in_progress' | 'completed' | 'incomplete'
 
-export type OutputItem = { readonly id: string; readonly status: Status } & (
+type OutputItem = { readonly id: string; readonly status: Status } & (
   | { readonly type: 'message'; readonly role: 'assistant'; readonly content: readonly OutputText[] }
   | {
       readonly type: 'function_call'
@@ -33,7 +34,7 @@ export interface ResponseObject extends JsonObject {
   readonly output: readonly OutputItem[]
 }
 
-export interface ResponseEvent extends JsonObject {
+interface ResponseEvent extends JsonObject {
   readonly type: string
   readonly sequence_number: number
   /** The response so far, in events about the whole of it. */
@@ -125,17 +126,13 @@ function* opened(item: OutputItem, place: { readonly item_id: string }): Generat
 
 type CallItem = OutputItem & { readonly type: 'function_call' }
 
-const callItem = ({
-  id,
-  name,
-  arguments: given,
-}: NonNullable<GenerationResult['toolCalls']>[0]): CallItem => ({
+const callItem = (call: ToolCall): CallItem => ({
   id: `fc_${randomId()}`,
   type: 'function_call',
   status: 'completed',
-  call_id: id,
-  name,
-  arguments: JSON.stringify(given),
+  call_id: call.id,
+  name: call.name,
+  arguments: argumentsTextOf(call),
 })
 
 /** A call arrives complete, so its arguments are one delta. */

@@ -2,6 +2,7 @@
 
 import { checkList, checkSignal, wrongOption } from '../../core/base/check-options.ts'
 import { isHalfbyteError, reasonOf } from '../../core/base/errors.ts'
+import { unlessAborted } from '../../core/base/time/abort.ts'
 import { isObject } from '../../core/base/values.ts'
 import { joinParts } from '../../engine/api/message-parts.ts'
 import type { GenerateOptions, Message, PictureSource, ToolCall } from '../../engine/api/types.ts'
@@ -18,19 +19,6 @@ export async function runCalls(
   signal: AbortSignal,
 ): Promise<Message[]> {
   return unlessAborted(Promise.all(calls.map((call) => runCall(call, tools))), signal)
-}
-
-/**
- * Resolves as `work` does, or rejects with the signal's reason as soon as it is aborted. `work` is not
- * stopped.
- */
-export function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason)
-    if (signal.aborted) abort()
-    signal.addEventListener('abort', abort)
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
-  })
 }
 
 async function runCall(

@@ -31,7 +31,19 @@ export const ABI = {
 export const ROWS = { tokens: 0, logits: 1, routed: 2 } as const
 
 /** The activation function of a gate: `enum activation`. */
-export const ACTIVATION = { silu: 0, gelu: 1, none: 2, gelu_exact: 3, relu: 4, relu2: 5, xielu: 6 } as const
+export const ACTIVATION = {
+  silu: 0,
+  gelu: 1,
+  none: 2,
+  gelu_exact: 3,
+  relu: 4,
+  relu2: 5,
+  xielu: 6,
+  gelu_quick: 7,
+} as const
+
+/** How a router's logits become scores: `enum scoring`. */
+export const SCORING = { softmax: 0, sigmoid: 1, mixer: 2 } as const
 
 /** What selects a row of a table: `enum selector`. */
 export const SELECTOR = { id: 0, position: 1, kind: 2, input: 3 } as const

@@ -8,7 +8,7 @@ import { ABI } from './constants.ts'
  * The version of all records: the value that a module's `abi_version()` must return. It rises with every
  * change of wasm/core/abi.h. The build of the kernels reads this line.
  */
-export const ABI_VERSION = 19
+export const ABI_VERSION = 20
 
 /** One record, as the cost functions below read it. */
 export interface OpReader {
@@ -177,7 +177,7 @@ export const OPS = {
     fields: [
       ...(['q', 'q_stride', 'y', 'y_stride', 'a8', 'a8_stride', 'heads', 'kv_heads', 'head_dim'] as const),
       ...(['group', 'k_offset', 'v_offset', 'k_format', 'v_format', 'window', 'scale', 'cap'] as const),
-      ...(['parts', 'ratio', 'absent', 'least', 'most', 'after', 'bias', 'reach'] as const),
+      ...(['parts', 'ratio', 'absent', 'least', 'most', 'after', 'bias', 'reach', 'sinks'] as const),
     ],
     reads: { q: HEADS },
     writes: { y: HEADS, a8: 'a8', parts: undefined },
@@ -289,7 +289,10 @@ export const OPS = {
   },
   route: {
     code: 24,
-    fields: ['x', 'x_stride', 'experts', 'used', 'normalize', 'route'],
+    fields: [
+      ...(['x', 'x_stride', 'experts', 'used', 'normalize', 'route', 'bias', 'scoring'] as const),
+      ...(['groups', 'groups_used', 'group_best', 'scale', 'eps'] as const),
+    ],
     reads: { x: ['experts'] },
     writes: { route: undefined },
     work: (read) => (2 + read.number('used')) * read.number('experts') * read.rows,
@@ -325,6 +328,30 @@ export const OPS = {
     reads: { x: ['n'] },
     writes: { y: ['n'] },
     work: perElement(2, 'n'),
+  },
+  gate_rows: {
+    code: 32,
+    fields: ['x', 'x_stride', 'y', 'y_stride', 'n'],
+    reads: { x: [], y: ['n'] },
+    writes: { y: ['n'] },
+    work: perElement(1, 'n'),
+  },
+  join_heads: {
+    code: 33,
+    fields: [
+      ...(['s', 's_stride', 'shared', 'x', 'x_stride', 'x_dim', 'own'] as const),
+      ...(['y', 'y_stride', 'y_dim', 'heads'] as const),
+    ],
+    reads: { s: ['shared'], x: ['heads', 'own'] },
+    writes: { y: ['heads', 'y_dim'] },
+    work: perElement(1, 'heads', 'y_dim'),
+  },
+  bias_experts: {
+    code: 34,
+    fields: ['y', 'y_stride', 'n', 'bias', 'route', 'experts'],
+    reads: { y: ['n'], route: undefined },
+    writes: { y: ['n'] },
+    work: perElement(1, 'n'),
   },
 } as const satisfies Readonly<Record<string, OpEntry>>
 

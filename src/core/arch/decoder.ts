@@ -3,15 +3,18 @@ import { graphBuilder, matrix } from '../graph/builder.ts'
 import type { Value } from '../graph/ir.ts'
 import type { Graph } from '../graph/nodes.ts'
 import { attention } from './blocks/attention.ts'
+import { experts } from './blocks/experts.ts'
 import { feedForward } from './blocks/feed-forward.ts'
-import { decoderParts, isRecurrent, type Mixer, type Parts, PLAIN } from './blocks/parts.ts'
+import { latentAttention } from './blocks/latent-attention.ts'
+import { decoderParts, hasExperts, isRecurrent, type Mixer, type Parts, PLAIN } from './blocks/parts.ts'
 import type { ModelConfig } from './config/config.ts'
 
 /** One step of a decoder. Each layer is a mixer and, if the model has one, a feed-forward block. */
-export function decoder(config: ModelConfig, traits = PLAIN, mix: Mixer = attention): Graph {
+export function decoder(config: ModelConfig, traits = PLAIN, mix?: Mixer): Graph {
   const { hiddenSize, vocabSize, logitScale = 1, logitCap = 0 } = config
   const b = graphBuilder()
   const parts = decoderParts(b, config, traits)
+  const made = mix ?? (traits.latent === true ? latentAttention : attention)
   const table = matrix(hiddenSize, { 'embed.weight': vocabSize })
   let x = b.embed('embed', table, config.embeddingScale)
   if (traits.positions === 'learned') {
@@ -19,8 +22,9 @@ export function decoder(config: ModelConfig, traits = PLAIN, mix: Mixer = attent
     x = b.add('embedded', x, b.embedPositions('positions', positions))
   }
   if (traits.embeddingNorm === true) x = parts.norm('embed_norm', x)
-  for (let layer = 0; layer < config.layers; layer++) x = layerOf(parts, layer, x, mix)
-  const wanted = parts.norm('norm', b.takeRows('wanted', x))
+  for (let layer = 0; layer < config.layers; layer++) x = layerOf(parts, layer, x, made)
+  const wanted =
+    traits.predictionHead === true ? predictionHead(parts, x) : parts.norm('norm', b.takeRows('wanted', x))
   const output = config.tiedEmbeddings ? table : matrix(hiddenSize, { 'output.weight': vocabSize })
   const logits = b.linear('logits', wanted, output, parts.biasOf({ output: vocabSize }, 'logits'))
   if (logitScale === 1 && logitCap === 0) return b.finish(logits, wanted)
@@ -31,14 +35,24 @@ function layerOf(parts: Parts, layer: number, x: Value, mix: Mixer): Value {
   const { config } = parts
   const at = `layers.${layer}`
   const mixer = `${at}.${isRecurrent(config, layer) ? 'ssm' : 'attn'}`
-  const input = normedInput(parts, mixer, x)
+  const input = layer === 0 && parts.traits.firstNorm === false ? x : normedInput(parts, mixer, x)
   // A parallel block reads x before the mixer's output is added to it in place.
   const isParallel = config.parallelResidual === true && config.intermediateSize > 0
   const early = isParallel && (config.sharedNorm === true ? input : normedInput(parts, `${at}.mlp`, x))
   const mixed = addedTo(parts, mixer, x, mix(parts, layer, input))
   if (config.intermediateSize === 0) return mixed
-  const made = feedForward(parts, layer, early || normedInput(parts, `${at}.mlp`, mixed))
+  const block = hasExperts(config, layer) ? experts : feedForward
+  const made = block(parts, layer, early || normedInput(parts, `${at}.mlp`, mixed))
   return addedTo(parts, `${at}.mlp`, mixed, made)
+}
+
+/** The last norm gathers the wanted rows, so the linear before it works on all. */
+function predictionHead({ b, config, traits, norm }: Parts, x: Value): Value {
+  const { hiddenSize } = config
+  const made = b.linear('head', norm('norm', x), matrix(hiddenSize, { 'head.weight': hiddenSize }))
+  // The class has an activation of its own here, which no model changes.
+  const active = b.swiglu('head_act', [made], traits.activation)
+  return norm('head_norm', b.takeRows('wanted', active))
 }
 
 /** What the block `name` reads of x. */

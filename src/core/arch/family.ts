@@ -56,8 +56,15 @@ export interface StoredWeight {
   readonly joined?: readonly string[] | undefined
   /** The weight's rows in the tensor, as runs of [first, count]. Default: all rows. */
   readonly runs?: readonly (readonly [number, number])[]
-  /** `transposed`: the file has [inputs, outputs]. */
-  readonly form?: 'transposed' | undefined
+  /** Of rows in turn, such as gate and up: the first of the weight's, and how many there are in a turn. */
+  readonly turn?: { readonly first: number; readonly of: number }
+  /**
+   * `transposed`: the file has [inputs, outputs], but for quantised tensors, which quantisers leave as they
+   * are. `turned`: every file has it, or has several, whose rows follow each other in the weight.
+   */
+  readonly form?: 'transposed' | 'turned' | undefined
+  /** Which of several transposed matrices the weight is. */
+  readonly matrix?: number
   /** A change to the values after reading. */
   readonly change?: ValueChange | undefined
   /** True for a vector that files may keep as rows. */
@@ -149,7 +156,8 @@ export interface FamilyFile {
      * `mlp_bias`. A part without a key is as the traits say.
      */
     readonly biases?: Readonly<Partial<Record<keyof Biases, string>>>
-    readonly config?: Reader
+    /** `listed`: the class that the file names. */
+    readonly config?: (...of: [...Parameters<Reader>, listed: string]) => Partial<ModelConfig>
     /** Reads hyperparameters that the file stores as tensors. */
     readonly stored?: (
       config: ModelConfig,

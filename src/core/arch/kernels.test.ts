@@ -145,6 +145,14 @@ const MAMBA2: Mamba2Config = {
   groups: 3,
 }
 
+/** Heads of 16 numbers that are not rotated and 8 that are, with 14 values. */
+const LATENT = {
+  kvHeads: 4,
+  headDim: 24,
+  rope: { theta: 1000, dims: 8, pairing: 'interleaved' },
+  latent: { rank: 44, queryRank: 40, plainDim: 16, valueDim: 14, normEpsilon: 1e-6 },
+} as const
+
 /** Models with settings of their own. */
 const LISTED: readonly (readonly [string, ModelConfig])[] = [
   ['llama', config({})],
@@ -277,6 +285,121 @@ const LISTED: readonly (readonly [string, ModelConfig])[] = [
     }),
   ],
   ['qwen3moe', config({ family: 'qwen3moe', experts: { count: 6, used: 2, normalize: true } })],
+  ['mixtral', config({ experts: { count: 5, used: 2, normalize: true } })],
+  [
+    'qwen2moe',
+    config({
+      family: 'qwen2moe',
+      layers: 3,
+      experts: {
+        count: 4,
+        used: 2,
+        normalize: false,
+        size: 48,
+        shared: { size: 40, isGated: true },
+        denseLayers: [1],
+      },
+    }),
+  ],
+  [
+    'granitemoe',
+    config({
+      family: 'granitemoe',
+      residualScale: 0.4,
+      experts: { count: 4, used: 2, normalize: true, shared: { size: 36, isGated: false } },
+    }),
+  ],
+  [
+    'granitehybrid with experts',
+    config({
+      family: 'granitehybrid',
+      layers: 3,
+      ssm: { ...MAMBA2, convBias: false, convKernel: 3, groups: 1 },
+      attentionLayers: [1],
+      multipliers: { embedding: 3, residual: 0.5, attention: 0.2, logits: 1 },
+      rope: { theta: 1000, dims: 0, pairing: 'halves' },
+      experts: { count: 4, used: 2, normalize: true, size: 40, shared: { size: 80, isGated: false } },
+    }),
+  ],
+  [
+    'lfm2moe',
+    config({
+      family: 'lfm2moe',
+      layers: 3,
+      attentionLayers: [1],
+      convTaps: 3,
+      experts: {
+        count: 6,
+        used: 2,
+        normalize: true,
+        scoring: 'sigmoid',
+        isBiased: true,
+        epsilon: 1e-6,
+        scale: 1.5,
+        denseLayers: [0],
+      },
+    }),
+  ],
+  [
+    'ernie4_5_moe',
+    config({
+      family: 'ernie4_5_moe',
+      experts: {
+        count: 6,
+        used: 3,
+        normalize: true,
+        isBiased: true,
+        size: 40,
+        shared: { size: 80, isGated: false },
+      },
+    }),
+  ],
+  [
+    'deepseek2 with groups of experts',
+    config({
+      family: 'deepseek2',
+      ...LATENT,
+      layers: 3,
+      experts: {
+        count: 8,
+        used: 3,
+        normalize: true,
+        scoring: 'sigmoid',
+        isBiased: true,
+        epsilon: 1e-20,
+        scale: 2.5,
+        groups: { count: 4, used: 2, best: 2 },
+        size: 40,
+        shared: { size: 40, isGated: false },
+        denseLayers: [0],
+      },
+    }),
+  ],
+  [
+    'deepseek2 without a row for queries, in groups by the best',
+    config({
+      family: 'deepseek2',
+      ...LATENT,
+      headDim: 32,
+      latent: { rank: 36, plainDim: 20, valueDim: 30, normEpsilon: 1e-6 },
+      rope: { theta: 1000, dims: 12, pairing: 'halves' },
+      experts: { count: 8, used: 3, normalize: false, groups: { count: 4, used: 2, best: 1 } },
+    }),
+  ],
+  ['deepseek2, dense and tied', config({ family: 'deepseek2', ...LATENT, tiedEmbeddings: true })],
+  ['minicpm3', config({ family: 'minicpm3', ...LATENT, residualScale: 0.4, logitScale: 0.5 })],
+  [
+    'gpt_oss',
+    config({
+      family: 'gpt_oss',
+      window: { positions: 4, layers: [0] },
+      experts: { count: 4, used: 2, normalize: true, limit: 2 },
+    }),
+  ],
+  [
+    'olmoe with a limit after its norms',
+    config({ family: 'olmoe', experts: { count: 5, used: 3, normalize: false }, qkvLimit: 0.5 }),
+  ],
   ['olmoe', config({ family: 'olmoe', experts: { count: 5, used: 3, normalize: false } })],
 ]
 

@@ -255,7 +255,6 @@ describe('Hugging Face', () => {
       /another activation/,
     ],
     [{ architectures: ['HyperCLOVAXForCausalLM'], use_post_norm: false }, /use_post_norm false/],
-    [{ architectures: ['OlmoeForCausalLM'], clip_qkv: 8 }, /clipped/],
   ])('refuses %j as unsupported', async (changes, sentence) => {
     const failure = await failureOf(() => read(changes))
     expect(failure).toEqual({ code: 'unsupported', message: expect.stringMatching(sentence) })

@@ -61,14 +61,15 @@ function growth(
   return (factor * times - (factor - 1)) ** (dims / (dims - 2))
 }
 
-/** YaRN (Peng et al., 2023), rounded to whole dimensions as in every implementation. */
+/** YaRN (Peng et al., 2023), rounded to whole dimensions unless the model says otherwise. */
 function yarn({ theta, dims }: RopeConfig, scaling: Extract<RopeScaling, { type: 'yarn' }>): Float64Array {
   const { factor, originalContextLength, fast, slow } = scaling
   /** The dimension that makes `turns` turns over the original context length. */
   const dimensionOf = (turns: number) =>
     (dims * Math.log(originalContextLength / (turns * 2 * Math.PI))) / (2 * Math.log(theta))
-  const low = Math.max(0, Math.floor(dimensionOf(fast)))
-  const high = Math.min(dims - 1, Math.ceil(dimensionOf(slow)))
+  const [first, last] = [dimensionOf(fast), dimensionOf(slow)]
+  const low = Math.max(0, scaling.isUnrounded === true ? first : Math.floor(first))
+  const high = Math.min(dims - 1, scaling.isUnrounded === true ? last : Math.ceil(last))
   return Float64Array.from({ length: dims / 2 }, (_, pair) => {
     const frequency = theta ** ((-2 * pair) / dims)
     const share = Math.min(1, Math.max(0, (pair - low) / Math.max(0.001, high - low)))

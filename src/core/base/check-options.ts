@@ -97,12 +97,6 @@ export function checkKeys(name: string, options: unknown, known: Iterable<string
   }
 }
 
-/** Throws `unsupported` if the option is given but is not among `choices`. */
-export function checkChoice(name: string, value: unknown, choices: readonly string[]): void {
-  if (value !== undefined && !choices.includes(value as string))
-    throw wrongOption(name, value, choices.join(' or '))
-}
-
 /**
  * What `read` makes of a caller's value. Throws `unsupported` if that cannot be read: proxies and getters may
  * throw, and pages without types pass anything.
@@ -130,14 +124,16 @@ export function plainOf<Value>(name: string, value: Value): Value {
   })
 }
 
-/**
- * Throws `unsupported` if the value is given but is not an AbortSignal of this page or of one of its frames.
- */
-export function checkSignal(value: unknown): asserts value is AbortSignal | undefined {
-  if (value === undefined) return
+/** Whether the value is an AbortSignal of this page or of one of its frames. */
+export function isSignal(value: unknown): value is AbortSignal {
   const { aborted, throwIfAborted, addEventListener } = Object(value) as Partial<AbortSignal>
-  const isSignal = typeof throwIfAborted === 'function' && typeof addEventListener === 'function'
-  if (!isSignal || typeof aborted !== 'boolean') throw wrongOption('signal', value, 'an AbortSignal')
+  const isListener = typeof throwIfAborted === 'function' && typeof addEventListener === 'function'
+  return isListener && typeof aborted === 'boolean'
+}
+
+/** Throws `unsupported` if the value is given but is not an AbortSignal. */
+export function checkSignal(value: unknown): asserts value is AbortSignal | undefined {
+  if (value !== undefined && !isSignal(value)) throw wrongOption('signal', value, 'an AbortSignal')
 }
 
 /** The signal in a call's options. Throws `unsupported` if the options are not an object. */

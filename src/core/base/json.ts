@@ -92,3 +92,39 @@ export function parseJson(text: string, most = MOST_DEPTH, isPython = true): unk
   }
   return JSON.parse(before + text.slice(done))
 }
+
+export interface JsonPart {
+  /** '' in a list. */
+  readonly name: string
+  /** As it was written. */
+  readonly text: string
+}
+
+/** The members of an object, or the items of a list, whose text is JSON. */
+export function jsonParts(text: string): readonly JsonPart[] {
+  const parts: JsonPart[] = []
+  let depth = 0
+  let start = 1
+  let name = ''
+  const add = (end: number) => {
+    const part = text.slice(start, end).trim()
+    if (part !== '') parts.push({ name, text: part })
+    start = end + 1
+    name = ''
+  }
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at]!
+    if (char === '"') {
+      for (at++; at < text.length && text[at] !== '"'; at++) if (text[at] === '\\') at++
+    } else if (char === '{' || char === '[') depth += 1
+    else if (char === '}' || char === ']') {
+      depth -= 1
+      if (depth === 0) add(at)
+    } else if (char === ',' && depth === 1) add(at)
+    else if (char === ':' && depth === 1) {
+      name = String(JSON.parse(text.slice(start, at)))
+      start = at + 1
+    }
+  }
+  return parts
+}

@@ -12,20 +12,6 @@ export function memo<Key, Value>(map: Memory<Key, Value>, key: Key, make: () => 
   return map.get(key) as Value
 }
 
-/** Like `memo`, but keeps at most `most` values and drops the least recently used one. */
-export function recentMemo<Key, Value>(
-  map: Map<Key, Value>,
-  key: Key,
-  most: number,
-  make: () => Value,
-): Value {
-  const value = memo(map, key, make)
-  map.delete(key)
-  map.set(key, value)
-  if (map.size > most) map.delete(map.keys().next().value as Key)
-  return value
-}
-
 /**
  * 128 random bits as 32 hex digits. `crypto.randomUUID` exists only on secure pages, and a phone may open a
  * page over plain HTTP.

@@ -2,7 +2,8 @@
 //
 // The inside of a string allows nearly the whole vocabulary. If its length is limited, each position in it is
 // another state. One walk serves them all: a token of n characters fits wherever n more are allowed.
-import { memo, recentMemo } from '../base/values.ts'
+import { LruCache } from '../base/lru-cache.ts'
+import { memo } from '../base/values.ts'
 import { type Automaton, DEAD } from './automaton.ts'
 import { type ByteSet, type GrammarNodes, hasByte, NODE, type NodeId, setKey } from './grammar-nodes.ts'
 import type { TokenTrie } from './token-trie.ts'
@@ -95,7 +96,7 @@ export function walkCharacters(
 /** The walks of one vocabulary, shared by all of its grammars, because JSON strings are the same in each. */
 export class CharacterWalks {
   readonly #trie: TokenTrie
-  readonly #walks = new Map<string, CharacterWalk | undefined>()
+  readonly #walks = new LruCache<string, CharacterWalk | undefined>(MAX_WALKS)
 
   constructor(trie: TokenTrie) {
     this.#trie = trie
@@ -103,9 +104,7 @@ export class CharacterWalks {
 
   of(automaton: Automaton, character: NodeId, first: ByteSet): CharacterWalk | undefined {
     const key = `${spelling(automaton.grammar, character)} ${setKey(first)}`
-    return recentMemo(this.#walks, key, MAX_WALKS, () =>
-      walkCharacters(automaton, this.#trie, character, first),
-    )
+    return this.#walks.memo(key, () => walkCharacters(automaton, this.#trie, character, first))
   }
 }
 

@@ -1,6 +1,7 @@
 // Compiles a written grammar over a model's vocabulary. Each reply gets a constraint of its own.
 
-import { recentMemo } from '../base/values.ts'
+import { LruCache } from '../base/lru-cache.ts'
+import { memo } from '../base/values.ts'
 import { type Analysed, analyse } from './analyse.ts'
 import { Automaton, DEAD, mustEnd, type StackId, type StateId } from './automaton.ts'
 import { CharacterWalks } from './character-walk.ts'
@@ -23,7 +24,7 @@ function grammarConstraints(
   const inVocab = [...endIds].filter((id) => id < trie.vocab)
   const newMasks = () => new Masks(new Automaton(analysed), trie, walks, inVocab)
   let shared = newMasks()
-  const encoded = new Map<string, readonly number[]>()
+  const encoded = new LruCache<string, readonly number[]>(KEPT_TEXTS)
   return () => {
     const masks = masksNow()
     return constraintFrom(masks, masks.automaton.start, new BlankHabits())
@@ -85,7 +86,7 @@ function grammarConstraints(
         if (bytes.length === 0) return NO_IDS
         // Of a character that is cut, nothing comes out.
         const text = new TextDecoder().decode(bytes, { stream: true })
-        const ids = recentMemo(encoded, text, KEPT_TEXTS, () => encode(text))
+        const ids = encoded.memo(text, () => encode(text))
         // The last one is picked from the row before it. Its own row would be state after the end.
         return ends ? ids.slice(0, -1) : ids
       },
@@ -116,29 +117,44 @@ export interface ModelVocabulary extends TokenBytes {
 /** Most grammars of one model that are kept, with their masks. */
 const KEPT_GRAMMARS = 8
 
-/** The constraints of one model. The vocabulary is read when the first one is compiled. */
+/** The constraints of one model. Each vocabulary is read when its first constraint is compiled. */
 export class ConstraintCompiler {
   readonly #source: ModelVocabulary
+  readonly #callSource: ModelVocabulary
   readonly #vocab: number
   readonly #endIds: ReadonlySet<number>
-  /** By the grammar's key; the most recently used is last. */
-  readonly #compiled = new Map<string, () => TokenConstraint>()
-  #tokens: ModelTokens | undefined
+  /** By the grammar's key. */
+  readonly #compiled = new LruCache<string, () => TokenConstraint>(KEPT_GRAMMARS)
+  readonly #tokens = new Map<ModelVocabulary, ModelTokens>()
 
-  /** `vocab`: number of ids in the logits. `endIds` may follow a complete text. */
-  constructor(source: ModelVocabulary, vocab: number, endIds: ReadonlySet<number>) {
+  /**
+   * `vocab`: number of ids in the logits. `endIds` may follow a complete text. `callSource`: the vocabulary
+   * with the special tokens of calls as texts; default: `source`.
+   */
+  constructor(
+    source: ModelVocabulary,
+    vocab: number,
+    endIds: ReadonlySet<number>,
+    callSource: ModelVocabulary = source,
+  ) {
     this.#source = source
+    this.#callSource = callSource
     this.#vocab = vocab
     this.#endIds = endIds
   }
 
   /** A constraint on a new text. Throws `unsupported` for a constraint that cannot be enforced. */
   constrain(written: WrittenGrammar): TokenConstraint {
-    return recentMemo(this.#compiled, written.key, KEPT_GRAMMARS, () => this.#compile(written))()
+    return this.#compiled.memo(written.key, () => this.#compile(written, this.#source))()
   }
 
-  #compile(written: WrittenGrammar): () => TokenConstraint {
-    const tokens = this.#modelTokens()
+  /** The same for what follows the marker of a call. */
+  constrainCalls(written: WrittenGrammar): TokenConstraint {
+    return this.#compiled.memo(written.key, () => this.#compile(written, this.#callSource))()
+  }
+
+  #compile(written: WrittenGrammar, source: ModelVocabulary): () => TokenConstraint {
+    const tokens = memo(this.#tokens, source, () => this.#tokensOf(source))
     return bounded(() => {
       const { grammar, root } = readGrammar(written, tokens.trie.alphabet, (name) => this.#tokenId(name))
       const analysed = analyse(grammar, root)
@@ -155,12 +171,9 @@ export class ConstraintCompiler {
     throw gbnfFault(`names <${text}>, which is not one token of this model`, line, column)
   }
 
-  #modelTokens(): ModelTokens {
-    if (this.#tokens === undefined) {
-      const trie = new TokenTrie(this.#source, this.#vocab, this.#endIds)
-      const encode = (text: string) => this.#source.encode(text, { continues: true })
-      this.#tokens = { trie, walks: new CharacterWalks(trie), endIds: this.#endIds, encode }
-    }
-    return this.#tokens
+  #tokensOf(source: ModelVocabulary): ModelTokens {
+    const trie = new TokenTrie(source, this.#vocab, this.#endIds)
+    const encode = (text: string) => source.encode(text, { continues: true })
+    return { trie, walks: new CharacterWalks(trie), endIds: this.#endIds, encode }
   }
 }

@@ -3,26 +3,26 @@
 // Pages load this part of the library when a reply is first constrained. Engine workers never do: they read
 // what it has written, because a worker cannot load a part of itself under every bundler.
 import { reasonOf } from '../base/errors.ts'
-import { recentMemo } from '../base/values.ts'
+import { LruCache } from '../base/lru-cache.ts'
+import { callsNode } from './calls/write-calls.ts'
 import { parseGbnf } from './gbnf/gbnf.ts'
 import { Grammar, type NodeId, oneOf } from './grammar.ts'
 import { bounded, refused, tooLarge } from './refuse.ts'
 import { patternNode } from './regex/pattern-node.ts'
 import { schemaNode } from './schema/values.ts'
 import { inSlices } from './slices.ts'
-import { callsNode } from './write-calls.ts'
 import { type ConstraintSpec, type WrittenGrammar, writtenGrammar } from './written-grammar.ts'
 
 /** Most grammars that are kept. */
 const KEPT_GRAMMARS = 8
 
-/** Keyed by their source; the most recently used is last. */
-const written = new Map<string, WrittenGrammar>()
+/** Keyed by their source. */
+const written = new LruCache<string, WrittenGrammar>(KEPT_GRAMMARS)
 
 /** Throws `unsupported` for a constraint that cannot be enforced. */
 export function writeGrammar(spec: ConstraintSpec): WrittenGrammar {
   const key = keyOf(spec)
-  return recentMemo(written, key, KEPT_GRAMMARS, () => newGrammar(spec, key))
+  return written.memo(key, () => newGrammar(spec, key))
 }
 
 /**
@@ -35,7 +35,7 @@ export async function writeGrammarInSlices(
 ): Promise<WrittenGrammar | undefined> {
   const key = keyOf(spec)
   const made = written.get(key) ?? (await inSlices(() => newGrammar(spec, key), isWanted))
-  return made && recentMemo(written, key, KEPT_GRAMMARS, () => made)
+  return made && written.memo(key, () => made)
 }
 
 /** The same as `writeGrammar`, but written each time and not kept. */

@@ -33,15 +33,3 @@ export interface Coding {
   /** Elements have minimums. */
   readonly hasMinimum: boolean
 }
-
-/**
- * Scale `j` of the eight in Q4_K's and Q5_K's 12 bytes at `at`. Bytes 0..3 and 4..7 hold six bits of
- * the first four scales and minimums. Bytes 8..11 hold four bits of each of the others, whose two high
- * bits are the high bits of those before.
- */
-export const scaleOf = (u8: Uint8Array, at: number, j: number): number =>
-  j < 4 ? u8[at + j]! & 63 : (u8[at + j + 4]! & 15) | ((u8[at + j - 4]! >>> 6) << 4)
-
-/** Minimum `j`, likewise. */
-export const minimumOf = (u8: Uint8Array, at: number, j: number): number =>
-  j < 4 ? u8[at + j + 4]! & 63 : (u8[at + j + 4]! >>> 4) | ((u8[at + j]! >>> 6) << 4)

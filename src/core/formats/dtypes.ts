@@ -1,6 +1,7 @@
 // The dtypes of stored tensors: elements and bytes of their blocks, and typed views of stored rows.
 
 import type { Coding, RowViews } from './coded-group.ts'
+import { Q4_K } from './q4-k.ts'
 import type { DType } from './tensors.ts'
 
 /** Stored bytes as typed views for the inner loops, made once and not per row. */
@@ -42,7 +43,7 @@ export const BLOCKS: Readonly<Record<DType, { readonly elements: number; readonl
   Q5_1: { elements: 32, bytes: 24 },
   Q2_K: { elements: 256, bytes: 84 },
   Q3_K: { elements: 256, bytes: 110 },
-  Q4_K: { elements: 256, bytes: 144 },
+  Q4_K,
   Q5_K: { elements: 256, bytes: 176 },
   Q6_K: { elements: 256, bytes: 210 },
   IQ1_S: { elements: 256, bytes: 50 },

@@ -8,6 +8,7 @@ import {
   type HeadNorms,
   type Limits,
   type RopeUse,
+  type RouteRule,
   type ScanInputs,
   type StateGroup,
   type Value,
@@ -44,18 +45,19 @@ export interface AttendOptions {
   readonly limits?: AttendLimits | undefined
   /** What is added to scores last. Default: nothing. */
   readonly bias?: DistanceBias | undefined
+  /** One more score for each head, of a position whose value is zero. Default: none. */
+  readonly sinks?: WeightRef | undefined
 }
-export interface ExpertChoice {
-  readonly experts: number
-  readonly used: number
-  readonly normalize: boolean
+/** The rule of a router, and what is added to scores when experts are chosen. */
+export interface ExpertChoice extends RouteRule {
+  readonly bias?: WeightRef | undefined
 }
 /**
  * Makes an expert's output from gathered rows. `linear` multiplies rows by their expert's part of a weight.
  */
 export type ExpertMlp = (
   rows: Value,
-  linear: (label: string, input: Value, weight: WeightRef) => Value,
+  linear: (label: string, input: Value, weight: WeightRef, bias?: WeightRef) => Value,
 ) => Value
 
 /**
@@ -165,7 +167,7 @@ export function graphBuilder(): GraphBuilder {
         value,
         Object.entries(widths).map(([name, width]) => [`${value.label}.${name}`, width]),
       ),
-    attend(label, [q, k, v], attention, rope, { norms, scale, cap = 0, limits = {}, bias } = {}) {
+    attend(label, [q, k, v], attention, rope, { norms, scale, cap = 0, limits = {}, bias, sinks } = {}) {
       if (q === undefined || k === undefined || v === undefined)
         throw new RangeError('attend needs q, k and v')
       const keys = limits.k
@@ -179,6 +181,7 @@ export function graphBuilder(): GraphBuilder {
         limits: limits.scores,
         bias: bias?.table,
         reach: bias?.reach,
+        sinks,
       })
     },
     swiglu(label, [gate, up], activation = 'silu', xielu) {
@@ -192,9 +195,11 @@ export function graphBuilder(): GraphBuilder {
       const { experts, used } = choice
       const route = push(`${label}_route`, { op: 'route', input: router, ...choice })
       const rows = push(`${label}_rows`, { op: 'gather', input, route, experts, used })
-      const made = mlp(rows, (name, value, weight) =>
-        push(name, { op: 'linearExperts', input: value, route, weight }),
-      )
+      const made = mlp(rows, (name, value, weight, bias) => {
+        const product = push(name, { op: 'linearExperts', input: value, route, weight })
+        if (bias === undefined) return product
+        return push(`${name}_bias`, { op: 'biasExperts', input: product, route, bias })
+      })
       return push(label, { op: 'combine', input: made, route, experts, used })
     },
     conv1d: (label, input, weight, bias, activation = 'silu') =>

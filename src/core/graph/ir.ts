@@ -154,7 +154,30 @@ export interface Limits {
   readonly most: number
 }
 
-export type Activation = 'silu' | 'gelu' | 'gelu_exact' | 'relu' | 'relu2' | 'xielu' | 'none'
+export type Activation = 'silu' | 'gelu' | 'gelu_exact' | 'gelu_quick' | 'relu' | 'relu2' | 'xielu' | 'none'
+
+/** How a router's logits become the weights of experts. */
+export interface RouteRule {
+  readonly experts: number
+  /** How many experts each row goes to. */
+  readonly used: number
+  /** Divide the weights of the chosen experts by their sum. */
+  readonly normalize: boolean
+  /**
+   * `softmax`, the default, over all experts. `sigmoid` of each logit. `mixer`: one choice after the other,
+   * each with a softmax over the logits that are left and near the greatest (SparseMixer).
+   */
+  readonly scoring?: 'softmax' | 'sigmoid' | 'mixer' | undefined
+  /**
+   * Only the experts of the `used` best of `count` equal groups are chosen. A group counts as much as its
+   * `best` (1 or 2) best experts together.
+   */
+  readonly groups?: { readonly count: number; readonly used: number; readonly best: number } | undefined
+  /** Factor of the weights. Default 1. */
+  readonly scale?: number | undefined
+  /** Added to the sum by which weights are divided; of a mixer, half of what counts as near. Default 0. */
+  readonly epsilon?: number | undefined
+}
 
 /** xIELU: `above` x^2 + `slope` x for x above 0, else `below` (e^min(x, `epsilon`) - 1 - x) + `slope` x. */
 export interface Xielu {

@@ -1,8 +1,17 @@
 // The table of all kinds of nodes, and from it the shape, the record and the edges of a node.
 import type { Shape, StateGroup, Value } from './ir.ts'
 import type { Addresses, KernelKind, NodeKind, OpRecord, SpecOf } from './node.ts'
-import { type Attention, attention, type RopeKv, ropeKv } from './nodes/attention.ts'
 import {
+  type Attention,
+  attention,
+  type JoinHeads,
+  joinHeads,
+  type RopeKv,
+  ropeKv,
+} from './nodes/attention.ts'
+import {
+  type BiasExperts,
+  biasExperts,
   type Combine,
   combine,
   type Gather,
@@ -25,6 +34,8 @@ import {
   type Exchange,
   embed,
   exchange,
+  type GateRows,
+  gateRows,
   type InputRows,
   inputRows,
   type LayerNorm,
@@ -128,6 +139,7 @@ export type KernelNode =
       | Swiglu
     )
   | (Add | Rescale | Clamp | Conv1d | Scan | Ssd | Route | Gather | LinearExperts | Combine)
+  | (BiasExperts | GateRows | JoinHeads)
 
 export type Node = KernelNode | Slice | TakeRows | Exchange | Collect
 export type NodeOf<Op extends Node['op']> = Extract<Node, { op: Op }>
@@ -166,6 +178,9 @@ const KERNEL_KINDS: { readonly [Op in KernelNode['op']]: KernelKind<NodeOf<Op>> 
   gather,
   linearExperts,
   combine,
+  biasExperts,
+  gateRows,
+  joinHeads,
 }
 const KINDS: { readonly [Op in Node['op']]: NodeKind<NodeOf<Op>> } = {
   ...KERNEL_KINDS,

@@ -1,6 +1,7 @@
 // Finds the tensors of a vision tower in its file.
 import { unbuiltVariant } from '../arch/config/fields.ts'
-import { checkShape, pieceOf, refuseStrangers, requireTensor, type Weights } from '../arch/tensors/names.ts'
+import { checkShape, refuseStrangers, requireTensor, type Weights } from '../arch/tensors/names.ts'
+import { pieceOf } from '../arch/tensors/pieces.ts'
 import { changedRows, readRows } from '../arch/tensors/row-table.ts'
 import { filledSource } from '../base/bytes.ts'
 import { readVector } from '../formats/dequantize.ts'

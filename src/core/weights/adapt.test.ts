@@ -13,7 +13,7 @@ import { ggufBytes } from '../../../test/conformance/testing/writers/gguf-writer
 import { safetensorsBytes } from '../../../test/conformance/testing/writers/safetensors-writer.ts'
 import { endOf } from '../../engine/api/testing/forged.ts'
 import { isHalfbyteError } from '../base/errors.ts'
-import type { WeightPolicy } from './choose-encoding.ts'
+import type { WeightPolicy } from './policy.ts'
 
 const MODEL = randomLlama({ seed: 21, headDim: 32, layers: 1 })
 const MATRIX = { hub: 'model.layers.0.mlp.up_proj', gguf: 'blk.0.ffn_up.weight' }

@@ -8,21 +8,22 @@
 // high half.
 
 import { halfTable } from '../base/half.ts'
-import { minimumOf, scaleOf } from '../formats/coded-group.ts'
 import type { StoredRows } from '../formats/dtypes.ts'
+import { codesShift, codesStart, groupMinimum, groupScale, Q4_K } from '../formats/q4-k.ts'
 import { shiftedFloat, shiftedHalf } from './quantize-weights.ts'
 
 const LOW = 0x0f0f0f0f
 const HIGH = 0xf0f0f0f0
 
-/** Q4_0 -> w4_g32, or w4m_g32 with minimum = -8 scales if `withMinimum`. */
-export function relayQ4_0(
-  rows: StoredRows,
-  count: number,
-  k: number,
-  out: Uint32Array,
-  withMinimum: boolean,
-): void {
+/** Q4_0 -> w4_g32. */
+export const relayQ4_0 = (rows: StoredRows, count: number, k: number, out: Uint32Array): void =>
+  layQ4_0(rows, count, k, out, false)
+
+/** Q4_0 -> w4m_g32, with minimum = -8 scales. */
+export const relayQ4_0AsW4m = (rows: StoredRows, count: number, k: number, out: Uint32Array): void =>
+  layQ4_0(rows, count, k, out, true)
+
+function layQ4_0(rows: StoredRows, count: number, k: number, out: Uint32Array, withMinimum: boolean): void {
   const groups = k / 32
   const { u16 } = rows
   const half = halfTable()
@@ -112,28 +113,24 @@ export function relayQ4_0AsW8(rows: StoredRows, count: number, k: number, out: U
   }
 }
 
-/**
- * Q4_K -> w4m_g32. Blocks of 144 bytes: f16 d | f16 dmin | 12 bytes of scales | 128 bytes of codes; 8
- * groups.
- */
+/** Q4_K -> w4m_g32. */
 export function relayQ4_K(rows: StoredRows, count: number, k: number, out: Uint32Array): void {
-  const { u8, u16 } = rows
+  const { u16 } = rows
   const half = halfTable()
-  const blocks = k / 256
-  const scale = (at: number, group: number) => shiftedFloat(half[u16[at / 2]!]! * scaleOf(u8, at + 4, group))
-  const minimum = (at: number, group: number) =>
-    shiftedFloat(-half[u16[at / 2 + 1]!]! * minimumOf(u8, at + 4, group))
+  const blocks = k / Q4_K.elements
+  const scale = (at: number, group: number) => shiftedFloat(groupScale(half, rows, at, group))
+  const minimum = (at: number, group: number) => shiftedFloat(groupMinimum(half, rows, at, group))
   let block = 0
   for (let n = 0; n < count; n += 8) {
     for (let g = 0; g < 8 * blocks; g++, block += 40) {
       const group = g & 7
       for (let r = 0; r < 4; r++) {
-        const a = ((n + r) * blocks + (g >>> 3)) * 144
-        const b = a + 4 * blocks * 144
+        const a = ((n + r) * blocks + (g >>> 3)) * Q4_K.bytes
+        const b = a + 4 * blocks * Q4_K.bytes
         out[block + r] = scale(a, group) | (scale(b, group) << 16)
         out[block + 4 + r] = minimum(a, group) | (minimum(b, group) << 16)
-        const codes = 8 + 16 * (group >>> 1)
-        layHalfBytes(u16, a / 2 + codes, b / 2 + codes, 4 * (group & 1), out, block + 8 + r)
+        const codes = (Q4_K.codes + codesStart(group)) / 2
+        layHalfBytes(u16, a / 2 + codes, b / 2 + codes, codesShift(group), out, block + 8 + r)
       }
     }
   }

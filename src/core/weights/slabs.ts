@@ -19,9 +19,8 @@ import { changeValues } from '../formats/dequantize.ts'
 import { rowBytes, type StoredRows, storedRows } from '../formats/dtypes.ts'
 import { shown } from '../formats/malformed.ts'
 import type { DType, TensorInfo, ValueChange } from '../formats/tensors.ts'
-import { keepsCodes, packCoded, packFloats, packHalves, packQuantized } from './pack/pack-panels.ts'
+import { PACKINGS, packerOf } from './pack/packings.ts'
 import { checkMatrix, type StreamOptions, type StreamPart } from './part.ts'
-import { relayQ4_0, relayQ4_0AsW8, relayQ4_1, relayQ4_K, relayQ5_0, relayQ8_0 } from './relay.ts'
 import { densePanels, stripRuns } from './sparse/matrix.ts'
 import { unpackPanels } from './unpack.ts'
 
@@ -41,9 +40,8 @@ interface PackJob {
 }
 
 /**
- * Moves codes and scales of Q8_0, Q4_0 and Q4_1 without loss into the encodings that hold them. Moves float
- * elements, widens them to f32, or quantises them. Converts everything else through f32. Throws `format` for
- * weights or scales that the encoding cannot hold.
+ * Moves codes and scales into an encoding that holds them, or converts the values: see `PACKINGS`. Throws
+ * `format` for weights or scales that the encoding cannot hold.
  */
 export function packRows(job: PackJob): void {
   const { dtype, coding, encoding, k, source, target } = job
@@ -55,15 +53,9 @@ export function packRows(job: PackJob): void {
   }
   if (panels === whole) return
   const rest = new Uint8Array((panels - whole) * PANEL_ROWS * rowBytes(dtype, k))
-  // A nibble of 8 is Q4_0's zero. Its scale stays zero too.
-  if (dtype === 'Q4_0') fillZeroBlocks(rest)
+  PACKINGS[dtype].clear?.(rest)
   rest.set(source.subarray(whole * PANEL_ROWS * rowBytes(dtype, k), job.rows * rowBytes(dtype, k)))
   packPanels(storedRows(dtype, rest, coding), encoding, k, panels - whole, target.subarray(whole * panel))
-}
-
-function fillZeroBlocks(blocks: Uint8Array): void {
-  blocks.fill(0x88)
-  for (let at = 0; at < blocks.length; at += 18) blocks.fill(0, at, at + 2)
 }
 
 function packPanels(
@@ -71,27 +63,13 @@ function packPanels(
   encoding: Encoding,
   k: number,
   panels: number,
-  target: Uint8Array,
+  { buffer, byteOffset, byteLength }: Uint8Array,
 ): void {
-  const count = panels * PANEL_ROWS
-  const { buffer, byteOffset, byteLength } = target
-  const words = new Uint32Array(buffer, byteOffset, byteLength / 4)
-  const { dtype } = rows
-  const isOwnHalf = (encoding === 'f16' && dtype === 'F16') || (encoding === 'bf16' && dtype === 'BF16')
-  if (encoding === 'f32') packFloats(rows, count, k, new Float32Array(buffer, byteOffset, byteLength / 4))
-  else if (isOwnHalf) packHalves(rows, count, k, new Uint16Array(buffer, byteOffset, byteLength / 2))
-  else if (encoding === 'w8_g32' && dtype === 'Q8_0') relayQ8_0(rows, count, k, words)
-  else if (encoding === 'w8_g32' && dtype === 'Q4_0') relayQ4_0AsW8(rows, count, k, words)
-  else if (encoding === 'w4_g32' && dtype === 'Q4_0') relayQ4_0(rows, count, k, words, false)
-  else if (encoding === 'w4m_g32' && dtype === 'Q4_0') relayQ4_0(rows, count, k, words, true)
-  else if (encoding === 'w4m_g32' && dtype === 'Q4_1') relayQ4_1(rows, count, k, words)
-  else if (encoding === 'w4m_g32' && dtype === 'Q4_K') relayQ4_K(rows, count, k, words)
-  else if (encoding === 'w8_g32' && dtype === 'Q5_0') relayQ5_0(rows, count, k, words)
-  else if (keepsCodes(dtype, encoding)) packCoded(rows, dtype, encoding, count, k, words)
-  else if (encoding === 'w8_g32' || encoding === 'w4_g32' || encoding === 'w4_channel')
-    packQuantized(rows, count, k, encoding, words)
-  else
-    throw new RangeError(`${dtype} rows cannot be packed as ${encoding}; ask chooseEncoding for an encoding`)
+  packerOf(rows.dtype, encoding)(rows, panels * PANEL_ROWS, k, {
+    u16: new Uint16Array(buffer, byteOffset, byteLength / 2),
+    u32: new Uint32Array(buffer, byteOffset, byteLength / 4),
+    f32: new Float32Array(buffer, byteOffset, byteLength / 4),
+  })
 }
 
 /** Two slabs are held at once, one being packed and the next being read: together at most 16 MB. */

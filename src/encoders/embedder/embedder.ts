@@ -1,17 +1,17 @@
 // The embedder: a sentence encoder in a worker of this page, which turns texts into vectors.
 import type { Remote } from 'comlink'
-import { checkKeys, plainOf, readFrom, signalOf, wrongOption } from '../../core/base/check-options.ts'
+import { checkKeys, plainOf, readFrom, signalOf } from '../../core/base/check-options.ts'
 import type { EngineNote } from '../../core/base/engine-notes.ts'
-import { isCount } from '../../core/base/values.ts'
+import { checkOption, FUNCTION, whole } from '../../core/base/options/option-kinds.ts'
 import type { Build } from '../../core/runtime/features.ts'
 import type { PoolKind } from '../../core/runtime/pool.ts'
 import { asyncDispose } from '../../engine/api/generation.ts'
-import { checkedLoad, loadRequest, workerAddress } from '../../engine/api/request/load-request.ts'
-import type { AbortOptions, LoadOptions, ModelSource } from '../../engine/api/types.ts'
+import { checkedLoad } from '../../engine/api/request/load-options.ts'
+import { loadRequest, workerAddress } from '../../engine/api/request/load-request.ts'
+import type { AbortOptions, LoadOptions, MemoryUse, ModelSource } from '../../engine/api/types.ts'
 import { EngineClient } from '../../engine/wire/client.ts'
 import type { Connection } from '../../engine/wire/connection.ts'
 import { startEmbedderWorker } from '../../engine/wire/embedder-script.ts'
-import type { MemoryUse } from '../../engine/wire/protocol.ts'
 import type {
   EmbedderInfo,
   EmbedderService,
@@ -187,8 +187,7 @@ export class Embedder implements AsyncDisposable {
       checkKeys('the options', options, RERANK_KEYS)
       return options.topN
     })
-    if (topN !== undefined && !(isCount(topN) && topN >= 1))
-      throw wrongOption('topN', topN, 'a whole number from 1')
+    checkOption('topN', topN, whole(1))
     const plain = plainOf('documents', documents)
     const { scores, tokens, truncated } = await this.told(options, plain.length, (service, port) =>
       service.rerank({ query, documents: plain }, port),
@@ -209,8 +208,7 @@ export class Embedder implements AsyncDisposable {
   ): Promise<T> {
     const signal = signalOf(options)
     const { onProgress } = readFrom('the options', () => ({ onProgress: options.onProgress }))
-    if (onProgress !== undefined && typeof onProgress !== 'function')
-      throw wrongOption('onProgress', onProgress, 'a function')
+    checkOption('onProgress', onProgress, FUNCTION)
     signal?.throwIfAborted()
     const ended = new AbortController()
     const abort = () => ended.abort(signal?.reason)

@@ -16,7 +16,7 @@ const HEADER_BYTES = 20
 const SUM_BYTES = 16
 const NAME = 'the index'
 
-export interface IndexParts {
+interface IndexParts {
   readonly dimensions: number
   readonly nextId: number
   readonly ids: ArrayLike<number>

@@ -1,11 +1,6 @@
 // Finds the tensors of an encoder's graph by their names in files.
-import {
-  checkShape,
-  pieceOf,
-  refuseStrangers,
-  requireTensor,
-  type Weights,
-} from '../../core/arch/tensors/names.ts'
+import { checkShape, refuseStrangers, requireTensor, type Weights } from '../../core/arch/tensors/names.ts'
+import { pieceOf } from '../../core/arch/tensors/pieces.ts'
 import type { ModelFile } from '../../core/formats/readers.ts'
 import type { TensorInfo, ValueChange } from '../../core/formats/tensors.ts'
 

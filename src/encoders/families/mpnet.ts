@@ -1,7 +1,8 @@
 // MPNet: reads the configuration and the tensors of a BERT whose scores get a bias by distance, from
 // safetensors.
 import { unbuiltVariant } from '../../core/arch/config/fields.ts'
-import { pieceOf, type Weights } from '../../core/arch/tensors/names.ts'
+import type { Weights } from '../../core/arch/tensors/names.ts'
+import { pieceOf } from '../../core/arch/tensors/pieces.ts'
 import { readVector } from '../../core/formats/dequantize.ts'
 import type { ModelFile } from '../../core/formats/readers.ts'
 import type { TensorInfo } from '../../core/formats/tensors.ts'

@@ -1,8 +1,10 @@
 // What crosses between a page and the worker of an embedder.
+
 import type { EngineNote } from '../../core/base/engine-notes.ts'
 import type { Build } from '../../core/runtime/features.ts'
 import type { PoolKind } from '../../core/runtime/pool.ts'
-import type { LoadRequest, MemoryUse } from '../../engine/wire/protocol.ts'
+import type { MemoryUse } from '../../engine/api/types.ts'
+import type { LoadRequest } from '../../engine/wire/protocol.ts'
 import type { Pooling } from './embed-settings.ts'
 
 export interface EncoderInfo {

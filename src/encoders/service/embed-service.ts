@@ -1,10 +1,14 @@
 // The service of an embedder: answers a page's calls for one encoder.
-import { checkChoice, shown, wrongOption } from '../../core/base/check-options.ts'
+
+import { shown, wrongOption } from '../../core/base/check-options.ts'
 import { HalfbyteError } from '../../core/base/errors.ts'
+import { checkValues, choice, TEXT } from '../../core/base/options/option-kinds.ts'
+import { SerialQueue } from '../../core/base/time/serial-queue.ts'
 import { isCount } from '../../core/base/values.ts'
 import { encodePair, encodeWhole } from '../../core/text/tokenize/read/encoder-tokenizer.ts'
+import type { MemoryUse } from '../../engine/api/types.ts'
 import { abortable, checkText, loadReports, textsOf } from '../../engine/serve.ts'
-import type { LoadRequest, MemoryUse } from '../../engine/wire/protocol.ts'
+import type { LoadRequest } from '../../engine/wire/protocol.ts'
 import type { EncoderLoader, LoadedEncoder } from './build-encoder.ts'
 import type {
   EmbedderInfo,
@@ -27,8 +31,8 @@ export function createEmbedderService(loadModel: EncoderLoader): EmbedderService
 class Service implements EmbedderService {
   readonly #loadModel: EncoderLoader
   #model: LoadedEncoder | undefined
-  /** Resolves when all earlier calls are done: they share one step. */
-  #turn: Promise<unknown> = Promise.resolve()
+  /** Calls share one step. */
+  readonly #queue = new SerialQueue()
 
   constructor(loadModel: EncoderLoader) {
     this.#loadModel = loadModel
@@ -58,7 +62,7 @@ class Service implements EmbedderService {
       }
       const all = encoded.map(({ ids }): EncodedText => ({ ids: nonEmpty(ids), skipped }))
       return {
-        vectors: await this.#inTurn(() => model.embed(all, run)),
+        vectors: await this.#queue.run(() => model.embed(all, run)),
         tokens: encoded.map(({ ids }) => ids.length),
         truncated: encoded.flatMap(({ isTruncated }, index) => (isTruncated ? [index] : [])),
       }
@@ -77,7 +81,7 @@ class Service implements EmbedderService {
       const all = pairs.map(({ words }): EncodedText => ({ ids: words, skipped: 0 }))
       const onDone = (done: number) => port.postMessage({ type: 'done', done } satisfies EmbedReport)
       const run = { pooling: settings.pooling, normalize: false, signal, onDone }
-      const states = await this.#inTurn(() => embed(all, run))
+      const states = await this.#queue.run(() => embed(all, run))
       return {
         scores: states.map((state) => score!(state)),
         tokens: pairs.map(({ words }) => words.length),
@@ -93,14 +97,8 @@ class Service implements EmbedderService {
   async dispose(): Promise<void> {
     const model = this.#model
     this.#model = undefined
-    await this.#turn
+    await this.#queue.settled()
     model?.dispose()
-  }
-
-  #inTurn<T>(task: () => Promise<T>): Promise<T> {
-    const work = this.#turn.then(task)
-    this.#turn = work.catch(() => undefined)
-    return work
   }
 
   /** Throws `unsupported` if the model does not do `task`. */
@@ -134,13 +132,13 @@ function dimensionsOf(asked: unknown, most: number): number | undefined {
   )
 }
 
+/** What a caller may say of texts, besides the length of their vectors. */
+export const TEXT_OPTIONS = { kind: choice(['query', 'document']), prompt: TEXT }
+
 /** The text before each text. A kind that the model's files have no prompt for has none. */
 function promptOf({ prompts, defaultPrompt }: EmbedSettings, { kind, prompt }: EmbedRequest): string {
-  checkChoice('kind', kind, ['query', 'document'])
-  if (prompt !== undefined) {
-    if (typeof prompt !== 'string') throw wrongOption('prompt', prompt, 'a text')
-    return prompt
-  }
+  checkValues(TEXT_OPTIONS, { kind, prompt })
+  if (prompt !== undefined) return prompt
   if (kind === undefined) return defaultPrompt
   return (kind === 'query' ? prompts['query'] : (prompts['document'] ?? prompts['passage'])) ?? ''
 }

@@ -9,7 +9,7 @@ import { RANK } from '../families/stated.ts'
 
 /** How the hidden states of a text become one vector. */
 export type Pooling = 'mean' | 'cls' | 'last' | 'weighted-mean' | 'max'
-export const POOLINGS: readonly Pooling[] = ['mean', 'cls', 'last', 'weighted-mean', 'max']
+const POOLINGS: readonly Pooling[] = ['mean', 'cls', 'last', 'weighted-mean', 'max']
 
 export interface EmbedSettings {
   /** The files say how texts become vectors. Those of chat models do not. */

@@ -22,7 +22,7 @@ export interface EmbedRun extends VectorOptions {
   readonly onDone?: ((done: number) => void) | undefined
 }
 
-export interface EncoderMachine extends Pick<PlacedModel, 'arena' | 'plan' | 'written' | 'step' | 'cache'> {
+interface EncoderMachine extends Pick<PlacedModel, 'arena' | 'plan' | 'written' | 'step' | 'cache'> {
   readonly pool: Pool | AsyncPool
   readonly host: Pick<Host, 'yieldTask'>
 }

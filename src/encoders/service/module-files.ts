@@ -11,7 +11,7 @@ import { MODULES, type ReadJson } from './embed-settings.ts'
 
 type Open = (source: LoadRequest['source']) => Promise<OpenFiles>
 
-export interface ModuleFiles {
+interface ModuleFiles {
   /** The files of the encoder itself. */
   readonly own: LoadRequest['source']
   readonly readJson: ReadJson

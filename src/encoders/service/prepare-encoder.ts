@@ -6,7 +6,8 @@ import type { ModelFile } from '../../core/formats/readers.ts'
 import { compile } from '../../core/graph/compile-graph.ts'
 import type { Plan } from '../../core/graph/plan/plan.ts'
 import { shardGraph } from '../../core/graph/shard/shard.ts'
-import { chooseEncoding, type WeightPolicy } from '../../core/weights/choose-encoding.ts'
+import { chooseEncoding } from '../../core/weights/choose-encoding.ts'
+import type { WeightPolicy } from '../../core/weights/policy.ts'
 import type { PreparedModel } from '../../engine/load/prepare.ts'
 import { DISTANCES } from '../encoder.ts'
 import type { Placed } from '../families/placed.ts'
@@ -25,7 +26,7 @@ const STEP_ROWS = 256
  */
 const DECODER_TOKENS = 2048
 
-export interface EncoderOptions {
+interface EncoderOptions {
   readonly weights: WeightPolicy
   readonly settings: Pick<EmbedSettings, 'mostTokens' | 'isStated'>
   /** Most tokens of a text, if the files allow as many. Default: as many as the model has positions for. */

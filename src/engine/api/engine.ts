@@ -7,14 +7,16 @@ import { type Build, chooseBuild, detectFeatures, mayCompile, NO_WASM } from '..
 import type { PoolKind } from '../../core/runtime/pool.ts'
 import type { EmbedOptions } from '../score/embed.ts'
 import type { Score } from '../score/score.ts'
+import type { EngineInfo, MemoryUse, ModelInfo, ProbeReport } from '../types/model.ts'
 import { EngineClient } from '../wire/client.ts'
 import { type Connection, NO_WORKERS, startEngineWorker } from '../wire/connection.ts'
-import type { EngineInfo, MemoryUse, ModelInfo, ProbeReport, Prompt } from '../wire/protocol.ts'
+import type { Prompt } from '../wire/protocol.ts'
 import { prepareEngineWorker } from '../wire/script.ts'
 import { asyncDispose } from './generation.ts'
 import { deadlyBytes, noted } from './interrupted.ts'
 import { decodeRequest, plainMessages, startReply } from './request/decode-options.ts'
-import { checkedLoad, loadRequest, prepareRequest, workerAddress } from './request/load-request.ts'
+import { checkedLoad } from './request/load-options.ts'
+import { loadRequest, prepareRequest, workerAddress } from './request/load-request.ts'
 import { createSession, restoreSession } from './session.ts'
 import type {
   AbortOptions,

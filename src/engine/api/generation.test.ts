@@ -1,6 +1,6 @@
 // Generations. In: a feed that records what it is asked. Out: iteration, credit, and exactly one cancel.
 import { expect, test } from 'vitest'
-import type { Outcome } from '../wire/protocol.ts'
+import type { Outcome } from '../types/reply.ts'
 import type { Sink } from '../wire/reply-stream.ts'
 import { startGeneration } from './generation.ts'
 

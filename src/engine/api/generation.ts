@@ -1,5 +1,5 @@
 // A reply that the caller can iterate over, await or cancel.
-import type { Outcome } from '../wire/protocol.ts'
+import type { Outcome } from '../types/reply.ts'
 import type { Feed, Sink } from '../wire/reply-stream.ts'
 import type { Generation, GenerationResult, ReplyChunk } from './types.ts'
 

@@ -2,9 +2,12 @@
 
 import { plainOf, signalOf, wrongOption } from '../../core/base/check-options.ts'
 import { HalfbyteError } from '../../core/base/errors.ts'
+import { SerialQueue } from '../../core/base/time/serial-queue.ts'
 import { isCount } from '../../core/base/values.ts'
+import type { Message, Overflow } from '../types/conversation.ts'
+import type { Outcome } from '../types/reply.ts'
 import type { EngineClient, LongAsk } from '../wire/client.ts'
-import type { Message, Outcome, Overflow, Prompt, SavedSession } from '../wire/protocol.ts'
+import type { Prompt, SavedSession } from '../wire/protocol.ts'
 import type { Feed, Sink } from '../wire/reply-stream.ts'
 import { asyncDispose } from './generation.ts'
 import {
@@ -47,9 +50,9 @@ export function createSession(client: EngineClient, seed: SessionSeed = {}, id =
       }, options),
     setMessages: (given) => it.setMessages(given),
     fork: (options) => it.fork(options),
-    save: (options) => it.inTurn(options, (service, port) => service.save(id, it.saved(), port)),
+    save: (options) => it.ask(options, (service, port) => service.save(id, it.saved(), port)),
     store: (name, options) =>
-      it.inTurn(options, (service, port) => service.store(id, plainOf('the name', name), it.saved(), port)),
+      it.ask(options, (service, port) => service.store(id, plainOf('the name', name), it.saved(), port)),
     dispose,
     [asyncDispose]: dispose,
   }
@@ -64,8 +67,8 @@ class OpenSession {
   readonly #system: string | undefined
   readonly #templateArguments: SessionSeed['templateArguments']
   readonly #overflow: Overflow
-  /** Resolves when every generation so far has settled. */
-  #turn: Promise<unknown> = Promise.resolve()
+  /** The generations of this session. */
+  readonly #queue = new SerialQueue()
   readonly #running = new Set<Generation>()
   #isDisposed = false
 
@@ -92,7 +95,7 @@ class OpenSession {
   }
 
   fork(options: AbortOptions | undefined): Promise<Session> {
-    return this.inTurn(options, async (service, _, signal) => {
+    return this.ask(options, async (service, _, signal) => {
       const copyId = ++this.#client.sessions
       const copy = createSession(this.#client, this.saved(), copyId)
       await service.fork(this.#id, copyId)
@@ -124,15 +127,15 @@ class OpenSession {
     }
   }
 
-  /** Runs the request after all earlier ones, unless the signal has been aborted by then. */
-  async inTurn<T>(
+  /** Makes the request after all generations so far, unless the signal has been aborted by then. */
+  async ask<T>(
     options: AbortOptions | undefined,
     ask: (...given: [...Parameters<LongAsk<T>>, signal: AbortSignal | undefined]) => Promise<T>,
   ): Promise<T> {
-    const before = this.#turn
+    const earlier = this.#queue.settled()
     const signal = signalOf(options)
     return this.#client.callAbortable(signal, async (service, port) => {
-      await before
+      await earlier
       signal?.throwIfAborted()
       this.#check()
       return ask(service, port, signal)
@@ -144,14 +147,14 @@ class OpenSession {
     change: (messages: readonly Message[]) => readonly Message[],
     options: GenerateOptions | undefined,
   ): Generation {
-    const turnBefore = this.#turn
+    const earlier = this.#queue.settled()
     let before: readonly Message[] | undefined
     let hasSaid = false
     const generation = startReply(
       options,
       async (reply, sink, isWanted) => {
         // Asking through the client makes this wait end if the engine's worker dies.
-        await this.#client.call(() => turnBefore)
+        await this.#client.call(() => earlier)
         if (!isWanted()) return undefined
         const decode = await this.#client.call(() => decodeRequest(reply.decode, isWanted, reply.tools))
         if (decode === undefined || !isWanted()) return undefined
@@ -199,7 +202,7 @@ class OpenSession {
       },
     )
     this.#running.add(generation)
-    this.#turn = generation.settled
+    this.#queue.add(generation.settled)
     return generation
   }
 

@@ -12,7 +12,7 @@ describe('a reply with tools', () => {
     let streamed = ''
     for await (const { text } of reply) streamed += text
     const result = await reply.result
-    const toolCalls = [{ id: 'call00001', name: 'add', arguments: { a: 1 } }]
+    const toolCalls = [{ id: 'call00001', name: 'add', arguments: { a: 1 }, argumentsJson: '{"a": 1}' }]
     expect(result).toMatchObject({ text: 'You said so: ', finishReason: 'stop', toolCalls })
     expect(streamed).toBe(result.text)
     expect(session.messages.at(-1)).toEqual({ role: 'assistant', content: 'You said so: ', toolCalls })
@@ -130,6 +130,15 @@ describe('a reply with strict tools', () => {
       '<|python_tag|>{"name": "add", "parameters": {"a": 7}}',
       'functools[{"name": "add", "arguments": {"a": 7}}]',
       '<|tool_call|>[{"name": "add", "arguments": {"a": 7}}]',
+      '[TOOL_CALLS]add[ARGS]{"b": 2}',
+      '<tool_call>add<arg_key>a</arg_key><arg_value>x</arg_value></tool_call>',
+      '<|tool_call_start|>[add(b=1)]<|tool_call_end|>',
+      '<function_calls>add(b=1)</function_calls>',
+      '<start_function_call>call:add{a:x}<end_function_call>',
+      '<|tool_call>call:add{b:1}<tool_call|>',
+      '<|START_ACTION|>[{"tool_name": "add", "parameters": {}}]<|END_ACTION|>',
+      '<|tool_call_begin|>functions.add:0<|tool_call_argument_begin|>{"b": 1}<|tool_call_end|>',
+      '<｜tool▁call▁begin｜>add<｜tool▁sep｜>{"b": 1}<｜tool▁call▁end｜>',
       // Half of a call that its writer would end here.
       '<tool_call>{"name": "add", "arg',
       '<tool_call>',
@@ -143,14 +152,14 @@ describe('a reply with strict tools', () => {
       }).result
       // The toy says what is left of its text at the place that it has reached.
       expect([text, reply.finishReason]).toEqual([text, 'stop'])
-      expect(reply.text).not.toMatch(/tool_call|functools|function=|TOOL|python|"name"/)
+      expect(reply.text).not.toMatch(/tool.call|functools|function|TOOL|ACTION|python|"name"/)
       expect(toolCalls).toHaveLength(1)
       const [{ name, arguments: given }] = toolCalls as [(typeof toolCalls)[0]]
       if (name === 'add') expect(Object.entries(given)).toEqual([['a', expect.any(Number)]])
     }
   })
 
-  test('is read as it was written in forms whose calls are not JSON, or that no call follows', async () => {
+  test('leaves a call that fits as it was written, and words that no call follows', async () => {
     const session = (await openToy()).createSession()
     const python = await session.send('<|tool_call_start|>[add(a=1)]<|tool_call_end|>', {
       ...GREEDY,

@@ -5,41 +5,25 @@ import type { Build } from '../../core/runtime/features.ts'
 import type { PoolKind } from '../../core/runtime/pool.ts'
 import type { StoredSession } from '../../core/store/device/sessions.ts'
 import type { Hub, RepoAddress } from '../../core/store/hub.ts'
-import type {
-  DecodeOptions,
-  LoadProgress,
-  Message,
-  Outcome,
-  Overflow,
-  PictureSource,
-  TextChunk,
-  Tool,
-  ToolCall,
-  WeightPolicy,
-} from '../wire/protocol.ts'
+import type { WeightPolicy } from '../../core/weights/policy.ts'
+import type { Message, Overflow, PictureSource, Tool, ToolCall } from '../types/conversation.ts'
+import type { LoadProgress } from '../types/model.ts'
+import type { DecodeOptions, Outcome, TextChunk } from '../types/reply.ts'
 
 export { SAMPLER_DEFAULTS, type SamplerOptions } from '../../core/generate/sampler/sampler-options.ts'
+export type { WeightPolicy } from '../../core/weights/policy.ts'
+export type { Message, PictureSource, Tool, ToolCall } from '../types/conversation.ts'
+export type { GraphOffer, LoadProgress, MemoryUse, ModelInfo, ProbeReport, Smaller } from '../types/model.ts'
 // What else a caller sees. Adapters import public types from here only.
 export type {
   FinishReason,
-  GraphOffer,
-  LoadProgress,
-  MemoryUse,
-  Message,
-  ModelInfo,
-  PictureSource,
-  ProbeReport,
-  Smaller,
   SpeculationKind,
   TextChunk,
   Timings,
   TokenLogprob,
   TokenLogprobs,
-  Tool,
-  ToolCall,
   Usage,
-  WeightPolicy,
-} from '../wire/protocol.ts'
+} from '../types/reply.ts'
 
 /**
  * Where a model is. One of:

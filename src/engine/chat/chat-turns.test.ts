@@ -1,10 +1,14 @@
 import { describe, expect, test } from 'vitest'
+import { letterOf, TOOL_CALL_TEXTS } from '../../core/base/calls/marks.ts'
+import { ConstraintCompiler } from '../../core/constrain/compile.ts'
+import { newGrammar } from '../../core/constrain/write-grammar.ts'
+import type { TokenConstraint } from '../../core/constrain/written-grammar.ts'
 import { CHATML, ChatTemplate } from '../../core/text/chat/chat-template.ts'
-import { TOOL_CALL_TEXTS } from '../../core/text/chat/tool-call-forms.ts'
 import { Detokenizer } from '../../core/text/detokenizer.ts'
 import { byteLevelSpec } from '../../core/text/testing/tiny.ts'
 import { createTokenizer } from '../../core/text/tokenize/read/create.ts'
-import type { Message } from '../wire/protocol.ts'
+import { withCallTexts } from '../load/model-text.ts'
+import type { Message } from '../types/conversation.ts'
 import { renderTurns, withMarks } from './chat-turns.ts'
 
 const tokenizer = createTokenizer(byteLevelSpec())
@@ -128,4 +132,27 @@ test('special tokens that mark calls are written, others are not', () => {
   } as unknown as typeof tokenizer
   const decoder = new Detokenizer(withMarks(source, TOOL_CALL_TEXTS))
   expect([0, 1, 2].map((id) => decoder.push(id)).join('')).toBe('[TOOL_CALLS][]')
+})
+
+test('special tokens that mark calls are written within a held call, others are not', () => {
+  const spec = byteLevelSpec()
+  const more = ['[ARGS]', '<|other|>']
+  const own = createTokenizer({
+    ...spec,
+    tokens: [...spec.tokens, ...more],
+    types: [...(spec.types ?? []), ...more.map(() => 3)],
+  })
+  const calls = newGrammar({ type: 'calls', tools: [{ name: 'f' }] })
+  const compiler = new ConstraintCompiler(own, own.vocabSize, new Set(), withCallTexts(own))
+  const allows = (constraint: TokenConstraint, token: string) => {
+    const id = own.idOf(token)!
+    return (constraint.mask()[id >> 5]! & (1 << (id & 31))) !== 0
+  }
+  const call = compiler.constrainCalls(calls)
+  expect(call.acceptText(new TextEncoder().encode(`${letterOf('[TOOL_CALLS]')}f`))).toBe(true)
+  expect([allows(call, '[ARGS]'), allows(call, '<|other|>'), allows(call, '[')]).toEqual([true, false, true])
+  call.accept(own.idOf('[ARGS]')!)
+  expect(allows(call, '{')).toBe(true)
+  const plain = compiler.constrain(newGrammar({ type: 'choices', choices: ['[ARGS]'] }))
+  expect([allows(plain, '[ARGS]'), allows(plain, '[')]).toEqual([false, true])
 })

@@ -1,7 +1,7 @@
 // Renders the messages and tools of the API through the model's template. Text in a message cannot end a
 // turn.
 import { HalfbyteError, isHalfbyteError } from '../../core/base/errors.ts'
-import { countValues } from '../../core/base/json.ts'
+import { countValues, jsonParts, parseJson } from '../../core/base/json.ts'
 import type { JsonObject } from '../../core/base/values.ts'
 import {
   type ChatMessage,
@@ -14,9 +14,9 @@ import {
   thoughtBlocks,
 } from '../../core/text/chat/chat-template.ts'
 import type { TokenSource } from '../../core/text/detokenizer.ts'
-import { GivenArguments } from '../../core/text/jinja/values.ts'
+import { GivenArguments, writtenNumber } from '../../core/text/jinja/values.ts'
 import type { Tokenizer } from '../../core/text/tokenize/tokenizer.ts'
-import type { Message, Tool } from '../wire/protocol.ts'
+import type { Message, Tool, ToolCall } from '../types/conversation.ts'
 import { pictureMark, splitAtPictures } from './picture-marks.ts'
 
 /** Quotes text, so that nothing in it can open or end a turn. */
@@ -213,10 +213,10 @@ function turnOf(
   contentOf: (text: string) => ChatMessage['content'],
 ): ChatMessage {
   const quote = role === 'assistant' ? quotes.said : quotes.given
-  const calls = toolCalls?.map(({ id, name, arguments: given }) => ({
-    id,
+  const calls = toolCalls?.map((call) => ({
+    id: call.id,
     type: 'function',
-    function: { name: quote(name), arguments: new GivenArguments(quoted(given, quote) as JsonObject) },
+    function: { name: quote(call.name), arguments: argumentsOf(call, quote) },
   }))
   return {
     role,
@@ -256,6 +256,32 @@ function quoted(value: unknown, quote: (text: string) => string): unknown {
     'unsupported',
     `a tool or its arguments are nested more than ${MAX_DEPTH} levels deep; use fewer levels`,
   )
+}
+
+/** The arguments of a call in the digits and the order in which the model wrote them, if they are known. */
+function argumentsOf(
+  { arguments: given, argumentsJson }: ToolCall,
+  quote: (text: string) => string,
+): GivenArguments {
+  const values = argumentsJson === undefined ? undefined : writtenValues(argumentsJson, quote)
+  return new GivenArguments(values instanceof Map ? values : (quoted(given, quote) as JsonObject))
+}
+
+/** The value of a JSON text, with objects as maps. Undefined if it is not JSON, or nests too deeply. */
+function writtenValues(json: string, quote: (text: string) => string): unknown {
+  try {
+    parseJson(json, MAX_DEPTH)
+  } catch {
+    return undefined
+  }
+  const read = (text: string): unknown => {
+    if (text.startsWith('[')) return jsonParts(text).map((part) => read(part.text))
+    if (text.startsWith('{'))
+      return new Map(jsonParts(text).map((part) => [quote(part.name), read(part.text)]))
+    if (text.startsWith('"')) return quote(JSON.parse(text))
+    return /^[-\d]/.test(text) ? writtenNumber(text) : JSON.parse(text)
+  }
+  return read(json.trim())
 }
 
 function quotedWithin(value: unknown, quote: (text: string) => string): unknown {

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { byteLevelSpec } from '../../core/text/testing/tiny.ts'
 import { createTokenizer } from '../../core/text/tokenize/read/create.ts'
 import { modelText } from '../load/model-text.ts'
-import type { Message } from '../wire/protocol.ts'
+import type { Message } from '../types/conversation.ts'
 import { pictureKeys, pictureMark, splitAtPictures } from './picture-marks.ts'
 
 const [one, two] = ['1'.repeat(64), '2'.repeat(64)] as [string, string]

@@ -5,7 +5,7 @@ import { ChatTemplate } from '../../core/text/chat/chat-template.ts'
 import { byteLevelSpec } from '../../core/text/testing/tiny.ts'
 import { createTokenizer } from '../../core/text/tokenize/read/create.ts'
 import { toolCallsOf } from '../reply/reply-tool-calls.ts'
-import type { Message, Tool, ToolCall } from '../wire/protocol.ts'
+import type { Message, Tool, ToolCall } from '../types/conversation.ts'
 import { renderTurns } from './chat-turns.ts'
 
 const tokenizer = createTokenizer(byteLevelSpec())
@@ -137,6 +137,7 @@ describe.each(Object.entries(FAMILIES))('the tools of %s', (_, family) => {
     id: `call0000${index + 1}`,
     name: 'weather',
     arguments: { city },
+    argumentsJson: `{"city": "${city}"}`,
   }))
 
   test('are called in the words of the family', () => {
@@ -158,4 +159,17 @@ test('a template that takes one call at a time says so', () => {
   const messages = [QUESTION, { role: 'assistant', content: '', toolCalls: calls } as const]
   const template = new ChatTemplate(FAMILIES['Llama 3']!.template)
   expect(() => renderTurns({ template }, tokenizer, messages, { tools })).toThrow(/one call at a time/)
+})
+
+test('the digits that the model wrote come back in its prompt', () => {
+  const argumentsJson = '{"city": "Oslo", "id": 1234567890123456789, "x": 1.0, "2": [1e2]}'
+  const call = { id: 'a', name: 'weather', arguments: JSON.parse(argumentsJson), argumentsJson }
+  const messages = [QUESTION, { role: 'assistant', content: '', toolCalls: [call] } as const]
+  const template = new ChatTemplate(FAMILIES['Llama 3']!.template)
+  expect(renderTurns({ template }, tokenizer, messages, { tools })).toContain(
+    `"parameters": ${argumentsJson}}`,
+  )
+  const other = { ...call, argumentsJson: '{"city": ' }
+  const broken = [QUESTION, { role: 'assistant', content: '', toolCalls: [other] } as const]
+  expect(renderTurns({ template }, tokenizer, broken, { tools })).toContain('"city": "Oslo"')
 })

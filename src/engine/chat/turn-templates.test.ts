@@ -7,7 +7,7 @@ import { ChatTemplate } from '../../core/text/chat/chat-template.ts'
 import { byteLevelSpec, jsonSpec } from '../../core/text/testing/tiny.ts'
 import { createTokenizer } from '../../core/text/tokenize/read/create.ts'
 import { modelText } from '../load/model-text.ts'
-import type { Message } from '../wire/protocol.ts'
+import type { Message } from '../types/conversation.ts'
 import { renderTurns } from './chat-turns.ts'
 
 const tokenizer = createTokenizer(byteLevelSpec())

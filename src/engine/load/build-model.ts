@@ -11,18 +11,20 @@ import type { Host, Note } from '../../core/runtime/host.ts'
 import { ENGINE_BYTES, openRuntime, type Runtime } from '../../core/runtime/open-runtime.ts'
 import type { Pool, PoolKind } from '../../core/runtime/pool.ts'
 import type { Tokenizer } from '../../core/text/tokenize/tokenizer.ts'
-import type { LoadRequest, MemoryUse, ModelInfo } from '../wire/protocol.ts'
+import type { MemoryUse, ModelInfo } from '../types/model.ts'
+import type { LoadRequest } from '../wire/protocol.ts'
 import { modelFingerprint, type ShardedPlans, type WeightHooks } from './load-weights.ts'
 import type { DraftSource, LoadedModel, LoaderHooks } from './loaded-model.ts'
 import { memoryNeed, withStateBudget } from './memory-need.ts'
 import { type ModelPool, openModelPool, shortfallOf } from './model-pool.ts'
-import { modelText, modelTokenizer } from './model-text.ts'
+import { modelText, modelTokenizer, withCallTexts } from './model-text.ts'
 import { openAdapters, openAny } from './open/open-any.ts'
 import { openShards } from './open/open-shards.ts'
 import { openVision } from './open/open-vision.ts'
 import { type FileOpener, type OpenFiles, openRequestedFiles } from './open/requested-files.ts'
 import { type PlacedModel, placeModel } from './place-model.ts'
 import { keepsFloats, type PreparedModel, prepareModel } from './prepare.ts'
+import { sightOf } from './sight.ts'
 import type { Vision } from './vision/vision.ts'
 
 /**
@@ -192,14 +194,18 @@ export async function buildModel(
       tokenizer,
       text: text.text,
       renderPrompt: text.renderPrompt,
-      constraints: new ConstraintCompiler(tokenizer, vocab, text.text.endIds),
+      constraints: new ConstraintCompiler(tokenizer, vocab, text.text.endIds, withCallTexts(tokenizer)),
       scheduler,
-      sight: vision?.sight({
-        pool: local,
-        text: text.text,
-        yieldTask: () => host.yieldTask(),
-        cutPicture: host.cutPicture,
-      }),
+      sight: sightOf(
+        vision?.sight({
+          pool: local,
+          text: text.text,
+          yieldTask: () => host.yieldTask(),
+          cutPicture: host.cutPicture,
+        }),
+        file.name,
+        text.text,
+      ),
       newSequence: (options) => new Sequence(cache, options),
       draft: drafting && draftSource(drafting, local, vocab, () => host.now()),
       fingerprint: main.fingerprint,

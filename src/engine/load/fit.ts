@@ -1,8 +1,7 @@
 // Decides which tokens of a prompt are kept in the context, and how many the reply may have.
 
-import { wrongOption } from '../../core/base/check-options.ts'
 import { HalfbyteError } from '../../core/base/errors.ts'
-import { isCount } from '../../core/base/values.ts'
+import { checkValues, choice, whole } from '../../core/base/options/option-kinds.ts'
 import type { GenerateRequest } from '../wire/protocol.ts'
 import type { LoadedModel } from './loaded-model.ts'
 
@@ -12,6 +11,8 @@ export interface PromptFit {
   /** Number of first tokens that stay when the oldest are dropped; absent if none may be dropped. */
   readonly keep: number | undefined
 }
+
+const OVERFLOW_OPTIONS = { overflow: choice(['error', 'shift']), keep: whole(0) }
 
 /** Attention sinks: the least that a context must keep of its beginning (Xiao et al., StreamingLLM, 2023). */
 const SINKS = 4
@@ -25,8 +26,7 @@ export function fitPrompt(model: LoadedModel, request: GenerateRequest, ids: rea
   const { overflow = 'error', keep = keptByDefault(model, request, ids) } = request
   if (overflow === 'error') return { room: roomAfter(ids.length, contextLength), keep: undefined }
   checkNotEmpty(ids.length)
-  if (overflow !== 'shift') throw wrongOption('overflow', overflow, 'error or shift')
-  if (!isCount(keep)) throw wrongOption('keep', keep, 'a whole number from 0')
+  checkValues(OVERFLOW_OPTIONS, { overflow, keep })
   const { maxTokens = contextLength } = request.options
   return { room: maxTokens, keep: Math.min(keep, Math.floor(contextLength / 2)) }
 }

@@ -8,7 +8,9 @@ import type { Sequence, SequenceOptions } from '../../core/generate/schedule/seq
 import type { Drafter } from '../../core/generate/schedule/speculation.ts'
 import type { ReasoningForm } from '../../core/text/chat/reasoning.ts'
 import type { TurnOptions } from '../chat/chat-turns.ts'
-import type { EngineInfo, LoadProgress, LoadRequest, MemoryUse, Message, Prompt } from '../wire/protocol.ts'
+import type { Message } from '../types/conversation.ts'
+import type { EngineInfo, LoadProgress, MemoryUse } from '../types/model.ts'
+import type { LoadRequest, Prompt } from '../wire/protocol.ts'
 
 /** Loads what a request names. After a typed error or the signal's reason nothing is left allocated. */
 export type ModelLoader = (request: LoadRequest, hooks: LoaderHooks) => Promise<LoadedModel>
@@ -34,15 +36,15 @@ export interface LoadedModel {
   readonly logitRows: LogitRows
   readonly text: ModelText
   /** Compiles constraints on a reply to masks over this model's vocabulary. */
-  readonly constraints: Pick<ConstraintCompiler, 'constrain'>
+  readonly constraints: Pick<ConstraintCompiler, 'constrain' | 'constrainCalls'>
   readonly scheduler: Pick<Scheduler, 'generate' | 'forward' | 'isOver'>
   /**
    * The conversation in the model's template, ending where the reply begins, or after its `prefix`. Throws
    * `unsupported` when it refuses.
    */
   renderPrompt(messages: readonly Message[], options?: PromptOptions): string
-  /** What the model sees; undefined if it was loaded without a vision tower. */
-  readonly sight?: Sight | undefined
+  /** What the model sees of a prompt: text, and with a vision tower pictures. */
+  readonly sight: Sight
   /** An empty sequence for `scheduler`. Throws `out-of-memory`. */
   newSequence(options?: SequenceOptions): Sequence
   /** A hash that identifies the model. State saved with another hash cannot be used. */
@@ -118,20 +120,27 @@ export interface SeenPrompt {
   hold(sequence: Sequence, all: boolean, signal: AbortSignal): Promise<() => void>
 }
 
-/** What a model with a vision tower sees. */
+/** The parts of a saved session that pictures change. */
+export interface SeenSession {
+  /** As JSON, which has the bytes of pictures as text. */
+  readonly messages: readonly Message[]
+  /** The rows of pictures that the sequence's tokens stand for. Absent: none. */
+  readonly pictures?: readonly InputRange[] | undefined
+}
+
+/** All that replies and sessions ask about pictures. */
 export interface Sight {
   /**
-   * Rejects with errors of decoding, `unsupported` for pictures of impossible sizes, or the signal's reason.
+   * Rejects with errors of decoding, `unsupported` for pictures that the model cannot see, or the signal's
+   * reason.
    */
   look(prompt: Prompt, signal?: AbortSignal): Promise<SeenPrompt>
-  /** The ranges of rows in a sequence, to be saved with it. */
-  rangesOf(sequence: Sequence): readonly InputRange[]
+  /** What is saved of a session with this sequence. */
+  save(sequence: Sequence, messages: readonly Message[]): Promise<SeenSession>
   /**
-   * Takes over the ranges of a saved sequence. Drops its state from the first that means something else here.
+   * The messages of a saved session with their pictures. `sequence` loses its state from the first picture
+   * that means something else here. Throws `unsupported`, naming the file, for pictures that the model cannot
+   * see.
    */
-  claim(sequence: Sequence, ranges: readonly InputRange[]): void
-  /** The messages as JSON that `read` reads. */
-  written(messages: readonly Message[]): Promise<readonly Message[]>
-  /** The messages of a saved session with their pictures. */
-  read(messages: readonly Message[]): readonly Message[]
+  restore(sequence: Sequence, saved: SeenSession, name: string): readonly Message[]
 }

@@ -1,8 +1,10 @@
 // The text side of a model: its tokenizer and chat template, for the engine service.
 
+import { TOOL_CALL_TEXTS } from '../../core/base/calls/marks.ts'
 import { wrongOption } from '../../core/base/check-options.ts'
 import type { EngineNote } from '../../core/base/engine-notes.ts'
 import { HalfbyteError, isHalfbyteError } from '../../core/base/errors.ts'
+import type { ModelVocabulary } from '../../core/constrain/compile.ts'
 import type { ModelFile } from '../../core/formats/readers.ts'
 import {
   ChatTemplate,
@@ -14,7 +16,6 @@ import {
   turnEndIds,
 } from '../../core/text/chat/chat-template.ts'
 import { answerHead, reasoningFormOf } from '../../core/text/chat/reasoning.ts'
-import { TOOL_CALL_TEXTS } from '../../core/text/chat/tool-call-forms.ts'
 import { Detokenizer } from '../../core/text/detokenizer.ts'
 import { createTokenizer } from '../../core/text/tokenize/read/create.ts'
 import type { Tokenizer } from '../../core/text/tokenize/tokenizer.ts'
@@ -107,6 +108,21 @@ export function modelText(tokenizer: Tokenizer, given?: string, pictureText?: st
       tokenText: (id) => tokenizer.tokenText(id),
       tokenBytes: (id) => tokenizer.tokenBytes(id),
     },
+  }
+}
+
+/** The vocabulary of what follows the marker of a call, where the marks of calls are texts. */
+export function withCallTexts(tokenizer: Tokenizer): ModelVocabulary {
+  const isMark = (text: string): boolean => {
+    const id = tokenizer.idOf(text)
+    return id !== undefined && tokenizer.isSpecial(id)
+  }
+  if (!TOOL_CALL_TEXTS.some(isMark)) return tokenizer
+  return {
+    vocabSize: tokenizer.vocabSize,
+    idOf: (text) => tokenizer.idOf(text),
+    encode: (text, options) => tokenizer.encode(text, options),
+    ...withMarks(tokenizer, TOOL_CALL_TEXTS),
   }
 }
 

@@ -12,7 +12,7 @@ import { isHalfbyteError } from '../../core/base/errors.ts'
 import { DTYPE_OF } from '../../core/formats/hbm/hbm.ts'
 import type { MetaObject } from '../../core/formats/json-files.ts'
 import type { DType, MetaValue, TensorInfo } from '../../core/formats/tensors.ts'
-import type { WeightPolicy } from '../../core/weights/choose-encoding.ts'
+import type { WeightPolicy } from '../../core/weights/policy.ts'
 import { prepareModel } from './prepare.ts'
 
 const layers = fc.subarray([0, 1])

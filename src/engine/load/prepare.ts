@@ -20,9 +20,8 @@ import { readVector } from '../../core/formats/dequantize.ts'
 import type { MetaObject } from '../../core/formats/json-files.ts'
 import type { ModelFile } from '../../core/formats/readers.ts'
 import {
-  fitsRange,
   type NumberKey,
-  SAMPLER_RANGES,
+  SAMPLER_NUMBERS,
   type SamplerOptions,
 } from '../../core/generate/sampler/sampler-options.ts'
 import { compile } from '../../core/graph/compile-graph.ts'
@@ -30,7 +29,8 @@ import type { KvFormat } from '../../core/graph/ir.ts'
 import type { Plan } from '../../core/graph/plan/plan.ts'
 import { shardGraph } from '../../core/graph/shard/shard.ts'
 import { adaptWeights, type ScaledAdapter } from '../../core/weights/adapt.ts'
-import { chooseEncoding, type WeightPolicy } from '../../core/weights/choose-encoding.ts'
+import { chooseEncoding } from '../../core/weights/choose-encoding.ts'
+import type { WeightPolicy } from '../../core/weights/policy.ts'
 import { coarserScales, longRotation, provenContext, refusedSampling, shorterContext } from './load-notes.ts'
 
 /** The dtypes of each weight. The experts of a layer are one weight, however each of them is stored. */
@@ -141,7 +141,7 @@ export function samplingDefaults(generation: MetaObject = {}): SamplingDefaults 
     const value = generation[name]
     // llama.cpp writes -1 for the whole context.
     const number = key === 'repeatLastN' && value === -1 ? Number.POSITIVE_INFINITY : value
-    if (typeof number === 'number' && fitsRange(number, SAMPLER_RANGES[key])) found[key] = number
+    if (SAMPLER_NUMBERS[key].fits(number)) found[key] = number as number
     else refused.push(`${name} ${shown(value)}`)
   }
   const { do_sample: samples } = generation

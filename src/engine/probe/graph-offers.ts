@@ -1,6 +1,6 @@
 // Says what each graph of a repository would cost, from the sizes of its files and what one of them needs.
 import { dtypeOf, type GraphDtype, type GraphFiles } from '../../core/formats/names/graph-files.ts'
-import type { GraphOffer } from '../wire/protocol.ts'
+import type { GraphOffer } from '../types/model.ts'
 
 /** The graph that was read. */
 export interface ReadGraph {

@@ -2,8 +2,9 @@
 
 import { wrongOption } from '../../core/base/check-options.ts'
 import { HalfbyteError, reasonOf } from '../../core/base/errors.ts'
+import { checkOption, SWITCH } from '../../core/base/options/option-kinds.ts'
 import type { ConstraintSpec } from '../../core/constrain/written-grammar.ts'
-import type { DecodeOptions } from '../wire/protocol.ts'
+import type { DecodeOptions } from '../types/reply.ts'
 
 /** The options that constrain a whole reply. */
 export const CONSTRAINT_KEYS = ['schema', 'grammar', 'pattern', 'choices'] as const
@@ -21,8 +22,7 @@ export function constraintSpec(options: DecodeOptions): ConstraintSpec | undefin
     )
   }
   const { schema, compact, grammar, pattern, choices } = options
-  if (compact !== undefined && typeof compact !== 'boolean')
-    throw wrongOption('compact', compact, 'true or false')
+  checkOption('compact', compact, SWITCH)
   if (schema !== undefined) return { type: 'schema', schema: jsonSchemaOf(schema), compact }
   if (grammar !== undefined) return { type: 'grammar', grammar: text('grammar', grammar) }
   if (pattern !== undefined) return { type: 'pattern', pattern: patternText(pattern) }

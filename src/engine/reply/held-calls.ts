@@ -1,13 +1,11 @@
 // Holds a reply to the grammar of tool calls from a marker of a call on, until that call is complete.
 
-import { memo } from '../../core/base/values.ts'
+import { CALL_MARKS, formOf, letterOf, MARKERS } from '../../core/base/calls/marks.ts'
 import type { ReplyConstraint, TokenConstraint } from '../../core/constrain/written-grammar.ts'
 import { firstMark } from '../../core/text/chat/marks.ts'
-import { HELD_FORMS, type HeldForm } from '../../core/text/chat/tool-call-forms.ts'
 import type { LoadedModel, ModelText } from '../load/loaded-model.ts'
 
-const LONGEST_MARK = Math.max(...HELD_FORMS.map(({ marker }) => marker.length))
-const MARKS = HELD_FORMS.map(({ marker }) => marker)
+const LONGEST_MARK = Math.max(...MARKERS.map(({ length }) => length))
 const encoder = new TextEncoder()
 
 /**
@@ -15,19 +13,14 @@ const encoder = new TextEncoder()
  * constraint on what follows a marker; it is called when the first marker was written.
  */
 export class HeldCalls implements ReplyConstraint {
-  readonly #model: LoadedModel
   readonly #calls: () => TokenConstraint
   readonly #around: ReplyConstraint | undefined
   readonly #decoder: ReturnType<ModelText['detokenizer']>
-  /** The end of the text so far, from a marker on if it has one. */
+  /** The end of the text so far; behind the marker once there is one. */
   #text = ''
-  #form: HeldForm | undefined
+  #marker: string | undefined
   /** The constraint on the call that is being written. */
   #call: TokenConstraint | undefined
-  /** Ids of the text that ends a call, as far as they are still to be written. */
-  #closing: readonly number[] = []
-  readonly #words: Uint32Array
-  readonly #endIds = new Map<string, readonly number[]>()
 
   /** `after`: the id before the reply, as the reply's own text is decoded. */
   constructor(
@@ -36,82 +29,68 @@ export class HeldCalls implements ReplyConstraint {
     around: ReplyConstraint | undefined,
     after: number | undefined,
   ) {
-    this.#model = model
     this.#calls = calls
     this.#around = around
     this.#decoder = model.text.detokenizer({ toolCalls: true, after })
-    this.#words = new Uint32Array(Math.ceil(model.logitRows.vocab / 32))
   }
 
   mask(): Uint32Array | undefined {
     // hot
-    const [next] = this.#closing
-    if (next === undefined) return this.#call?.mask() ?? this.#around?.mask()
-    this.#words.fill(0)
-    this.#words[next >> 5] = 1 << (next & 31)
-    return this.#words
+    return (this.#call ?? this.#around)?.mask()
   }
 
   accept(id: number): void {
     // hot
     this.#around?.accept(id)
     const piece = this.#decoder.push(id)
-    if (this.#closing.length > 0) this.#closing = this.#closing.slice(1)
-    else if (this.#call === undefined) this.#look(piece)
+    if (this.#call === undefined) this.#look(piece)
     else {
       this.#call.accept(id)
-      if (this.#call.mustEnd) this.#close()
+      if (this.#call.mustEnd) this.#forget()
     }
   }
 
-  /** Looks for a marker, and for what tells the form of its call. */
+  /** Looks for a marker, and for what tells a call from prose. */
   #look(piece: string): void {
     // hot
     this.#text += piece
-    if (this.#form === undefined) {
-      const found = firstMark(this.#text, MARKS)
+    if (this.#marker === undefined) {
+      const found = firstMark(this.#text, MARKERS)
       if (found === undefined) {
         this.#text = this.#text.slice(1 - LONGEST_MARK)
         return
       }
-      this.#form = HELD_FORMS.find(({ marker }) => marker === found.mark)!
+      this.#marker = found.mark
       this.#text = this.#text.slice(found.at + found.mark.length)
     }
-    const { starts, begins = '' } = this.#form
+    const { starts } = CALL_MARKS[formOf(this.#marker)]
     const first = this.#text.trimStart()[0]
     if (starts !== undefined && first === undefined) return
-    if (starts === undefined || starts.includes(first!)) this.#open(begins)
+    if (starts === undefined || starts.includes(first!)) this.#open(this.#marker)
     else this.#forget()
   }
 
-  #open(begins: string): void {
+  #open(marker: string): void {
     const call = this.#calls()
     // What one token wrote with the marker may fit no call; then the reply stays free.
-    if (!call.acceptText(encoder.encode(begins + this.#text))) this.#forget()
-    else if (call.mustEnd) this.#close()
-    else this.#call = call
-  }
-
-  #close(): void {
-    const { end = '' } = this.#form ?? {}
-    this.#closing = memo(this.#endIds, end, () => (end === '' ? [] : this.#model.text.encode(end, false)))
+    const fits = call.acceptText(encoder.encode(letterOf(marker) + this.#text))
     this.#forget()
+    if (fits && !call.mustEnd) this.#call = call
   }
 
   #forget(): void {
     this.#call = undefined
-    this.#form = undefined
+    this.#marker = undefined
     this.#text = ''
   }
 
   expectedIds(): readonly number[] {
     // hot
-    if (this.#closing.length > 0) return this.#closing
     return (this.#call ?? this.#around)?.expectedIds() ?? []
   }
 
   get canEnd(): boolean {
-    return this.#call === undefined && this.#closing.length === 0 && this.#around?.canEnd !== false
+    return this.#call === undefined && this.#around?.canEnd !== false
   }
 
   get mustEnd(): boolean {

@@ -7,7 +7,8 @@ import {
   reasoningSplitter,
 } from '../../core/text/chat/reasoning.ts'
 import type { LoadedModel } from '../load/loaded-model.ts'
-import type { DecodeOptions, Prompt } from '../wire/protocol.ts'
+import type { DecodeOptions } from '../types/reply.ts'
+import type { Prompt } from '../wire/protocol.ts'
 
 export interface ReplyReasoning {
   readonly form: ReasoningForm

@@ -3,8 +3,9 @@
 import { checkList, wrongOption } from '../../core/base/check-options.ts'
 import { HalfbyteError } from '../../core/base/errors.ts'
 import { isObject } from '../../core/base/values.ts'
-import { ToolCallParser } from '../../core/text/chat/tool-calls.ts'
-import type { Prompt, Tool, ToolCall } from '../wire/protocol.ts'
+import { ToolCallParser } from '../../core/text/chat/calls/tool-calls.ts'
+import type { Tool, ToolCall } from '../types/conversation.ts'
+import type { Prompt } from '../wire/protocol.ts'
 
 /** Finds the calls of one reply. */
 export interface ReplyToolCalls {
@@ -65,9 +66,11 @@ export function toolCallsOf(prompt: Prompt, most = Number.POSITIVE_INFINITY): Re
       // Mistral's template requires ids of nine letters and digits. A list of calls is read as a whole.
       return calls()
         .slice(0, most)
-        .map((call, index) => ({
+        .map(({ name, arguments: given, json }, index) => ({
           id: `call${String(before + index + 1).padStart(5, '0')}`,
-          ...call,
+          name,
+          arguments: given,
+          argumentsJson: json,
         }))
     },
   }

@@ -8,18 +8,20 @@ import { isObject } from '../../core/base/values.ts'
 import { Sampler } from '../../core/generate/sampler/sampler.ts'
 import type { SequenceRequest, WorkTimings } from '../../core/generate/schedule/generate-work.ts'
 import type { Sequence } from '../../core/generate/schedule/sequence.ts'
+import { isMessage } from '../chat/messages.ts'
 import { checkLength, fitPrompt, messageEnds, roomAfter } from '../load/fit.ts'
-import type { LoadedModel, SeenPrompt } from '../load/loaded-model.ts'
+import type { LoadedModel } from '../load/loaded-model.ts'
 import { openCompanions } from '../load/open/companions.ts'
-import type { FinishReason, GenerateRequest, Outcome, Prompt } from '../wire/protocol.ts'
+import type { FinishReason, Outcome } from '../types/reply.ts'
+import type { GenerateRequest, Prompt } from '../wire/protocol.ts'
 import type { Outlet } from '../wire/reply-stream.ts'
-import { checkedOptions } from './checked-options.ts'
 import { HeldCalls } from './held-calls.ts'
 import { loadProcessors } from './load-processors.ts'
+import { checkedOptions } from './reply-options.ts'
 import { aroundThought, openReasoning } from './reply-reasoning.ts'
 import { checkTools, toolCallsOf } from './reply-tool-calls.ts'
 import { ReplyWriter } from './reply-writer.ts'
-import { isMessage, type Transcript } from './transcript.ts'
+import type { Transcript } from './transcript.ts'
 
 /** What a template is given by the engine itself. */
 const OWN: readonly string[] = ['messages', 'tools', 'add_generation_prompt', 'bos_token', 'eos_token']
@@ -60,25 +62,6 @@ function checkScalar(key: string, value: unknown): void {
 }
 
 /**
- * The prompt with its pictures looked at. Rejects with `unsupported` if the model does not see, with errors
- * of decoding, and with the signal's reason.
- */
-export async function look(model: LoadedModel, prompt: Prompt, signal?: AbortSignal): Promise<SeenPrompt> {
-  const hasImages =
-    prompt.type === 'messages' &&
-    Array.isArray(prompt.messages) &&
-    prompt.messages.some((message) => isMessage(message) && (message.images?.length ?? 0) > 0)
-  if (model.sight !== undefined && hasImages) return model.sight.look(prompt, signal)
-  if (!hasImages)
-    return { prompt, encode: (...text) => model.text.encode(...text), hold: async () => () => {} }
-  throw new HalfbyteError(
-    'unsupported',
-    `a message has pictures but ${model.info.model.id} was loaded without a vision tower; load it with the option ` +
-      'vision, the address of its mmproj file',
-  )
-}
-
-/**
  * The prompt as the model reads it: plain text unchanged, a conversation through the template. Throws
  * `unsupported` if the messages are not a conversation or the prefix is not a text.
  */
@@ -116,7 +99,7 @@ export async function reply(
 ): Promise<Outcome> {
   const options = checkedOptions(request.options)
   const { maxTokens = Number.POSITIVE_INFINITY, stop = [], processors = [], priority, maxToolCalls } = options
-  const seen = await look(model, request.prompt, outlet.signal)
+  const seen = await model.sight.look(request.prompt, outlet.signal)
   const text = promptText(model, seen.prompt)
   checkLength(model, request, text)
   const prompt = transcript.encode(text, seen.encode)
@@ -129,7 +112,7 @@ export async function reply(
   const { calls } = request
   const constraint =
     given === undefined && calls !== undefined
-      ? new HeldCalls(model, () => model.constraints.constrain(calls), around, after)
+      ? new HeldCalls(model, () => model.constraints.constrainCalls(calls), around, after)
       : around
   const sampler = new Sampler(model.logitRows, options, {
     constraint,

@@ -3,10 +3,8 @@
 import { areCounts, isCount, isObject } from '../../core/base/values.ts'
 import type { InputRange } from '../../core/generate/schedule/input-rows.ts'
 import { notSnapshot } from '../../core/state/snapshot.ts'
-import { MOST_PICTURES } from '../chat/picture-marks.ts'
-import type { Message, SavedSession, ToolCall } from '../wire/protocol.ts'
-
-const ROLES: readonly string[] = ['system', 'user', 'assistant', 'tool'] satisfies Message['role'][]
+import { isMessage, isTextOrAbsent } from '../chat/messages.ts'
+import type { SavedSession } from '../wire/protocol.ts'
 
 interface SavedConversation extends SavedSession {
   readonly transcript: SavedTranscript
@@ -52,39 +50,6 @@ export function isSavedSession(value: unknown): value is SavedSession {
   )
 }
 
-export function isMessage(value: unknown): value is Message {
-  if (!isObject(value)) return false
-  const { role, content, images, reasoning, toolCalls, toolCallId, name } = value
-  return (
-    ROLES.includes(role as string) &&
-    typeof content === 'string' &&
-    (images === undefined ||
-      (Array.isArray(images) && images.length < MOST_PICTURES && images.every(isPicture))) &&
-    isTextOrAbsent(reasoning) &&
-    (toolCalls === undefined || (Array.isArray(toolCalls) && toolCalls.every(isToolCall))) &&
-    isTextOrAbsent(toolCallId) &&
-    isTextOrAbsent(name)
-  )
-}
-
-/** A file, pixels, or in a saved session either of them as text. */
-const isPicture = (value: unknown): boolean =>
-  value instanceof Blob ||
-  value instanceof ArrayBuffer ||
-  value instanceof Uint8Array ||
-  (isObject(value) &&
-    (typeof value['type'] === 'string' || (isCount(value['width']) && isCount(value['height']))) &&
-    (ArrayBuffer.isView(value['data']) || isBase64(value['base64'])))
-
-const isBase64 = (value: unknown): boolean =>
-  typeof value === 'string' && /^[A-Za-z0-9+/]+={0,2}$/.test(value)
-
-const isToolCall = (value: unknown): value is ToolCall =>
-  isObject(value) &&
-  typeof value['id'] === 'string' &&
-  typeof value['name'] === 'string' &&
-  isObject(value['arguments'])
-
 function isTranscript(value: unknown): value is SavedTranscript {
   if (!isObject(value)) return false
   const { text, ids, cuts } = value
@@ -99,9 +64,6 @@ function isTranscript(value: unknown): value is SavedTranscript {
     cuts.every((cut, index) => index === 0 || cut[key] >= cuts[index - 1][key])
   return cuts.every(isInside) && rises('chars') && rises('tokens')
 }
-
-const isTextOrAbsent = (value: unknown): value is string | undefined =>
-  value === undefined || typeof value === 'string'
 
 /** A position in the text where the known ids end. */
 interface Cut {

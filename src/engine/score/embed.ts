@@ -1,7 +1,7 @@
 // Makes one vector of a text from the hidden states after the model's last norm.
 
-import { wrongOption } from '../../core/base/check-options.ts'
 import { HalfbyteError } from '../../core/base/errors.ts'
+import { checkOption, choice } from '../../core/base/options/option-kinds.ts'
 import type { ScoringModel } from './score.ts'
 
 /** How a text's hidden states become one vector. */
@@ -14,6 +14,8 @@ export interface EmbedOptions {
   readonly normalize?: boolean | undefined
 }
 
+const POOLING = choice(['mean', 'last'])
+
 /**
  * The vector of `ids` [hidden size]. Throws `unsupported` for an empty text, `context-overflow`, an error of
  * the scheduler, or the signal's reason.
@@ -24,7 +26,7 @@ export async function embed(
   { pooling = 'mean', normalize = true }: EmbedOptions = {},
   signal?: AbortSignal,
 ): Promise<Float32Array> {
-  if (pooling !== 'mean' && pooling !== 'last') throw wrongOption('pooling', pooling, 'mean or last')
+  checkOption('pooling', pooling, POOLING)
   if (ids.length === 0)
     throw new HalfbyteError('unsupported', 'an empty text has no embedding; give it a word')
   const sequence = model.newSequence()

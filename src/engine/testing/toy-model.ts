@@ -15,6 +15,7 @@ import type { Pool } from '../../core/runtime/pool.ts'
 import { StateCache } from '../../core/state/state-cache.ts'
 import type { ReasoningForm } from '../../core/text/chat/reasoning.ts'
 import type { LoadedModel, ModelText } from '../load/loaded-model.ts'
+import { sightOf } from '../load/sight.ts'
 
 /** Ends a turn; written `<end>` in text. */
 const END = 256
@@ -110,6 +111,7 @@ export function toyModel(
     text: { ...toyText, reasoning },
     constraints: new ConstraintCompiler(toyTokens, VOCAB, toyText.endIds),
     scheduler,
+    sight: sightOf(undefined, 'toy', toyText),
     renderPrompt: (messages, { tools = [], prefix = '', templateArguments = {} } = {}) => {
       if (messages.some(({ role }) => !['system', 'user', 'assistant', 'tool'].includes(role))) {
         throw new HalfbyteError('unsupported', 'the toy template knows system, user and assistant')

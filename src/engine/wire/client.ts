@@ -3,16 +3,9 @@
 import { type Endpoint, type Remote, transfer, wrap } from 'comlink'
 import { plainOf } from '../../core/base/check-options.ts'
 import { HalfbyteError } from '../../core/base/errors.ts'
+import type { EngineInfo, LoadProgress } from '../types/model.ts'
 import type { Connection } from './connection.ts'
-import type {
-  EngineInfo,
-  EngineService,
-  GenerateRequest,
-  LoadCommand,
-  LoadProgress,
-  LoadReport,
-  LoadRequest,
-} from './protocol.ts'
+import type { EngineService, GenerateRequest, LoadCommand, LoadReport, LoadRequest } from './protocol.ts'
 import { type Feed, openFeed, type Sink } from './reply-stream.ts'
 import { keepErrorClasses } from './wire-failure.ts'
 

@@ -1,7 +1,7 @@
 // Streams. In: both ends of one channel. Out: credit that holds the worker back, and ends that arrive once.
 import { expect, test } from 'vitest'
 import { HalfbyteError } from '../../core/base/errors.ts'
-import type { Outcome, TextChunk } from './protocol.ts'
+import type { Outcome, TextChunk } from '../types/reply.ts'
 import { openFeed, openOutlet, STREAM_CREDITS } from './reply-stream.ts'
 
 const OUTCOME: Outcome = {

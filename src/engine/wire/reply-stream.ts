@@ -1,6 +1,7 @@
 // The two ends of a reply's port: an outlet that waits for credit, and a feed that passes chunks on.
 import { HalfbyteError } from '../../core/base/errors.ts'
-import type { Outcome, StreamCommand, StreamReport, TextChunk } from './protocol.ts'
+import type { Outcome, TextChunk } from '../types/reply.ts'
+import type { StreamCommand, StreamReport } from './protocol.ts'
 import { fromFailure, toFailure } from './wire-failure.ts'
 
 /** Number of chunks that a stream may be ahead of its reader. */

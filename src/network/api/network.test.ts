@@ -2,8 +2,8 @@
 // gets.
 import { expect, test } from 'vitest'
 import { bertBytes } from '../../../lab/bench/graphs/bert.ts'
+import { evaluate } from '../../../test/conformance/onnx/verify/evaluate.ts'
 import { bufferSource } from '../../core/base/bytes.ts'
-import { evaluate } from '../onnx/evaluate.ts'
 import { readModel } from '../onnx/read-model.ts'
 import { Network } from './network.ts'
 import { encoderInputs, ids } from './testing/encoder-inputs.ts'

@@ -1,19 +1,28 @@
 // Networks: ONNX graphs of any kind (encoders, classifiers, towers), in this thread or in a worker.
-import { checkChoice, checkKeys, readFrom, signalOf, wrongOption } from '../../core/base/check-options.ts'
+import { checkKeys, readFrom, signalOf, wrongOption } from '../../core/base/check-options.ts'
 import { HalfbyteError } from '../../core/base/errors.ts'
+import {
+  ANY,
+  checkOption,
+  checkValues,
+  choice,
+  type OptionKind,
+  SWITCH,
+} from '../../core/base/options/option-kinds.ts'
 import { isObject } from '../../core/base/values.ts'
 import type { GraphDtype } from '../../core/formats/names/graph-files.ts'
 import type { Build } from '../../core/runtime/features.ts'
 import type { DownloadProgress } from '../../core/store/download/tally.ts'
 import type { Hub } from '../../core/store/hub.ts'
 import { asyncDispose } from '../../engine/api/generation.ts'
-import { checkedLoad, loadRequest, workerAddress } from '../../engine/api/request/load-request.ts'
+import { checkedLoad, LOAD_OPTIONS } from '../../engine/api/request/load-options.ts'
+import { loadRequest, workerAddress } from '../../engine/api/request/load-request.ts'
 import type { AbortOptions, Assets, LoadOptions, ModelSource } from '../../engine/api/types.ts'
 import { engineModule } from '../../engine/browser-host.ts'
 import type { OpenFiles } from '../../engine/load/open/requested-files.ts'
 import type { LoadHooks } from '../../engine/wire/client.ts'
 import type { Connection } from '../../engine/wire/connection.ts'
-import { NETWORK_WEIGHTS, type WeightPolicy } from '../compile/lower/policy.ts'
+import { NETWORK_FALLBACKS, NETWORK_WEIGHTS, type WeightPolicy } from '../compile/lower/policy.ts'
 import type { OpenNetworkOptions } from '../compile/open-network.ts'
 import type { ForeignNode } from '../compile/refusal.ts'
 import { NETWORK_LIMITS, type NetworkLimits } from '../onnx/graph-budget.ts'
@@ -25,7 +34,7 @@ import type {
   NetworkValue,
 } from '../service/network-protocol.ts'
 import { checkTensor, type NetworkTensor } from './tensors.ts'
-import { checkTimeLimit, withTimeLimit } from './time-limit.ts'
+import { inTime, TIME_LIMIT } from './time-limit.ts'
 
 export type { ForeignNode } from '../compile/refusal.ts'
 export type { NetworkLimits } from '../onnx/graph-budget.ts'
@@ -106,21 +115,26 @@ interface Inside extends Partial<NetworkHost> {
   readonly beside?: OpenNetworkOptions['beside']
 }
 
-const KEYS = [
-  'signal',
-  'onProgress',
-  'worker',
-  'threads',
-  'cache',
-  'dtype',
-  'hub',
-  'build',
-  'weights',
-  'fallback',
-  'limits',
-  'timeLimitMs',
-  'assets',
-]
+const LIMIT: OptionKind = {
+  wanted: 'a count, or Infinity',
+  fits: (value) => typeof value === 'number' && value >= 0,
+}
+
+const NETWORK_OPTIONS = {
+  signal: LOAD_OPTIONS.signal,
+  onProgress: LOAD_OPTIONS.onProgress,
+  worker: SWITCH,
+  threads: LOAD_OPTIONS.threads,
+  cache: LOAD_OPTIONS.cache,
+  dtype: LOAD_OPTIONS.dtype,
+  hub: LOAD_OPTIONS.hub,
+  build: LOAD_OPTIONS.build,
+  weights: choice(NETWORK_WEIGHTS),
+  fallback: choice(NETWORK_FALLBACKS),
+  limits: ANY,
+  timeLimitMs: TIME_LIMIT,
+  assets: LOAD_OPTIONS.assets,
+} satisfies Record<keyof NetworkOptions, OptionKind>
 
 /** A graph that runs in this thread, or in a worker of its own. */
 export class Network implements AsyncDisposable {
@@ -246,7 +260,7 @@ export class Network implements AsyncDisposable {
     const loaded = this.loaded()
     const signal = signalOf(options)
     const timeLimitMs = readFrom('the options', () => options?.timeLimitMs) ?? this.timeLimitMs
-    checkTimeLimit(timeLimitMs)
+    checkOption('timeLimitMs', timeLimitMs, TIME_LIMIT)
     const feeds = readFrom('the inputs', () => {
       if (!isObject(inputs))
         throw new HalfbyteError('unsupported', 'the inputs are not an object; give tensors by name')
@@ -264,7 +278,7 @@ export class Network implements AsyncDisposable {
       )
     })
     signal?.throwIfAborted()
-    return Object.fromEntries(await withTimeLimit(signal, timeLimitMs, (either) => loaded.run(feeds, either)))
+    return Object.fromEntries(await inTime(signal, timeLimitMs, (either) => loaded.run(feeds, either)))
   }
 
   /** Bytes of memory after the load or the last run. */
@@ -302,15 +316,12 @@ const isSeveral = (threads: NetworkOptions['threads']): boolean => threads !== u
 
 function checkedOptions(options: NetworkOptions): NetworkOptions {
   const { worker, onProgress, fallback, limits, timeLimitMs, ...others } = readFrom('the options', () => {
-    checkKeys('the options', options, KEYS)
-    return { ...options }
+    checkKeys('the options', options, Object.keys(NETWORK_OPTIONS))
+    const copy = { ...options }
+    checkValues(NETWORK_OPTIONS, copy)
+    return copy
   })
-  checkChoice('weights', others.weights, NETWORK_WEIGHTS)
-  checkChoice('fallback', fallback, ['ort'])
   checkLimits(limits)
-  checkTimeLimit(timeLimitMs)
-  if (worker !== undefined && typeof worker !== 'boolean')
-    throw wrongOption('worker', worker, 'true or false')
   const checked = checkedLoad(
     { ...others, onProgress: onProgress as LoadOptions['onProgress'] },
     'onProgress',
@@ -338,9 +349,7 @@ function checkLimits(limits: unknown): asserts limits is NetworkLimits | undefin
   if (limits === undefined) return
   readFrom('limits', () => {
     checkKeys('limits', limits, Object.keys(NETWORK_LIMITS))
-    for (const [name, value] of Object.entries(limits as object))
-      if (value !== undefined && !(typeof value === 'number' && value >= 0))
-        throw wrongOption(`limits.${name}`, value, 'a count, or Infinity')
+    for (const [name, value] of Object.entries(limits as object)) checkOption(`limits.${name}`, value, LIMIT)
   })
 }
 

@@ -1,21 +1,21 @@
-// Gives a graph the sizes of a run: symbols of the inputs become numbers, the passes run again, and a plan is
+// Gives a graph the sizes of a run: symbols of the inputs become numbers, the passes run again, and a program is
 // made.
 import { HalfbyteError } from '../../core/base/errors.ts'
-import type { PlanBudget } from '../onnx/graph-budget.ts'
+import type { ProgramBudget } from '../onnx/graph-budget.ts'
 import { evaluateDim } from '../onnx/ir/dims.ts'
 import type { Graph, Input } from '../onnx/ir/graph.ts'
 import type { Tensor } from '../onnx/ir/tensor.ts'
 import { type Pass, runPasses } from '../onnx/passes/pass.ts'
 import { lower } from './lower/lower.ts'
-import type { LowerOptions } from './lower/lowering.ts'
-import { planOf } from './plan/plan.ts'
+import type { LowerOptions } from './lower/lowering/lowering.ts'
+import { programOf } from './program/program.ts'
 
 /** Throws `unsupported` for an input that is missing or of another shape, with both shapes. */
 export function boundGraph(
   graph: Graph,
   shapes: ReadonlyMap<string, readonly number[]>,
   passes: readonly Pass[],
-  budget: PlanBudget,
+  budget: ProgramBudget,
 ): Graph {
   const sizes = sizesOf(graph.inputs, shapes)
   const inputs = graph.inputs.map((input): Input => {
@@ -26,17 +26,17 @@ export function boundGraph(
   return runPasses({ ...graph, inputs }, passes, { budget }).graph
 }
 
-/** The plan of a bound graph, and the graph with the constants that the plan made. Throws as `lower` does. */
-export function planBound(graph: Graph, options: LowerOptions) {
-  const program = lower(graph, options)
-  const constants = new Map([...graph.constants, ...program.made])
-  return { graph: { ...graph, constants }, plan: planOf(program, options) }
+/** The program of a bound graph, and the graph with the constants that the program made. Throws as `lower` does. */
+export function boundProgram(graph: Graph, options: LowerOptions) {
+  const lowered = lower(graph, options)
+  const constants = new Map([...graph.constants, ...lowered.made])
+  return { graph: { ...graph, constants }, program: programOf(lowered, options) }
 }
 
 export const shapesOf = (tensors: ReadonlyMap<string, Tensor>): ReadonlyMap<string, readonly number[]> =>
   new Map([...tensors].map(([name, { dims }]) => [name, dims]))
 
-/** What plans depend on: equal for runs that one plan serves. */
+/** What programs depend on: equal for runs that one program serves. */
 export const keyOf = ({ inputs }: Graph, shapes: ReadonlyMap<string, readonly number[]>): string =>
   JSON.stringify(inputs.map(({ name }) => shapes.get(name)))
 

@@ -3,11 +3,11 @@
 import { expect, test } from 'vitest'
 import { bertBytes, MINILM } from '../../../lab/bench/graphs/bert.ts'
 import { bufferSource } from '../../core/base/bytes.ts'
-import { type NetworkLimits, PlanBudget } from '../onnx/graph-budget.ts'
+import { type NetworkLimits, ProgramBudget } from '../onnx/graph-budget.ts'
 import type { Graph } from '../onnx/ir/graph.ts'
 import { countOf, tensorOf } from '../onnx/ir/tensor.ts'
 import { readModel } from '../onnx/read-model.ts'
-import { CompiledGraph, planGraph } from './compiled-graph.ts'
+import { CompiledGraph, programFor } from './compiled-graph.ts'
 import { BOMBS, type BombName } from './testing/bombs.ts'
 
 /** Of the numbers from 0 on. */
@@ -76,10 +76,10 @@ test.each(['a chain', 'a chain of views', 'a value that is added to itself'] as 
 test('a chain of 50,000 nodes is computed, or refused by a limit', async () => {
   const graph = BOMBS['a chain'](50_000)
   const shapes = new Map([['x', [1, 1, 4, 4]]])
-  const budget = new PlanBudget({ planning: Infinity })
-  const { plan } = planGraph(graph, shapes, 'f32', new Set(['passes']), budget)
+  const budget = new ProgramBudget({ planning: Infinity })
+  const { program } = programFor(graph, shapes, 'f32', new Set(['passes']), budget)
   // No function is longer than a thread's stack allows to emit.
-  expect(plan.steps.length).toBeGreaterThan(300)
+  expect(program.steps.length).toBeGreaterThan(300)
   await expect(run(graph, { planning: 2 ** 24 })).rejects.toMatchObject(beyond('planning'))
 })
 
@@ -116,11 +116,11 @@ test('a limit that is raised lets a graph run', async () => {
 test('an encoder takes less than a tenth of each limit', async () => {
   const { graph } = await readModel(bufferSource('bert.onnx', bertBytes(MINILM)))
   const shapes = new Map(graph.inputs.map(({ name }) => [name, [8, 128]]))
-  const budget = new PlanBudget()
-  const { plan } = planGraph(graph, shapes, 'f32', new Set(), budget)
+  const budget = new ProgramBudget()
+  const { program } = programFor(graph, shapes, 'f32', new Set(), budget)
   expect(budget.spentUnits).toBeLessThan(2 ** 27 / 10)
-  expect(plan.arenaBytes).toBeLessThan(2 ** 29 / 10)
-  const taken = plan.steps.reduce((sum, step) => sum + step.taken, 0)
+  expect(program.arenaBytes).toBeLessThan(2 ** 29 / 10)
+  const taken = program.steps.reduce((sum, step) => sum + step.taken, 0)
   // 6 layers of 10.6 million multiplications a token, and attention.
   expect(taken).toBeGreaterThan(8 * 128 * 10e6)
   expect(taken).toBeLessThan(2 ** 40 / 10)

@@ -1,19 +1,19 @@
-// A graph that runs: a plan for each combination of input sizes, and the functions and constants they share.
-import { type NetworkLimits, PlanBudget } from '../onnx/graph-budget.ts'
+// A graph that runs: a program for each combination of input sizes, and the functions and constants they share.
+import { LruCache } from '../../core/base/lru-cache.ts'
+import { SerialQueue } from '../../core/base/time/serial-queue.ts'
+import { type NetworkLimits, ProgramBudget } from '../onnx/graph-budget.ts'
 import { inferTypes } from '../onnx/infer.ts'
 import type { Graph, Input } from '../onnx/ir/graph.ts'
 import type { Tensor } from '../onnx/ir/tensor.ts'
 import { runPasses } from '../onnx/passes/pass.ts'
 import { COMPILER_PASSES, NEEDED_PASSES } from '../onnx/passes.ts'
-import { boundGraph, checkDtypes, keyOf, planBound, shapesOf } from './bind.ts'
-import { Kept } from './kept.ts'
+import { boundGraph, boundProgram, checkDtypes, keyOf, shapesOf } from './bind.ts'
 import { type CompileOptions, LateMachine } from './late-machine.ts'
 import type { WeightPolicy } from './lower/policy.ts'
-import type { Plan } from './plan/plan.ts'
+import type { Program } from './program/program.ts'
 import { type ForeignNode, withWayOut } from './refusal.ts'
-import type { LoadedPlan } from './run/machine.ts'
+import type { LoadedProgram } from './run/machine.ts'
 import { type LeftOut, NOTHING } from './stages.ts'
-import { Turns } from './turns.ts'
 
 export type { CompileOptions } from './late-machine.ts'
 
@@ -32,19 +32,19 @@ export interface RunnableGraph {
 }
 
 /**
- * A plan for inputs of these shapes. Throws `unsupported` with the node that is not compiled, and
+ * A program for inputs of these shapes. Throws `unsupported` with the node that is not compiled, and
  * `out-of-memory` for one that asks for more than the budget has.
  */
-export function planGraph(
+export function programFor(
   graph: Graph,
   shapes: ReadonlyMap<string, readonly number[]>,
   weights: WeightPolicy = 'f32',
   leftOut = NOTHING,
-  budget = new PlanBudget(),
+  budget = new ProgramBudget(),
 ) {
   const bound = boundGraph(graph, shapes, passesWithout(leftOut), budget)
   try {
-    return planBound(bound, { weights, leftOut, budget })
+    return boundProgram(bound, { weights, leftOut, budget })
   } catch (error) {
     throw withWayOut(error)
   }
@@ -52,19 +52,25 @@ export function planGraph(
 
 const passesWithout = (leftOut: LeftOut) => (leftOut.has('passes') ? NEEDED_PASSES : COMPILER_PASSES)
 
+/** Plans that stay loaded, one for each combination of input sizes. */
+export const MAX_PROGRAMS = 32
+
 export class CompiledGraph implements RunnableGraph {
   readonly foreign = []
   readonly machine: LateMachine
   readonly #graph: Graph
   readonly #leftOut: LeftOut
   readonly #limits: NetworkLimits | undefined
-  readonly #plans = new Kept<LoadedPlan>((loaded) => this.machine.unload(loaded))
-  readonly #turns = new Turns()
+  readonly #programs = new LruCache<string, LoadedProgram>(MAX_PROGRAMS, (loaded) =>
+    this.machine.unload(loaded),
+  )
+  /** Runs share one arena. */
+  readonly #queue = new SerialQueue()
 
   /** Runs the passes on the graph, which may have inputs of unknown sizes. */
   constructor(graph: Graph, options: CompileOptions) {
     const { leftOut = NOTHING, limits } = options
-    this.#graph = runPasses(graph, passesWithout(leftOut), { budget: new PlanBudget(limits) }).graph
+    this.#graph = runPasses(graph, passesWithout(leftOut), { budget: new ProgramBudget(limits) }).graph
     this.#leftOut = leftOut
     this.#limits = limits
     this.machine = new LateMachine(this.#graph, options)
@@ -84,32 +90,35 @@ export class CompiledGraph implements RunnableGraph {
   }
 
   /**
-   * Plans inputs of these shapes, and loads what the plan needs. Throws `unsupported` for a shape that does
+   * Makes the program for inputs of these shapes, and loads what the program needs. Throws `unsupported` for a shape that does
    * not fit or a node that is not compiled.
    */
-  prepare(shapes: ReadonlyMap<string, readonly number[]>, signal?: AbortSignal): Promise<Plan> {
-    return this.#turns.take(async () => (await this.#loaded(shapes, signal)).plan, signal)
+  prepare(shapes: ReadonlyMap<string, readonly number[]>, signal?: AbortSignal): Promise<Program> {
+    return this.#queue.run(async () => (await this.#loaded(shapes, signal)).program, signal)
   }
 
   /**
    * Every input must be there, with its dtype. Throws what `prepare` throws, and `format` for wrong indices.
    */
   run(feeds: ReadonlyMap<string, Tensor>, signal?: AbortSignal): Promise<Map<string, Tensor>> {
-    return this.#turns.take(async () => {
+    return this.#queue.run(async () => {
       checkDtypes(this.#graph, feeds)
       const loaded = await this.#loaded(shapesOf(feeds), signal)
       return (await this.machine.open()).run(loaded, feeds, signal)
     }, signal)
   }
 
-  async #loaded(shapes: ReadonlyMap<string, readonly number[]>, signal?: AbortSignal): Promise<LoadedPlan> {
+  async #loaded(
+    shapes: ReadonlyMap<string, readonly number[]>,
+    signal?: AbortSignal,
+  ): Promise<LoadedProgram> {
     const key = keyOf(this.#graph, shapes)
-    const known = this.#plans.get(key)
+    const known = this.#programs.get(key)
     if (known !== undefined) return known
-    const budget = new PlanBudget(this.#limits, signal)
-    const { plan, graph } = planGraph(this.#graph, shapes, this.machine.weights, this.#leftOut, budget)
-    const loaded = await (await this.machine.open()).load(plan, graph, signal)
-    this.#plans.set(key, loaded)
+    const budget = new ProgramBudget(this.#limits, signal)
+    const { program, graph } = programFor(this.#graph, shapes, this.machine.weights, this.#leftOut, budget)
+    const loaded = await (await this.machine.open()).load(program, graph, signal)
+    this.#programs.set(key, loaded)
     return loaded
   }
 }

@@ -1,7 +1,7 @@
 // Reductions of no elements. In: a run whose reduced axis is empty, after one that leaves numbers in memory.
 // Out: whether each reduction gives what the evaluator gives.
 import { expect, test } from 'vitest'
-import { evaluate } from '../onnx/evaluate.ts'
+import { evaluate } from '../../../test/conformance/onnx/verify/evaluate.ts'
 import type { Graph, Node } from '../onnx/ir/graph.ts'
 import { type Tensor, tensorOf } from '../onnx/ir/tensor.ts'
 import { CompiledGraph } from './compiled-graph.ts'

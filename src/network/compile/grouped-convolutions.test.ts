@@ -1,7 +1,7 @@
 // Convolutions in groups of channels. In: one whose elements another node computes with, under one axis more.
 // Out: whether the graph gives what the evaluator gives.
 import { expect, test } from 'vitest'
-import { evaluate } from '../onnx/evaluate.ts'
+import { evaluate } from '../../../test/conformance/onnx/verify/evaluate.ts'
 import type { Graph, Node } from '../onnx/ir/graph.ts'
 import { countOf, tensorOf } from '../onnx/ir/tensor.ts'
 import { CompiledGraph } from './compiled-graph.ts'

@@ -1,14 +1,14 @@
-// The machine of a graph, which is opened when a plan is first loaded.
+// The machine of a graph, which is opened when a program is first loaded.
 import type { NetworkLimits } from '../onnx/graph-budget.ts'
 import type { Graph } from '../onnx/ir/graph.ts'
 import type { WeightPolicy } from './lower/policy.ts'
-import { type LoadedPlan, Machine, type MachineOptions } from './run/machine.ts'
+import { type LoadedProgram, Machine, type MachineOptions } from './run/machine.ts'
 import type { LeftOut } from './stages.ts'
 
 export interface CompileOptions extends Pick<MachineOptions, 'fuse' | 'workers'> {
   /** Default `auto`. */
   readonly weights?: WeightPolicy | undefined
-  /** Loads the engine's module, when plans need it. Default: everything is multiplied in f32. */
+  /** Loads the engine's module, when programs need it. Default: everything is multiplied in f32. */
   readonly loadKernels?: (() => Promise<NonNullable<MachineOptions['kernels']>>) | undefined
   /** What the graph may take. */
   readonly limits?: NetworkLimits | undefined
@@ -19,12 +19,12 @@ export interface CompileOptions extends Pick<MachineOptions, 'fuse' | 'workers'>
 /** Operators whose constant codes the engine's kernels can multiply by. */
 const CODED = ['MatMulInteger', 'DequantizeLinear', 'MatMulNBits']
 
-/** Whether plans with this policy may have steps that the engine's kernels run. */
+/** Whether programs with this policy may have steps that the engine's kernels run. */
 const needsKernels = ({ nodes }: Graph, weights: WeightPolicy): boolean =>
   weights === 'auto' ? nodes.some(({ op }) => CODED.includes(op)) : weights !== 'f32'
 
 export class LateMachine {
-  /** The policy of plans: `f32` where no kernels are needed or there are none. */
+  /** The policy of programs: `f32` where no kernels are needed or there are none. */
   readonly weights: WeightPolicy
   readonly #options: CompileOptions
   #machine: Machine | undefined
@@ -48,8 +48,8 @@ export class LateMachine {
     return this.#machine
   }
 
-  /** Frees the constants that no other plan has. */
-  unload(loaded: LoadedPlan): void {
+  /** Frees the constants that no other program has. */
+  unload(loaded: LoadedProgram): void {
     this.#machine?.unload(loaded)
   }
 

@@ -7,10 +7,10 @@ import { unpackPanels } from '../../core/weights/unpack.ts'
 import { engineModule } from '../../engine/browser-host.ts'
 import type { Graph, Node } from '../onnx/ir/graph.ts'
 import { type Tensor, tensorOf } from '../onnx/ir/tensor.ts'
-import { CompiledGraph, planGraph } from './compiled-graph.ts'
+import { CompiledGraph, programFor } from './compiled-graph.ts'
 import type { WeightPolicy } from './lower/policy.ts'
-import { emitted } from './plan/plan.ts'
-import { printNetworkPlan } from './plan/print.ts'
+import { printProgram } from './program/print.ts'
+import { emitted } from './program/program.ts'
 import { laidMatrix } from './run/matrices.ts'
 
 type Constants = Readonly<Record<string, Tensor>>
@@ -268,7 +268,7 @@ test.each([
   },
 )
 
-test('rows that several matrices read are quantised once, and the plan says so', () => {
+test('rows that several matrices read are quantised once, and the program says so', () => {
   const random = new Random(13)
   const names = ['q', 'k', 'v']
   const graph: Graph = {
@@ -280,11 +280,11 @@ test('rows that several matrices read are quantised once, and the plan says so',
     ),
     nodes: names.map((name) => node('MatMul', ['x', `${name}.w`], [name])),
   }
-  const { plan } = planGraph(graph, new Map([['x', [4, 96]]]), 'w8')
-  const kernels = plan.steps.flatMap((step) => ('kernel' in step ? [step.kernel.loop] : []))
+  const { program } = programFor(graph, new Map([['x', [4, 96]]]), 'w8')
+  const kernels = program.steps.flatMap((step) => ('kernel' in step ? [step.kernel.loop] : []))
   expect(kernels.toSorted()).toEqual(['linear', 'linear', 'linear', 'quantize'])
-  expect(emitted(plan.steps)).toHaveLength(0)
-  expect(printNetworkPlan(plan)).toContain('product [4, 96, 64], B w8_g32')
+  expect(emitted(program.steps)).toHaveLength(0)
+  expect(printProgram(program)).toMatch(/product +\[4, 96, 64\] +w8_g32 /)
 })
 
 test('matrices that kernels have no part for are multiplied in f32', () => {
@@ -294,7 +294,7 @@ test('matrices that kernels have no part for are multiplied in f32', () => {
   ] as const) {
     const graph = graphOf(CASES['w8 MatMul']!(new Random(1), 32 * Math.ceil(k / 32), n), k)
     const constants = new Map([['w', tensorOf('f32', [k, n], new Float32Array(k * n))]])
-    const { plan } = planGraph({ ...graph, constants }, new Map([['x', [1, 2, k]]]), 'w8')
-    expect(plan.steps.every((step) => 'call' in step)).toBe(true)
+    const { program } = programFor({ ...graph, constants }, new Map([['x', [1, 2, k]]]), 'w8')
+    expect(program.steps.every((step) => 'call' in step)).toBe(true)
   }
 })

@@ -1,8 +1,8 @@
 // Loops. In: graphs with Loop and Scan. Out: whether steps of a known number give what the evaluator gives,
 // and whether others are refused by name.
 import { expect, test } from 'vitest'
+import { evaluate } from '../../../test/conformance/onnx/verify/evaluate.ts'
 import { bufferSource } from '../../core/base/bytes.ts'
-import { evaluate } from '../onnx/evaluate.ts'
 import { type Tensor, tensorOf } from '../onnx/ir/tensor.ts'
 import { readModel } from '../onnx/read-model.ts'
 import { NodeWriter, TYPE } from '../onnx/testing/node-writer.ts'

@@ -1,7 +1,7 @@
 // Graphs that contradict themselves, or the sizes of a run. In: shapes that do not fit together, axes that
 // are named twice. Out: typed errors that name node and shapes, or what the evaluator gives.
 import { expect, test } from 'vitest'
-import { evaluate } from '../onnx/evaluate.ts'
+import { evaluate } from '../../../test/conformance/onnx/verify/evaluate.ts'
 import type { Attribute, Graph, Node } from '../onnx/ir/graph.ts'
 import { type Tensor, tensorOf } from '../onnx/ir/tensor.ts'
 import { CompiledGraph } from './compiled-graph.ts'

@@ -1,8 +1,8 @@
 // Places. In: scatters with equal indices, and the greatest of rows with equal numbers. Out: whether compiled
 // graphs give what the evaluator gives, on one thread and on two, and errors.
 import { expect, test } from 'vitest'
+import { evaluate } from '../../../test/conformance/onnx/verify/evaluate.ts'
 import { nodeHost } from '../../tools/cli/node-host.ts'
-import { evaluate } from '../onnx/evaluate.ts'
 import type { Attribute, Graph, Node } from '../onnx/ir/graph.ts'
 import { type Tensor, tensorOf } from '../onnx/ir/tensor.ts'
 import { CompiledGraph } from './compiled-graph.ts'

@@ -1,7 +1,7 @@
 // Random graphs. In: graphs and tensors from a seed. Out: whether compiled graphs give what the evaluator
 // gives, in both builds, without each stage of the compiler, and after each pass on graphs.
 import { expect, test } from 'vitest'
-import { evaluate } from '../onnx/evaluate.ts'
+import { evaluate } from '../../../test/conformance/onnx/verify/evaluate.ts'
 import type { Graph, Node } from '../onnx/ir/graph.ts'
 import { type Tensor, tensorOf } from '../onnx/ir/tensor.ts'
 import { runPasses } from '../onnx/passes/pass.ts'

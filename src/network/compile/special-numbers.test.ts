@@ -1,7 +1,7 @@
 // Numbers that JSON does not tell apart. In: a graph that puts each of them into the same expression. Out:
 // whether each node has its own number.
 import { expect, test } from 'vitest'
-import { evaluate } from '../onnx/evaluate.ts'
+import { evaluate } from '../../../test/conformance/onnx/verify/evaluate.ts'
 import type { Graph, Node } from '../onnx/ir/graph.ts'
 import { type Tensor, tensorOf } from '../onnx/ir/tensor.ts'
 import { CompiledGraph } from './compiled-graph.ts'

@@ -72,7 +72,7 @@ test.each(['f32', 'w8', 'w4'] as const)(
     const graph = await encoder()
     const alone = open(graph, 1, weights)
     const together = open(graph, 2, weights)
-    // Several lengths, so that memory grows and plans change between runs.
+    // Several lengths, so that memory grows and programs change between runs.
     for (const [batch, tokens] of [
       [1, 3],
       [2, 40],

@@ -3,8 +3,8 @@
 // another number.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { evaluate } from '../../../test/conformance/onnx/verify/evaluate.ts'
 import { isHalfbyteError } from '../../core/base/errors.ts'
-import { evaluate } from '../onnx/evaluate.ts'
 import type { Attribute, Graph, Node } from '../onnx/ir/graph.ts'
 import { type DType, type Tensor, tensorOf } from '../onnx/ir/tensor.ts'
 import { CompiledGraph } from './compiled-graph.ts'

@@ -1,11 +1,11 @@
 // Convolutions whose windows are read where they lie. In: small nets of images, in several forms. Out:
 // whether they give what the evaluator gives, copy no window, and have what follows fused with the product.
 import { expect, test } from 'vitest'
-import { evaluate } from '../onnx/evaluate.ts'
+import { evaluate } from '../../../test/conformance/onnx/verify/evaluate.ts'
 import type { Graph, Node } from '../onnx/ir/graph.ts'
 import { countOf, tensorOf } from '../onnx/ir/tensor.ts'
-import { CompiledGraph, planGraph } from './compiled-graph.ts'
-import { emitted } from './plan/plan.ts'
+import { CompiledGraph, programFor } from './compiled-graph.ts'
+import { emitted } from './program/program.ts'
 import { int, ints } from './testing/graph-maker.ts'
 
 const floats = (dims: readonly number[], seed = 1) =>
@@ -90,7 +90,7 @@ for (const [name, form] of Object.entries(FORMS)) {
         for (const [at, value] of wanted.data.entries())
           expect(Math.abs(Number(found.data[at]) - Number(value)), `${dims} ${at}`).toBeLessThan(1e-4)
       }
-      const { steps } = planGraph(graph, new Map([['x', dims]])).plan
+      const { steps } = programFor(graph, new Map([['x', dims]])).program
       const products = emitted(steps).filter(({ call }) => call.product !== undefined)
       expect(products.map(({ call }) => call.kernel.product?.isWindowed)).toEqual([true, true])
     }
@@ -107,12 +107,12 @@ test('one image: activations and pools follow the channels, and no window is cop
     ],
   }
   const dims = [1, 3, 12, 14]
-  const { plan } = planGraph(graph, new Map([['x', dims]]))
-  const vectors = emitted(plan.steps).flatMap(({ call }) => call.streams.map(({ inner }) => inner))
+  const { program } = programFor(graph, new Map([['x', dims]]))
+  const vectors = emitted(program.steps).flatMap(({ call }) => call.streams.map(({ inner }) => inner))
   // Channels are neighbours everywhere but in the input and the output.
   expect(vectors.filter((step) => step > 1).length).toBeLessThanOrEqual(1)
   // The second input is put into its border, and the output into the graph's order.
-  expect(plan.report.copiedBytes).toBe(8 * (countOf([10, 10, 8]) + countOf([9, 9, 6])))
+  expect(program.report.copiedBytes).toBe(8 * (countOf([10, 10, 8]) + countOf([9, 9, 6])))
   const feeds = new Map([['x', floats(dims, 5)]])
   const wanted = evaluate(graph, feeds).get('y')!
   const found = (await new CompiledGraph(graph, { fuse: true }).run(feeds)).get('y')!

@@ -82,16 +82,6 @@ describe('folding', () => {
   test.each([
     ['MatMul', { op: 'MatMul', inputs: ['a', 'a'], outputs: ['y'] }],
     ['Gemm', { op: 'Gemm', inputs: ['a', 'a'], outputs: ['y'] }],
-    [
-      'FusedMatMul',
-      {
-        op: 'FusedMatMul',
-        domain: 'com.microsoft',
-        inputs: ['a', 'a'],
-        outputs: ['y'],
-        attributes: { transA: 1 },
-      },
-    ],
   ] as const)('a %s of 2048 x 2048 is refused before it is computed', async (_, node) => {
     const graph = await read({
       nodes: [{ op: 'ConstantOfShape', inputs: ['shape'], outputs: ['a'] }, node],

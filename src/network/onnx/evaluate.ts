@@ -1,19 +1,20 @@
 // The evaluator: computes the outputs of a graph node by node, in plain TypeScript. It defines what a graph
-// means; models run as plans.
+// means; models run as plans, and networks as programs.
 import type { Budget } from '../../core/base/budget.ts'
 import { HalfbyteError } from '../../core/base/errors.ts'
 import { memo } from '../../core/base/values.ts'
 import { graphBudget } from './graph-budget.ts'
 import { type Graph, isStored, type Node, readsOf } from './ir/graph.ts'
-import { checkAxes, type Evaluate, type Operator, unclaimed, unfit } from './ir/operator.ts'
+import { checkAxes, type Evaluate, unclaimed, unfit } from './ir/operator.ts'
 import { type DType, rounder, type Tensor } from './ir/tensor.ts'
+import { operatorName } from './operator-table.ts'
 import { operatorOf, whyUnclaimed } from './operators.ts'
 
 /** A name's value, in a graph or in the graphs around it. */
 type Lookup = (name: string) => Tensor | undefined
 
-/** Evaluators of operators whose entries have no evaluator. */
-export type Evaluators = ReadonlyMap<Operator, Evaluate>
+/** Evaluators of operators whose entries have none, by `operatorName`. */
+export type Evaluators = ReadonlyMap<string, Evaluate>
 const NONE: Evaluators = new Map()
 
 /** What evaluation needs besides graphs and values. */
@@ -59,9 +60,9 @@ export function* evaluateInSteps(
 export function evaluateNode(
   node: Node,
   inputs: readonly (Tensor | undefined)[],
-  budget = graphBudget(),
+  { budget = graphBudget(), evaluators = NONE }: Resources = {},
 ): readonly (Tensor | undefined)[] {
-  return new Run(budget, NONE).node(node, inputs, () => undefined)
+  return new Run(budget, evaluators).node(node, inputs, () => undefined)
 }
 
 /** Work of a node beside its elements, and of a run of the graph in it. */
@@ -157,8 +158,7 @@ class Run {
       inputs.map((input) => input?.dtype),
     )
     if (why !== undefined) throw unclaimed(node, why)
-    const operator = operatorOf(node)!
-    const compute = operator.evaluate ?? this.#evaluators.get(operator)
+    const compute = operatorOf(node)!.evaluate ?? this.#evaluators.get(operatorName(node))
     if (compute === undefined) throw unclaimed(node, 'it is not computed while a model is read')
     const budget = this.#budget
     // A slice reads no more than it makes.

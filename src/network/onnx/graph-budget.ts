@@ -7,7 +7,7 @@ import { HalfbyteError } from '../../core/base/errors.ts'
 export interface NetworkLimits {
   /**
    * Units of work before a run: elements that are computed in advance, entries of tables, nodes and loops of
-   * the plan. Default 2^27, about 3 s.
+   * the program. Default 2^27, about 3 s.
    */
   readonly planning?: number | undefined
   /**
@@ -46,8 +46,8 @@ const tooMuch = ({ what, asked, most }: Excess): HalfbyteError =>
     { what, asked, most },
   )
 
-/** One plan of a network: the budget of its passes and of the evaluator, and what a run of it may take. */
-export class PlanBudget extends Budget {
+/** One program of a network: the budget of its passes and of the evaluator, and what a run of it may take. */
+export class ProgramBudget extends Budget {
   readonly #steps: number
   readonly #bytes: number
   #asked = 0
@@ -75,7 +75,7 @@ export class PlanBudget extends Budget {
       throw beyond('steps', `a run takes ${this.#asked} steps up to node ${node}`, this.#asked, this.#steps)
   }
 
-  /** Forgets the steps of a plan that is made again. */
+  /** Forgets the steps of a program that is made again. */
   startAgain(): void {
     this.#asked = 0
   }

@@ -118,7 +118,7 @@ export async function openOnnx(
 }
 
 /** Where a graph comes from. */
-export interface GraphOrigin extends Omit<OnnxOptions, 'beside' | 'dtype'> {
+interface GraphOrigin extends Omit<OnnxOptions, 'beside' | 'dtype'> {
   readonly source: ByteSource
   /** The files beside it: configurations, tokenizer, chat template. */
   readonly find: FindFile

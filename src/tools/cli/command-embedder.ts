@@ -1,5 +1,5 @@
 // Loads an encoder for the command line, in this process.
-import type { WeightPolicy } from '../../core/weights/choose-encoding.ts'
+import type { WeightPolicy } from '../../core/weights/policy.ts'
 import type { Embedder } from '../../encoders/embedder/embedder.ts'
 import { loadEmbedder } from './models/node-models.ts'
 import { clearProgress, showProgress } from './terminal/output.ts'

@@ -1,12 +1,13 @@
 // Loads `<model>` for the command line, with an engine in this process.
+
 import { Engine } from '../../engine/api/engine.ts'
+import type { ProbeReport } from '../../engine/api/types.ts'
 import { type BuiltModel, loadModel } from '../../engine/load/build-model.ts'
 import type { ModelLoader } from '../../engine/load/loaded-model.ts'
 import type { FileOpener } from '../../engine/load/open/requested-files.ts'
 import { probeModel } from '../../engine/probe/probe.ts'
 import { createService } from '../../engine/service.ts'
 import { localConnection } from '../../engine/wire/connection.ts'
-import type { ProbeReport } from '../../engine/wire/protocol.ts'
 import { openModelFiles, peekModelFiles, placedAdapters, placeOf, readText } from './files.ts'
 import { nodeHost } from './node-host.ts'
 import type { EngineFlags, VisionFlags } from './options.ts'

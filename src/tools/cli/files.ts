@@ -74,7 +74,7 @@ export async function readIds(path: string, tokenizer: Tokenizer, most?: number)
 
 const FOLDER_FILES = /\.(json|jinja|safetensors|gguf|hbm)$/
 
-export interface FileOptions {
+interface FileOptions {
   readonly signal?: AbortSignal | undefined
   /** Progress of a URL's download. */
   readonly onProgress?: ((progress: DownloadProgress) => void) | undefined

@@ -2,12 +2,13 @@
 
 import { readFileSync } from 'node:fs'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { GRAPH_DTYPES, type GraphDtype } from '../../core/formats/names/graph-files.ts'
+import type { NumberKind } from '../../core/base/options/option-kinds.ts'
+import type { GraphDtype } from '../../core/formats/names/graph-files.ts'
 import { EXACT_KV, KEY_FORMATS, type KvFormat, VALUE_FORMATS } from '../../core/graph/ir.ts'
-import { WEIGHT_POLICIES, type WeightPolicy } from '../../core/weights/choose-encoding.ts'
+import type { WeightPolicy } from '../../core/weights/policy.ts'
 import type { SparsePolicy } from '../../core/weights/sparse/choose-sparse.ts'
-import { mostThreads } from '../../engine/api/request/load-request.ts'
-import { NETWORK_WEIGHTS } from '../../network/compile/lower/policy.ts'
+import { LOAD_OPTIONS, mostThreads } from '../../engine/api/request/load-options.ts'
+import { NETWORK_FALLBACKS, NETWORK_WEIGHTS } from '../../network/compile/lower/policy.ts'
 import { EMBEDDED_NAMES } from './models/embedded.ts'
 
 const MANIFEST = import.meta.url.endsWith('.ts') ? '../../../package.json' : '../package.json'
@@ -41,6 +42,12 @@ export function real(least: number, most = Number.POSITIVE_INFINITY): (text: str
     throw new InvalidArgumentError(`give a number ${range}.`)
   }
 }
+
+/** The parser of an option that the API has, too, with its range; a range above 0 includes 0 here. */
+export const parserOf = ({ least, most, isWhole }: NumberKind): ((text: string) => number) =>
+  isWhole
+    ? whole(least, Math.min(most, Number.MAX_SAFE_INTEGER))
+    : real(least === Number.MIN_VALUE ? 0 : least, most === Number.MAX_VALUE ? undefined : most)
 
 const UNITS: ReadonlyMap<string, number> = new Map(
   Object.entries({
@@ -116,8 +123,8 @@ export function loraOption(): Option {
 
 export function weightsOption(): Option {
   return new Option('--weights <policy>', "precision of the weights; auto keeps the file's own")
-    .choices(WEIGHT_POLICIES)
-    .default('auto')
+    .choices(LOAD_OPTIONS.weights.choices)
+    .default(LOAD_OPTIONS.weights.default)
 }
 
 /** Of graphs that are not decoders. */
@@ -134,14 +141,14 @@ export function fallbackOption(): Option {
   return new Option(
     '--fallback <runtime>',
     'what runs nodes that do not compile: ort is the package onnxruntime-web; default: such graphs are rejected',
-  ).choices(['ort'])
+  ).choices(NETWORK_FALLBACKS)
 }
 
 export function dtypeOption(): Option {
   return new Option(
     '--dtype <dtype>',
     'which ONNX graph to read where a model has several: onnx/model_q4.onnx is q4',
-  ).choices(GRAPH_DTYPES)
+  ).choices(LOAD_OPTIONS.dtype.choices)
 }
 
 export function architectureOption(): Option {
@@ -171,12 +178,15 @@ export const threadsOption = (): Option =>
     .argParser(threadCount)
     .default('auto')
 
+export const buildOption = (): Option =>
+  new Option('--build <build>', 'kernels to use')
+    .choices(LOAD_OPTIONS.build.choices)
+    .default(LOAD_OPTIONS.build.default)
+
 export function withEngineOptions(command: Command): Command {
   return command
     .addOption(threadsOption())
-    .addOption(
-      new Option('--build <build>', 'kernels to use').choices(['auto', 'relaxed', 'simd128']).default('auto'),
-    )
+    .addOption(buildOption())
     .addOption(weightsOption())
     .addOption(dtypeOption())
     .addOption(architectureOption())
@@ -186,7 +196,7 @@ export function withEngineOptions(command: Command): Command {
     .option(
       '--state-bytes <size>',
       'maximum memory for keys and values, like 256MB; default: all that is available',
-      size(1),
+      size(LOAD_OPTIONS.stateBytes.least),
     )
 }
 
@@ -205,7 +215,7 @@ export function withContextOption(command: Command): Command {
   return command.option(
     '--context <tokens>',
     "maximum tokens of a conversation; default: 4096 or the model's limit",
-    whole(1),
+    parserOf(LOAD_OPTIONS.contextLength),
   )
 }
 

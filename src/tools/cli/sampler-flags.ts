@@ -3,16 +3,11 @@ import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { HalfbyteError } from '../../core/base/errors.ts'
-import {
-  MOST,
-  SAMPLER_DEFAULTS,
-  SAMPLER_FLAGS,
-  SAMPLER_RANGES,
-} from '../../core/generate/sampler/sampler-options.ts'
-import type { GenerateOptions } from '../../engine/api/types.ts'
-import type { SpeculationKind } from '../../engine/wire/protocol.ts'
+import { SAMPLER_FLAGS, SAMPLER_NUMBERS } from '../../core/generate/sampler/sampler-options.ts'
+import type { GenerateOptions, SpeculationKind } from '../../engine/api/types.ts'
+import { REPLY_OPTIONS } from '../../engine/reply/reply-options.ts'
 import { readText } from './files.ts'
-import { real, repeated, whole } from './options.ts'
+import { parserOf, repeated, whole } from './options.ts'
 
 export interface ConstraintFlags {
   readonly schema?: string
@@ -62,14 +57,11 @@ const NAMES = Object.keys(SAMPLER_FLAGS) as (keyof typeof SAMPLER_FLAGS)[]
 /** The number's flag. The engine refuses values without a meaning within the range, such as 0 for `tfsZ`. */
 function numberOption(name: keyof typeof SAMPLER_FLAGS): Option {
   const [, number, description] = SAMPLER_FLAGS[name]
-  const { least, most, kind } = SAMPLER_RANGES[name]
-  const parse =
-    kind === 'whole'
-      ? whole(least)
-      : real(least === Number.MIN_VALUE ? 0 : least, most === MOST ? undefined : most)
-  const value = SAMPLER_DEFAULTS[name]
+  const { default: value, ...kind } = SAMPLER_NUMBERS[name]
   const usual = value === undefined ? ': random' : Number.isFinite(value) ? ` ${value}` : ': all'
-  return new Option(`${flagOf(name)} <${number}>`, `${description}; default${usual}`).argParser(parse)
+  return new Option(`${flagOf(name)} <${number}>`, `${description}; default${usual}`).argParser(
+    parserOf(kind),
+  )
 }
 
 const OTHERS = 'Guidance, tokens and drafts:'
@@ -95,7 +87,11 @@ export function withSamplerOptions(command: Command): Command {
   }
   return command
     .optionsGroup(OTHERS)
-    .option('--cfg-scale <x>', 'guidance away from --negative, 1 is off; default 1', real(-1000, 1000))
+    .option(
+      '--cfg-scale <x>',
+      'guidance away from --negative, 1 is off; default 1',
+      parserOf(SAMPLER_NUMBERS.cfgScale),
+    )
     .option(
       '--negative <text>',
       'negative prompt of the guidance; replaces the system text, or the bare text',
@@ -123,7 +119,7 @@ export function withSamplerOptions(command: Command): Command {
       new Option(
         '--speculation <kind>',
         'where drafts come from; default: draft if a draft model is loaded, else lookup',
-      ).choices(['off', 'lookup', 'draft']),
+      ).choices(REPLY_OPTIONS.speculation.choices),
     )
 }
 

@@ -26,13 +26,13 @@ export interface Point {
   readonly error?: number
 }
 
-export interface Series {
+interface Series {
   readonly name: string
   /** In the order of x. */
   readonly points: readonly Point[]
 }
 
-export interface CurveLabels {
+interface CurveLabels {
   readonly title: string
   readonly x: string
   readonly y: string

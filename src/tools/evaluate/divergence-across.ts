@@ -24,7 +24,7 @@ export interface DivergenceAcross extends Divergence {
   readonly tokensAfter: number
 }
 
-export interface AcrossOptions {
+interface AcrossOptions {
   /** Each has at least two tokens. */
   readonly texts: readonly TwiceEncoded[]
   /** The original's id of each of the other's. */

@@ -18,7 +18,7 @@ export interface Divergence {
   readonly tokens: number
 }
 
-export interface DivergenceOptions {
+interface DivergenceOptions {
   /** Ids; each window has at least two, and its first is not predicted. */
   readonly windows: readonly (readonly number[])[]
   readonly signal?: AbortSignal | undefined

@@ -74,7 +74,7 @@ export interface Task<Model = EvaluatedModel, Result = ItemResult> {
   notes?(results: readonly Result[]): readonly string[]
 }
 
-export interface RunOptions<Result = ItemResult> {
+interface RunOptions<Result = ItemResult> {
   readonly signal: AbortSignal
   /** Most items. Default: all. */
   readonly limit?: number | undefined

@@ -11,7 +11,7 @@ export type ChatHost = ReactiveControllerHost & { readonly renderRoot: HTMLEleme
 /** Texts in the language of the person. */
 export type CommonWords = { readonly [Name in keyof typeof COMMON]: string }
 
-export interface ComposerView {
+interface ComposerView {
   readonly words: CommonWords
   readonly placeholder: string
   /** Explains the button that stops, where a mouse rests on it. */

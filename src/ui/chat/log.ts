@@ -4,7 +4,7 @@ import { html, nothing, type ReactiveController, type TemplateResult } from 'lit
 import type { ChatHost, CommonWords } from './composer.ts'
 import { icon } from './icons.ts'
 
-export interface LogView {
+interface LogView {
   readonly words: CommonWords
   readonly role: 'main' | 'log'
   /** False on the first screen, which has its beginning above, and no end to follow. */

@@ -2,7 +2,7 @@
 import { html, nothing, type TemplateResult } from 'lit'
 import type { CommonWords } from './composer.ts'
 
-export interface MessageView {
+interface MessageView {
   readonly role: 'user' | 'assistant'
   /** Who says it. */
   readonly label: string

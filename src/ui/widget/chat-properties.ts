@@ -3,6 +3,7 @@
 import { LitElement, type PropertyDeclaration } from 'lit'
 import { wrongOption } from '../../core/base/check-options.ts'
 import { HalfbyteError, isHalfbyteError, reasonOf } from '../../core/base/errors.ts'
+import { choice, type OptionKind, SWITCH, TEXT } from '../../core/base/options/option-kinds.ts'
 import { isCount, isObject } from '../../core/base/values.ts'
 import type { Settings } from './conversation/entries.ts'
 import type { HalfbyteChatProps } from './element.ts'
@@ -86,18 +87,8 @@ export function jsonOf(value: string | null): unknown {
   }
 }
 
-interface Kind {
-  readonly isRight: (value: unknown) => boolean
-  /** Completes "must be". */
-  readonly wanted: string
-}
-
-const choice = (...choices: readonly string[]): Kind => ({
-  isRight: (value) => choices.includes(value as string),
-  wanted: choices.join(' or '),
-})
-const list = (most: number, of: string, isRight: (value: unknown) => boolean): Kind => ({
-  isRight: (value) => Array.isArray(value) && value.length <= most && value.every(isRight),
+const list = (most: number, of: string, isRight: (value: unknown) => boolean): OptionKind => ({
+  fits: (value) => Array.isArray(value) && value.length <= most && value.every(isRight),
   wanted: `a list of up to ${most} ${of}`,
 })
 const isText = (value: unknown): boolean => typeof value === 'string'
@@ -105,28 +96,27 @@ const isShort = (value: unknown): boolean => typeof value === 'string' && value.
 const maybe = (isRight: (value: unknown) => boolean) => (value: unknown) =>
   value === undefined || isRight(value)
 
-const TEXT: Kind = { isRight: isShort, wanted: `a text of up to ${LONGEST} characters` }
-const SWITCH: Kind = { isRight: (value) => typeof value === 'boolean', wanted: 'true or false' }
+const SHORT_TEXT: OptionKind = { fits: isShort, wanted: `a text of up to ${LONGEST} characters` }
 /** Every option can be read. */
-const OPTIONS: Kind = {
-  isRight: (value) => isObject(value) && Object.values(value).length <= MOST_OPTIONS,
+const OPTIONS: OptionKind = {
+  fits: (value) => isObject(value) && Object.values(value).length <= MOST_OPTIONS,
   wanted: 'an object of options',
 }
 
 /** The load and the reply check the model, the encoder and what is in their options. */
 type Checked = Exclude<keyof HalfbyteChatProps, 'model' | 'engine' | 'embedder'>
-const KINDS: { readonly [Name in Checked]: Kind } = {
-  system: { isRight: isText, wanted: 'a text' },
-  heading: TEXT,
-  placeholder: TEXT,
-  name: TEXT,
-  mode: choice('inline', 'bubble'),
-  theme: choice('inherit', 'auto', 'light', 'dark'),
-  keep: choice('none', 'tab', 'device'),
-  share: choice('page', 'tabs'),
+const KINDS: { readonly [Name in Checked]: OptionKind } = {
+  system: TEXT,
+  heading: SHORT_TEXT,
+  placeholder: SHORT_TEXT,
+  name: SHORT_TEXT,
+  mode: choice(['inline', 'bubble']),
+  theme: choice(['inherit', 'auto', 'light', 'dark']),
+  keep: choice(['none', 'tab', 'device']),
+  share: choice(['page', 'tabs']),
   open: SWITCH,
   autoload: SWITCH,
-  downloadBytes: { isRight: isCount, wanted: 'a whole number of bytes' },
+  downloadBytes: { fits: isCount, wanted: 'a whole number of bytes' },
   suggestions: list(MOST_SUGGESTIONS, `texts of up to ${LONGEST} characters`, isShort),
   tools: list(
     MOST_TOOLS,
@@ -143,11 +133,11 @@ const KINDS: { readonly [Name in Checked]: Kind } = {
   loadOptions: OPTIONS,
   generateOptions: OPTIONS,
   templateArguments: {
-    isRight: OPTIONS.isRight,
+    fits: OPTIONS.fits,
     wanted: 'an object of variables, as JSON where it is an attribute',
   },
   messages: {
-    isRight: (value) => isObject(value) && Object.keys(ENGLISH).every((name) => maybe(isShort)(value[name])),
+    fits: (value) => isObject(value) && Object.keys(ENGLISH).every((name) => maybe(isShort)(value[name])),
     wanted: `an object of texts of up to ${LONGEST} characters`,
   },
 }
@@ -158,7 +148,7 @@ export function checkProperty(name: PropertyKey, value: unknown): void {
   if (kind === undefined) return
   let isRight = false
   try {
-    isRight = kind.isRight(value)
+    isRight = kind.fits(value)
   } catch {
     // A proxy or a getter of the page throws.
   }

@@ -10,7 +10,7 @@ import { modelGguf } from '../../../src/tools/shrink/gguf/model-gguf.ts'
 import { FAMILY_CASES } from '../testing/families/family-cases.ts'
 import { drawFamily, familySafetensors } from '../testing/families/family-files.ts'
 import { TOKENS } from '../testing/families/family-golden.ts'
-import { llamaCppAddon, llamaCppLogProbabilities, logProbabilities } from '../testing/llama-cpp.ts'
+import { centred, llamaCppAddon, llamaCppLogProbabilities, logProbabilities } from '../testing/llama-cpp.ts'
 import { newFile, safetensorsFiles } from '../testing/model-files.ts'
 import { largestDifference, logitsOf, relativeError, withBuilt } from '../testing/node-engine.ts'
 import { type RandomOptions, randomLlama } from '../testing/random-llama.ts'
@@ -57,11 +57,6 @@ async function written(files: readonly File[], dtype: GgufDType): Promise<File> 
 
 const rowsOf = (files: readonly File[]) =>
   withBuilt(files, { weights: 'f32', contextLength: 128 }, (built) => logitsOf(built, TOKENS))
-
-const centred = (row: Float64Array): Float64Array => {
-  const mean = row.reduce((sum, each) => sum + each) / row.length
-  return row.map((each) => each - mean)
-}
 
 test('every family that is written has a folder here', () => {
   expect(Object.keys(FOLDERS)).toEqual(expect.arrayContaining([...GGUF_FAMILIES]))

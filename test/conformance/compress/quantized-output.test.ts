@@ -11,7 +11,7 @@ import { quantizedGguf, quantizedGptq } from '../../../src/tools/shrink/calibrat
 import { readMatrix } from '../../../src/tools/shrink/calibrate/gram.ts'
 import { quantizeModel } from '../../../src/tools/shrink/calibrate/quantize-model.ts'
 import { memoryWork } from '../../../src/tools/shrink/calibrate/work-files.ts'
-import { llamaCppAddon, llamaCppLogProbabilities, logProbabilities } from '../testing/llama-cpp.ts'
+import { centred, llamaCppAddon, llamaCppLogProbabilities, logProbabilities } from '../testing/llama-cpp.ts'
 import { ggufFile, jsonFile, newFile, safetensorsFiles } from '../testing/model-files.ts'
 import { logitsOf, relativeError, withBuilt } from '../testing/node-engine.ts'
 import { randomLlama } from '../testing/random-llama.ts'
@@ -57,11 +57,6 @@ async function bytesOf(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
 
 const rowsOf = (files: readonly File[], weights: 'auto' | 'f32' = 'auto') =>
   withBuilt(files, { weights }, (built) => logitsOf(built, TOKENS))
-
-const centred = (row: Float64Array): Float64Array => {
-  const mean = row.reduce((sum, each) => sum + each) / row.length
-  return row.map((each) => each - mean)
-}
 
 describe.each(['w4', 'w4m', 'w8', 'w4_channel'] as const)('GGUF of %s', (weights) => {
   test.skipIf(addon === undefined)("llama.cpp reads it and gives our engine's logits", async () => {

@@ -3,9 +3,9 @@
 
 import { jsonSpec } from '../../../src/core/text/testing/tiny.ts'
 import { Random } from '../../helpers/random.ts'
+import { attend, plus, products, rotated } from '../testing/definition.ts'
 import { jsonFile, newFile, tokenizerMetadata } from '../testing/model-files.ts'
-import { products } from '../testing/products.ts'
-import { type GgufValue, ggufBytes } from '../testing/writers/gguf-writer.ts'
+import { f32Tensors, type GgufValue, ggufBytes, renamed } from '../testing/writers/gguf-writer.ts'
 import { safetensorsBytes } from '../testing/writers/safetensors-writer.ts'
 
 export interface Weight {
@@ -236,19 +236,13 @@ export async function bodyGguf({ config, weights, family }: RandomBody, pooling?
     'tokenizer.ggml.add_eos_token': ['bool', true],
   }
   const other = isGemma ? 'post_attention_norm' : 'ffn_norm'
-  const tensors = [...weights].map(([name, { shape, values }]) => {
+  const whole = [...weights].map(([name, { shape, values }]) => {
     // The converter adds what Gemma's norms leave out.
-    const whole = isGemma && /norm\.weight$/.test(name) ? values.map((value) => value + 1) : values
-    return {
-      name: GGUF_NAMES.reduce(
-        (text, [from, to]) => text.replace(from, to),
-        name.replace('post_attention_layernorm', other),
-      ),
-      dtype: 'F32' as const,
-      shape,
-      data: () => [new Uint8Array(whole.buffer)],
-    }
+    const isNorm = isGemma && /norm\.weight$/.test(name)
+    return [name, { shape, values: isNorm ? values.map((value) => value + 1) : values }] as const
   })
+  const names = [['post_attention_layernorm', other], ...GGUF_NAMES] as const
+  const tensors = f32Tensors(whole, (name) => renamed(name, names))
   return newFile('random.gguf', await ggufBytes({ metadata, tensors }))
 }
 
@@ -269,16 +263,6 @@ export function bodyStates({ config, weights, family }: RandomBody, ids: readonl
       return (value / Math.sqrt(mean + EPSILON)) * (weight[i % n]! + (isGemma ? 1 : 0))
     })
   }
-  /** Turns the pair (i, i + dim / 2) of each head by position * theta^(-2i / dim). */
-  const rotated = (x: Float64Array, position: number, theta: number) =>
-    x.map((value, i) => {
-      const at = i % dim
-      const half = dim / 2
-      const angle = position * theta ** ((-2 * (at % half)) / dim)
-      const other = at < half ? -x[i + half]! : x[i - half]!
-      return value * Math.cos(angle) + other * Math.sin(angle)
-    })
-  const plus = (a: Float64Array, b: Float64Array) => a.map((value, i) => value + b[i]!)
   const act = (x: number) =>
     isGemma
       ? (x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)))) / 2
@@ -301,26 +285,14 @@ export function bodyStates({ config, weights, family }: RandomBody, ids: readonl
     const turned = (part: string) =>
       inputs.map((x, position) => {
         const product = linear(`${at}.self_attn.${part}_proj`, x)
-        return rotated(norm(`${at}.self_attn.${part}_norm`, product), position, theta)
+        return rotated(norm(`${at}.self_attn.${part}_norm`, product), dim, position, theta)
       })
     const [q, k] = [turned('q'), turned('k')]
     const v = inputs.map((x) => linear(`${at}.self_attn.v_proj`, x))
     rows = rows.map((x, m) => {
-      const y = new Float64Array(heads * dim)
-      for (let head = 0; head < heads; head++) {
-        const kv = Math.floor(head / shared) * dim
-        const scores = k.map((key, p) => {
-          if (!sees(m, p)) return Number.NEGATIVE_INFINITY
-          let score = 0
-          for (let i = 0; i < dim; i++) score += q[m]![head * dim + i]! * key[kv + i]!
-          return score * scale
-        })
-        const top = Math.max(...scores)
-        const shares = scores.map((score) => Math.exp(score - top))
-        const total = shares.reduce((sum, share) => sum + share, 0)
-        for (let i = 0; i < dim; i++)
-          y[head * dim + i] = shares.reduce((sum, share, p) => sum + (share / total) * v[p]![kv + i]!, 0)
-      }
+      const scoreOf = (product: number, _: number, p: number) =>
+        sees(m, p) ? product * scale : Number.NEGATIVE_INFINITY
+      const y = attend(q[m]!, k, v, dim, scoreOf, shared)
       const made = linear(`${at}.self_attn.o_proj`, y)
       const mixed = plus(x, isGemma ? norm(`${at}.post_attention_layernorm`, made) : made)
       const input = norm(`${at}.${isGemma ? 'pre_feedforward' : 'post_attention'}_layernorm`, mixed)

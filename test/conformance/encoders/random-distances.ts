@@ -2,7 +2,7 @@
 // states by definition in f64: as transformers' MPNetModel and the maker's JinaBertModel have them.
 import { erf } from '../../../src/core/base/erf.ts'
 import { Random } from '../../helpers/random.ts'
-import { products } from '../testing/products.ts'
+import { attend, layerNorm, plus, products } from '../testing/definition.ts'
 import { type RandomBert, VOCABULARY } from '../testing/random-bert.ts'
 import type { Weight } from './random-bodies.ts'
 
@@ -126,7 +126,7 @@ export function bucketOf(row: number, position: number): number {
 }
 
 /** The slopes of ALiBi: those of 2^n heads, and then every second one of twice as many. */
-export function slopesOf(heads: number): number[] {
+function slopesOf(heads: number): number[] {
   const ofPower = (count: number) => Array.from({ length: count }, (_, i) => 2 ** ((-8 * (i + 1)) / count))
   let power = 1
   while (2 * power <= heads) power *= 2
@@ -143,12 +143,8 @@ function operations({ config, weights }: RandomDistances) {
   const rowOf = (name: string, row: number) => valuesOf(name).subarray(row * width, (row + 1) * width)
   const linear = (name: string, x: Float64Array) =>
     products(valuesOf(`${name}.weight`), x, weights.get(`${name}.bias`)?.values)
-  const norm = (name: string, x: Float64Array) => {
-    const mean = x.reduce((sum, value) => sum + value, 0) / width
-    const variance = x.reduce((sum, value) => sum + (value - mean) ** 2, 0) / width
-    const [weight, bias] = [valuesOf(`${name}.weight`), valuesOf(`${name}.bias`)]
-    return x.map((value, i) => ((value - mean) / Math.sqrt(variance + epsilon)) * weight[i]! + bias[i]!)
-  }
+  const norm = (name: string, x: Float64Array) =>
+    layerNorm(x, epsilon, valuesOf(`${name}.weight`), valuesOf(`${name}.bias`))
   return { valuesOf, rowOf, linear, norm }
 }
 
@@ -157,7 +153,6 @@ export function distanceStates(model: RandomDistances, ids: readonly number[]): 
   const { family, config } = model
   const { hidden_size: width, num_attention_heads: heads, intermediate_size: inner } = config
   const { valuesOf, rowOf, linear, norm } = operations(model)
-  const plus = (a: Float64Array, b: ArrayLike<number>) => a.map((value, i) => value + b[i]!)
   const slopes = slopesOf(heads)
   const biasOf = (head: number, row: number, position: number) =>
     family !== 'mpnet'
@@ -181,18 +176,9 @@ export function distanceStates(model: RandomDistances, ids: readonly number[]): 
       return rows.map((x) => (own === undefined ? linear(name, x) : norm(own, linear(name, x))))
     })
     rows = rows.map((x, m) => {
-      const y = new Float64Array(width)
-      for (let head = 0; head < heads; head++) {
-        const inHead = Array.from({ length: dim }, (_, d) => head * dim + d)
-        const scores = k!.map((key, p) => {
-          const dot = inHead.reduce((sum, i) => sum + q![m]![i]! * key[i]!, 0)
-          return dot / Math.sqrt(dim) + biasOf(head, m, p)
-        })
-        const top = Math.max(...scores)
-        const shares = scores.map((score) => Math.exp(score - top))
-        const total = shares.reduce((sum, share) => sum + share, 0)
-        for (const i of inHead) y[i] = shares.reduce((sum, share, p) => sum + (share / total) * v![p]![i]!, 0)
-      }
+      const scoreOf = (product: number, head: number, p: number) =>
+        product / Math.sqrt(dim) + biasOf(head, m, p)
+      const y = attend(q![m]!, k!, v!, dim, scoreOf)
       const mixed = names.second.reduce(
         (value, name) => norm(name, plus(x, value)),
         norm(names.outputNorm, plus(x, linear(names.output, y))),

@@ -4,9 +4,9 @@
 
 import { erf } from '../../../src/core/base/erf.ts'
 import { Random } from '../../helpers/random.ts'
+import { attend, layerNorm, plus, products, rotated } from '../testing/definition.ts'
 import { newFile, tokenizerMetadata } from '../testing/model-files.ts'
-import { products } from '../testing/products.ts'
-import { type GgufValue, ggufBytes } from '../testing/writers/gguf-writer.ts'
+import { f32Tensors, type GgufValue, ggufBytes, renamed } from '../testing/writers/gguf-writer.ts'
 import { VOCABULARY_SIZE, type Weight } from './random-bodies.ts'
 
 export interface RandomModern {
@@ -124,28 +124,18 @@ export async function modernGguf({ config, weights }: RandomModern, pooling = 1)
     'tokenizer.ggml.add_bos_token': ['bool', true],
     'tokenizer.ggml.add_eos_token': ['bool', true],
   }
-  const tensors = [...weights].map(([name, { shape, values }]) => ({
-    name: GGUF_NAMES.reduce((text, [from, to]) => text.replace(from, to), name),
-    dtype: 'F32' as const,
-    shape,
-    data: () => [new Uint8Array(values.buffer)],
-  }))
+  const tensors = f32Tensors(weights, (name) => renamed(name, GGUF_NAMES))
   return newFile('random.gguf', await ggufBytes({ metadata, tensors }))
 }
 
 const gelu = (x: number): number => (x * (1 + erf(x / Math.SQRT2))) / 2
 
 /** The operations of a model's weights. */
-function operations({ config, weights }: RandomModern) {
-  const { hidden_size: width } = config
+function operations({ weights }: RandomModern) {
   const valuesOf = (name: string) => weights.get(name)!.values
   const linear = (name: string, x: Float64Array) => products(valuesOf(`${name}.weight`), x)
-  const norm = (name: string, x: Float64Array): Float64Array => {
-    const mean = x.reduce((sum, value) => sum + value, 0) / width
-    const variance = x.reduce((sum, value) => sum + (value - mean) ** 2, 0) / width
-    const weight = valuesOf(`${name}.weight`)
-    return x.map((value, i) => ((value - mean) / Math.sqrt(variance + EPSILON)) * weight[i]!)
-  }
+  const norm = (name: string, x: Float64Array): Float64Array =>
+    layerNorm(x, EPSILON, valuesOf(`${name}.weight`))
   return { valuesOf, linear, norm }
 }
 
@@ -155,16 +145,6 @@ export function modernStates(model: RandomModern, ids: readonly number[]): Float
   const { valuesOf, linear, norm } = operations(model)
   const { hidden_size: width, num_attention_heads: heads, intermediate_size: inner } = config
   const dim = width / heads
-  /** Turns the pair (i, i + dim / 2) of each head by position * theta^(-2i / dim). */
-  const rotated = (x: Float64Array, position: number, theta: number) =>
-    x.map((value, i) => {
-      const at = i % dim
-      const half = dim / 2
-      const angle = position * theta ** ((-2 * (at % half)) / dim)
-      const other = at < half ? -x[i + half]! : x[i - half]!
-      return value * Math.cos(angle) + other * Math.sin(angle)
-    })
-  const plus = (a: Float64Array, b: Float64Array) => a.map((value, i) => value + b[i]!)
   const table = valuesOf('embeddings.tok_embeddings.weight')
   let rows = ids.map((id) =>
     norm('embeddings.norm', Float64Array.from(table.subarray(id * width, (id + 1) * width))),
@@ -175,23 +155,13 @@ export function modernStates(model: RandomModern, ids: readonly number[]): Float
     const theta = isLocal ? LOCAL_THETA : GLOBAL_THETA
     const reach = isLocal ? Math.floor(config.local_attention / 2) : Number.POSITIVE_INFINITY
     const qkv = rows.map((x) => linear(`${at}.attn.Wqkv`, layer === 0 ? x : norm(`${at}.attn_norm`, x)))
-    const q = qkv.map((x, position) => rotated(x.slice(0, width), position, theta))
-    const k = qkv.map((x, position) => rotated(x.slice(width, 2 * width), position, theta))
+    const q = qkv.map((x, position) => rotated(x.slice(0, width), dim, position, theta))
+    const k = qkv.map((x, position) => rotated(x.slice(width, 2 * width), dim, position, theta))
+    const v = qkv.map((x) => x.slice(2 * width))
     rows = rows.map((x, m) => {
-      const y = new Float64Array(width)
-      for (let head = 0; head < heads; head++) {
-        const inHead = Array.from({ length: dim }, (_, d) => head * dim + d)
-        const scores = k.map((key, p) =>
-          Math.abs(m - p) > reach
-            ? Number.NEGATIVE_INFINITY
-            : inHead.reduce((sum, i) => sum + q[m]![i]! * key[i]!, 0) / Math.sqrt(dim),
-        )
-        const top = Math.max(...scores)
-        const shares = scores.map((score) => Math.exp(score - top))
-        const total = shares.reduce((sum, share) => sum + share, 0)
-        for (const i of inHead)
-          y[i] = shares.reduce((sum, share, p) => sum + (share / total) * qkv[p]![2 * width + i]!, 0)
-      }
+      const y = attend(q[m]!, k, v, dim, (product, _, p) =>
+        Math.abs(m - p) > reach ? Number.NEGATIVE_INFINITY : product / Math.sqrt(dim),
+      )
       const mixed = plus(x, linear(`${at}.attn.Wo`, y))
       const wide = linear(`${at}.mlp.Wi`, norm(`${at}.mlp_norm`, mixed))
       const gated = wide.slice(0, inner).map((value, i) => gelu(value) * wide[inner + i]!)

@@ -10,7 +10,7 @@ import { openai } from '../../../src/adapters/openai.ts'
 import { validator } from '../../../src/core/constrain/testing/validate.ts'
 import type { Engine } from '../../../src/engine/api/engine.ts'
 import type { LoadOptions } from '../../../src/engine/api/types.ts'
-import type { Message } from '../../../src/engine/wire/protocol.ts'
+import type { Message } from '../../../src/engine/types/conversation.ts'
 import { type Files, openEngine } from '../testing/node-engine.ts'
 
 const GREEDY = { temperature: 0, maxTokens: 24, speculation: 'off' } as const

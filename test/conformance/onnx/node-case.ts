@@ -6,14 +6,13 @@ import { basename, join } from 'node:path'
 import { bufferSource } from '../../../src/core/base/bytes.ts'
 import { isHalfbyteError } from '../../../src/core/base/errors.ts'
 import { Message } from '../../../src/core/formats/protobuf.ts'
-import { evaluate } from '../../../src/network/onnx/evaluate.ts'
 import { inferTypes, type Types } from '../../../src/network/onnx/infer.ts'
 import type { Dim } from '../../../src/network/onnx/ir/dims.ts'
 import type { Graph } from '../../../src/network/onnx/ir/graph.ts'
 import { isFloat, numbersOf, reader, type Tensor } from '../../../src/network/onnx/ir/tensor.ts'
 import { readTensorFields, tensorFrom } from '../../../src/network/onnx/proto/tensor-proto.ts'
 import { type OnnxModel, readModel } from '../../../src/network/onnx/read-model.ts'
-import { FUSED } from './verify/fused.ts'
+import { evaluate } from './verify/evaluate.ts'
 
 export type Verdict =
   /** `ops` are the operators of the model, `domain:name`. */
@@ -93,7 +92,7 @@ export type Compute = (
   feeds: ReadonlyMap<string, Tensor>,
 ) => ReadonlyMap<string, Tensor> | Promise<ReadonlyMap<string, Tensor>>
 
-const evaluated: Compute = (graph, feeds) => evaluate(graph, feeds, { evaluators: FUSED })
+const evaluated: Compute = (graph, feeds) => evaluate(graph, feeds)
 
 /** `compute`: what is judged. Default: the evaluator. */
 export async function judgeCase(

@@ -3,7 +3,6 @@
 
 import { bufferSource } from '../../../src/core/base/bytes.ts'
 import { HalfbyteError, isHalfbyteError } from '../../../src/core/base/errors.ts'
-import { evaluate } from '../../../src/network/onnx/evaluate.ts'
 import { type Dim, evaluateDim } from '../../../src/network/onnx/ir/dims.ts'
 import type { Graph, Input } from '../../../src/network/onnx/ir/graph.ts'
 import { countOf, isFloat, type Tensor, tensorOf } from '../../../src/network/onnx/ir/tensor.ts'
@@ -12,9 +11,9 @@ import { PASSES } from '../../../src/network/onnx/passes.ts'
 import { readModel } from '../../../src/network/onnx/read-model.ts'
 import { randomFrom } from '../../helpers/random.ts'
 import { difference } from './node-case.ts'
-import { FUSED } from './verify/fused.ts'
+import { evaluate } from './verify/evaluate.ts'
 
-export interface Optimised {
+interface Optimised {
   readonly before: number
   readonly after: number
   /**
@@ -44,12 +43,12 @@ export async function optimise(name: string, bytes: Uint8Array): Promise<Optimis
   let expected: ReadonlyMap<string, Tensor>
   try {
     feeds = feedsOf(graph)
-    expected = evaluate(graph, feeds, { evaluators: FUSED })
+    expected = evaluate(graph, feeds)
   } catch (error) {
     if (!isHalfbyteError(error)) throw error
     return { ...counts, is: 'not run', why: error.message }
   }
-  const found = evaluate(after, feeds, { evaluators: FUSED })
+  const found = evaluate(after, feeds)
   for (const [output, tensor] of expected) {
     // Folding must not change a bit, but rewrites may round in another order.
     const why = difference(found.get(output), tensor, [1e-5, 1e-6])

@@ -6,7 +6,6 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { bufferSource } from '../../../src/core/base/bytes.ts'
 import { isHalfbyteError } from '../../../src/core/base/errors.ts'
-import { evaluate } from '../../../src/network/onnx/evaluate.ts'
 import { evaluateDim } from '../../../src/network/onnx/ir/dims.ts'
 import type { Graph } from '../../../src/network/onnx/ir/graph.ts'
 import { isFloat, type Tensor, tensorOf, zeros } from '../../../src/network/onnx/ir/tensor.ts'
@@ -16,7 +15,7 @@ import { readModel } from '../../../src/network/onnx/read-model.ts'
 import { fixtureText } from '../../helpers/fixture.ts'
 import { randomFrom } from '../../helpers/random.ts'
 import { difference } from './node-case.ts'
-import { FUSED } from './verify/fused.ts'
+import { evaluate } from './verify/evaluate.ts'
 
 const EXPORTS = join(import.meta.dirname, 'exports')
 /** Models of onnxruntime's optimiser tests, by their paths there. */
@@ -62,10 +61,10 @@ function randomFeeds(graph: Graph): Map<string, Tensor> {
 
 function verified(graph: Graph): number {
   const feeds = randomFeeds(graph)
-  const expected = evaluate(graph, feeds, { evaluators: FUSED })
+  const expected = evaluate(graph, feeds)
   const { graph: optimised } = runPasses(graph, PASSES, {
     verify(_, after, pass) {
-      const found = evaluate(after, feeds, { evaluators: FUSED })
+      const found = evaluate(after, feeds)
       for (const [name, tensor] of expected)
         expect(difference(found.get(name), tensor, TOLERANCE), `${name} after ${pass}`).toBeUndefined()
     },

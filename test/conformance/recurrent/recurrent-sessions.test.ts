@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Engine } from '../../../src/engine/api/engine.ts'
 import type { BuiltModel } from '../../../src/engine/load/build-model.ts'
-import type { Message } from '../../../src/engine/wire/protocol.ts'
+import type { Message } from '../../../src/engine/types/conversation.ts'
 import { BUILDS } from '../testing/builds.ts'
 import { logitsOf, openEngine, withBuilt } from '../testing/node-engine.ts'
 import { type RecurrentFamily, randomRecurrent, recurrentGguf } from '../testing/random-recurrent.ts'

@@ -2,7 +2,7 @@
 // space, which encodes to the same ids wherever it stands.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Engine } from '../../../src/engine/api/engine.ts'
-import type { Message } from '../../../src/engine/wire/protocol.ts'
+import type { Message } from '../../../src/engine/types/conversation.ts'
 import { openEngine, repositoryFile } from '../testing/node-engine.ts'
 
 const MODEL = repositoryFile('demo/models/halfbyte-stories.hbm')

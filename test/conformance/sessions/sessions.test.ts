@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Engine } from '../../../src/engine/api/engine.ts'
 import type { GenerationResult } from '../../../src/engine/api/types.ts'
 import type { BuiltModel } from '../../../src/engine/load/build-model.ts'
-import type { Message } from '../../../src/engine/wire/protocol.ts'
+import type { Message } from '../../../src/engine/types/conversation.ts'
 import {
   GOLDEN_CASES,
   GOLDEN_OPTIONS,

@@ -4,8 +4,9 @@
 // Node, Chromium and arm64 all compare with golden/greedy.json. `node
 // test/conformance/testing/write-golden.ts name`, and then the formatter, rewrites a model's text, which is
 // only needed after a change to that model.
+
+import type { WeightPolicy } from '../../../src/core/weights/policy.ts'
 import type { Engine } from '../../../src/engine/api/engine.ts'
-import type { WeightPolicy } from '../../../src/engine/wire/protocol.ts'
 import golden from '../golden/greedy.json' with { type: 'json' }
 import { type FloatType, ggufFile } from './model-files.ts'
 import { randomLlama } from './random-llama.ts'

@@ -70,3 +70,9 @@ export function logProbabilities(logits: ArrayLike<number>): Float64Array {
   const sum = row.reduce((all, each) => all + Math.exp(each - most), 0)
   return row.map((each) => each - most - Math.log(sum))
 }
+
+/** Log-probabilities minus their mean are logits minus theirs. */
+export function centred(row: Float64Array): Float64Array {
+  const mean = row.reduce((sum, each) => sum + each) / row.length
+  return row.map((each) => each - mean)
+}

@@ -3,7 +3,13 @@ import { floatToHalf } from '../../../src/core/base/half.ts'
 import type { DType } from '../../../src/core/formats/tensors.ts'
 import { byteLevelSpec, jsonSpec } from '../../../src/core/text/testing/tiny.ts'
 import { isQwen2, type Llama3Scaling, type RandomModel } from './random-llama.ts'
-import { type GgufContents, type GgufTensor, type GgufValue, ggufBytes } from './writers/gguf-writer.ts'
+import {
+  type GgufContents,
+  type GgufTensor,
+  type GgufValue,
+  ggufBytes,
+  renamed,
+} from './writers/gguf-writer.ts'
 import type { RandomTensor } from './writers/random-tensor.ts'
 import { type StoredTensor, safetensorsBytes } from './writers/safetensors-writer.ts'
 
@@ -130,7 +136,7 @@ const GGUF_NAMES: readonly (readonly [string | RegExp, string])[] = [
 
 /** `first`: a family's own names, which are replaced before the common ones. */
 export function ggufName(name: string, first: readonly (readonly [string | RegExp, string])[] = []): string {
-  return [...first, ...GGUF_NAMES].reduce((text, [from, to]) => text.replace(from, to), name)
+  return renamed(name, [...first, ...GGUF_NAMES])
 }
 
 /**

@@ -1,9 +1,9 @@
 // Makes random BERTs with their WordPiece vocabulary, and computes their embeddings by definition in f64.
 
 import { Random } from '../../helpers/random.ts'
+import { attend, layerNorm, plus, products } from './definition.ts'
 import { jsonFile, newFile } from './model-files.ts'
-import { products } from './products.ts'
-import { type GgufValue, ggufBytes } from './writers/gguf-writer.ts'
+import { f32Tensors, type GgufValue, ggufBytes, renamed } from './writers/gguf-writer.ts'
 import { safetensorsBytes } from './writers/safetensors-writer.ts'
 
 export interface RandomBert {
@@ -34,7 +34,7 @@ export const VOCABULARY: readonly string[] = [
 ]
 const idOf = (token: string): number => VOCABULARY.indexOf(token)
 
-export interface BertKind {
+interface BertKind {
   /** It has a head that scores pairs. Default: false. */
   readonly isReranker?: boolean
   /** How the classes of transformers begin. Default: Bert. */
@@ -276,12 +276,7 @@ export async function bertGguf(
     'tokenizer.ggml.cls_token_id': ['u32', idOf('[CLS]')],
     'tokenizer.ggml.seperator_token_id': ['u32', idOf('[SEP]')],
   }
-  const tensors = [...weights].map(([name, { shape, values }]) => ({
-    name: GGUF_NAMES.reduce((text, [from, to]) => text.replace(from, to), name),
-    dtype: 'F32' as const,
-    shape,
-    data: () => [new Uint8Array(values.buffer)],
-  }))
+  const tensors = f32Tensors(weights, (name) => renamed(name, GGUF_NAMES))
   return newFile('random.gguf', await ggufBytes({ metadata, tensors }))
 }
 
@@ -333,14 +328,8 @@ export function bertStates(
     valuesOf(`embeddings.${name}`).subarray(row * width, (row + 1) * width)
   const linear = (name: string, x: Float64Array) =>
     products(valuesOf(`${name}.weight`), x, valuesOf(`${name}.bias`))
-  const norm = (name: string, x: Float64Array) => {
-    const mean = x.reduce((sum, value) => sum + value, 0) / width
-    const variance = x.reduce((sum, value) => sum + (value - mean) ** 2, 0) / width
-    const weight = valuesOf(`${name}.weight`)
-    const bias = valuesOf(`${name}.bias`)
-    return x.map((value, i) => ((value - mean) / Math.sqrt(variance + epsilon)) * weight[i]! + bias[i]!)
-  }
-  const plus = (a: Float64Array, b: Float64Array) => a.map((value, i) => value + b[i]!)
+  const norm = (name: string, x: Float64Array) =>
+    layerNorm(x, epsilon, valuesOf(`${name}.weight`), valuesOf(`${name}.bias`))
   let rows = ids.map((id, position) => {
     const word = rowOf('word_embeddings.weight', id)
     const place = rowOf('position_embeddings.weight', firstPosition + position)
@@ -350,21 +339,10 @@ export function bertStates(
   })
   for (let layer = 0; layer < config.num_hidden_layers; layer++) {
     const at = `encoder.layer.${layer}`
-    const [q, k, v] = ['query', 'key', 'value'].map((part) =>
-      rows.map((x) => linear(`${at}.attention.self.${part}`, x)),
-    )
+    const part = (name: string) => rows.map((x) => linear(`${at}.attention.self.${name}`, x))
+    const [q, k, v] = [part('query'), part('key'), part('value')]
     rows = rows.map((x, m) => {
-      const y = new Float64Array(width)
-      for (let head = 0; head < heads; head++) {
-        const inHead = Array.from({ length: dim }, (_, d) => head * dim + d)
-        const scores = k!.map(
-          (key) => inHead.reduce((sum, i) => sum + q![m]![i]! * key[i]!, 0) / Math.sqrt(dim),
-        )
-        const top = Math.max(...scores)
-        const shares = scores.map((score) => Math.exp(score - top))
-        const total = shares.reduce((sum, share) => sum + share, 0)
-        for (const i of inHead) y[i] = shares.reduce((sum, share, p) => sum + (share / total) * v![p]![i]!, 0)
-      }
+      const y = attend(q[m]!, k, v, dim, (product) => product / Math.sqrt(dim))
       const mixed = norm(
         `${at}.attention.output.LayerNorm`,
         plus(x, linear(`${at}.attention.output.dense`, y)),

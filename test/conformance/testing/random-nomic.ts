@@ -1,8 +1,8 @@
 // Makes random models of nomic-bert, and computes their hidden states by definition in f64.
 
 import { Random } from '../../helpers/random.ts'
+import { attend, layerNorm, plus, products, rotated } from './definition.ts'
 import { jsonFile } from './model-files.ts'
-import { products } from './products.ts'
 import { bertFolder, type RandomBert, randomBert, VOCABULARY } from './random-bert.ts'
 
 /** Sizes that are odd for kernels of 4, 8 and 32 lanes. */
@@ -81,22 +81,9 @@ export function nomicStates({ config, weights }: RandomBert, ids: readonly numbe
   const dim = width / heads
   const valuesOf = (name: string) => weights.get(name)!.values
   const linear = (name: string, x: Float64Array) => products(valuesOf(`${name}.weight`), x)
-  const norm = (name: string, x: Float64Array) => {
-    const mean = x.reduce((sum, value) => sum + value, 0) / width
-    const variance = x.reduce((sum, value) => sum + (value - mean) ** 2, 0) / width
-    const [weight, bias] = [valuesOf(`${name}.weight`), valuesOf(`${name}.bias`)]
-    return x.map((value, i) => ((value - mean) / Math.sqrt(variance + epsilon)) * weight[i]! + bias[i]!)
-  }
-  const plus = (a: Float64Array, b: Float64Array) => a.map((value, i) => value + b[i]!)
-  /** Turns the pair (i, i + dim / 2) of each head by position * base^(-2i / dim). */
-  const rotated = (x: Float64Array, position: number) =>
-    x.map((value, i) => {
-      const at = i % dim
-      const half = dim / 2
-      const angle = position * config.rotary_emb_base! ** ((-2 * (at % half)) / dim)
-      const other = at < half ? -x[i + half]! : x[i - half]!
-      return value * Math.cos(angle) + other * Math.sin(angle)
-    })
+  const norm = (name: string, x: Float64Array) =>
+    layerNorm(x, epsilon, valuesOf(`${name}.weight`), valuesOf(`${name}.bias`))
+  const theta = config.rotary_emb_base!
   const words = valuesOf('embeddings.word_embeddings.weight')
   const type = valuesOf('embeddings.token_type_embeddings.weight')
   let rows = ids.map((id) =>
@@ -108,21 +95,11 @@ export function nomicStates({ config, weights }: RandomBert, ids: readonly numbe
   for (let layer = 0; layer < config.num_hidden_layers; layer++) {
     const at = `encoder.layers.${layer}`
     const qkv = rows.map((x) => linear(`${at}.attn.Wqkv`, x))
-    const q = qkv.map((x, position) => rotated(x.slice(0, width), position))
-    const k = qkv.map((x, position) => rotated(x.slice(width, 2 * width), position))
+    const q = qkv.map((x, position) => rotated(x.slice(0, width), dim, position, theta))
+    const k = qkv.map((x, position) => rotated(x.slice(width, 2 * width), dim, position, theta))
+    const v = qkv.map((x) => x.slice(2 * width))
     rows = rows.map((x, m) => {
-      const y = new Float64Array(width)
-      for (let head = 0; head < heads; head++) {
-        const inHead = Array.from({ length: dim }, (_, d) => head * dim + d)
-        const scores = k.map(
-          (key) => inHead.reduce((sum, i) => sum + q[m]![i]! * key[i]!, 0) / Math.sqrt(dim),
-        )
-        const top = Math.max(...scores)
-        const shares = scores.map((score) => Math.exp(score - top))
-        const total = shares.reduce((sum, share) => sum + share, 0)
-        for (const i of inHead)
-          y[i] = shares.reduce((sum, share, p) => sum + (share / total) * qkv[p]![2 * width + i]!, 0)
-      }
+      const y = attend(q[m]!, k, v, dim, (product) => product / Math.sqrt(dim))
       const mixed = norm(`${at}.norm1`, plus(x, linear(`${at}.attn.out_proj`, y)))
       const gate = linear(`${at}.mlp.fc12`, mixed)
       const up = linear(`${at}.mlp.fc11`, mixed).map((u, i) => (u * gate[i]!) / (1 + Math.exp(-gate[i]!)))

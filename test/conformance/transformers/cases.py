@@ -249,6 +249,15 @@ DYNAMIC = {"rope_type": "dynamic", "factor": 4.0}
 TIED, UNTIED = {"tie_word_embeddings": True}, {"tie_word_embeddings": False}
 
 CASES += [
+    ("ModernBertDecoder", "windows", {
+        "hidden_size": 96, "num_attention_heads": 3, "intermediate_size": 77, "num_hidden_layers": 4, "vocab_size": 271,
+        "max_position_embeddings": 128, "local_attention": 18}),
+    ("ModernBertDecoder", "biases, untied", {
+        "hidden_size": 88, "num_attention_heads": 2, "intermediate_size": 70, "num_hidden_layers": 2, "vocab_size": 269,
+        "max_position_embeddings": 128, "local_attention": 24, "attention_bias": True, "mlp_bias": True,
+        "tie_word_embeddings": False, "decoder_bias": False}),
+    ("Olmoe", "clipped after the norms", without_head_dim(
+        88, 2, 1, 33, 271, num_experts=4, num_experts_per_tok=2, clip_qkv=0.6)),
     ("Llama", "biases everywhere", without_head_dim(88, 2, 1, 77, 271, attention_bias=True, mlp_bias=True)),
     ("Llama", "dynamic scaling", without_head_dim(96, 3, 1, 70, 269, **rope(10000.0, **DYNAMIC))),
     ("Qwen3", "biases of attention", sizes(62, 2, 1, 68, 85, 269, attention_bias=True)),

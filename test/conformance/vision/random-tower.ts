@@ -1,7 +1,7 @@
 // Makes random vision towers, writes them as mmproj files, and computes their rows by definition in f64.
 import { Random } from '../../helpers/random.ts'
 import { newFile } from '../testing/model-files.ts'
-import { type GgufValue, ggufBytes } from '../testing/writers/gguf-writer.ts'
+import { f32Tensors, type GgufValue, ggufBytes } from '../testing/writers/gguf-writer.ts'
 
 const PROJECTORS = ['idefics3', 'mlp', 'gemma3', 'qwen2vl_merger', 'qwen2.5vl_merger'] as const
 
@@ -137,12 +137,7 @@ export async function towerFile(
     'clip.vision.image_std': ['f32[]', [0.5, 0.25, 0.125]],
     ...change,
   }
-  const tensors = [...weights].map(([name, { shape: sizes, values }]) => ({
-    name: rename(name),
-    dtype: 'F32' as const,
-    shape: sizes,
-    data: () => [new Uint8Array(values.buffer)],
-  }))
+  const tensors = f32Tensors(weights, rename)
   return newFile('mmproj-random.gguf', await ggufBytes({ metadata, tensors }))
 }
 

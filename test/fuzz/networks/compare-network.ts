@@ -6,12 +6,11 @@ import { CompiledGraph } from '../../../src/network/compile/compiled-graph.ts'
 import { MixedGraph } from '../../../src/network/compile/fallback/mixed-graph.ts'
 import { constantTensor } from '../../../src/network/compile/run/constants.ts'
 import { roundingSpread } from '../../../src/network/compile/testing/conditioning.ts'
-import { evaluate } from '../../../src/network/onnx/evaluate.ts'
-import { PlanBudget } from '../../../src/network/onnx/graph-budget.ts'
+import { ProgramBudget } from '../../../src/network/onnx/graph-budget.ts'
 import type { Graph } from '../../../src/network/onnx/ir/graph.ts'
 import { countOf, isFloat, type Tensor, tensorOf } from '../../../src/network/onnx/ir/tensor.ts'
 import { readModel } from '../../../src/network/onnx/read-model.ts'
-import { FUSED } from '../../conformance/onnx/verify/fused.ts'
+import { evaluate } from '../../conformance/onnx/verify/evaluate.ts'
 import { Random } from '../../helpers/random.ts'
 
 /** The size of every axis that a run chooses. */
@@ -103,7 +102,7 @@ async function inMemory(graph: Graph): Promise<Graph> {
 /** Undefined where the evaluator cannot compute an operator, or not so much. */
 function evaluated(graph: Graph, feeds: ReadonlyMap<string, Tensor>) {
   try {
-    return evaluate(graph, feeds, { evaluators: FUSED, budget: new PlanBudget(LIMITS) })
+    return evaluate(graph, feeds, { budget: new ProgramBudget(LIMITS) })
   } catch (error) {
     if (isHalfbyteError(error) && error.code !== 'internal') return undefined
     throw error

@@ -11,14 +11,13 @@ import { openRuntime } from '../../../src/core/runtime/open-runtime.ts'
 import { SinglePool } from '../../../src/core/runtime/pool.ts'
 import { placeModel } from '../../../src/engine/load/place-model.ts'
 import { type PreparedModel, prepareModel } from '../../../src/engine/load/prepare.ts'
-import { evaluate } from '../../../src/network/onnx/evaluate.ts'
 import { type Graph, type Input, isStored, type Node, readsOf } from '../../../src/network/onnx/ir/graph.ts'
 import { isFloat, reader, type Tensor, tensorOf, zeros } from '../../../src/network/onnx/ir/tensor.ts'
 import { openGraph } from '../../../src/network/onnx/open-model.ts'
-import { isRecurrentState, outputsOfStates } from '../../../src/network/onnx/raise/tail.ts'
+import { isRecurrentState, outputsOfStates } from '../../../src/network/onnx/raise/known/states.ts'
 import { type OnnxModel, readModel } from '../../../src/network/onnx/read-model.ts'
 import { nodeHost } from '../../../src/tools/cli/node-host.ts'
-import { FUSED } from '../../conformance/onnx/verify/fused.ts'
+import { evaluate } from '../../conformance/onnx/verify/evaluate.ts'
 import { graphKey } from '../graph-key.ts'
 import { unrounded } from '../unrounded.ts'
 
@@ -145,7 +144,7 @@ function judge(
 /**
  * What the evaluator gives, chunk by chunk; undefined where it cannot compute an operator, or not so much.
  */
-export function literalRows(graph: Graph, ids: readonly number[]): (Float32Array | undefined)[] | undefined {
+function literalRows(graph: Graph, ids: readonly number[]): (Float32Array | undefined)[] | undefined {
   const states = graph.inputs.filter(({ type }) => isFloat(type?.dtype ?? 'i64'))
   // As the plan reads it, which may be another order than that of the inputs.
   const comesOutAs = outputsOfStates(states, graph.outputs)
@@ -166,7 +165,7 @@ export function literalRows(graph: Graph, ids: readonly number[]): (Float32Array
     let made: ReadonlyMap<string, Tensor>
     try {
       known ??= withKnown(graph)
-      made = evaluate(known, feeds, { evaluators: FUSED })
+      made = evaluate(known, feeds)
     } catch (error) {
       if (isUncomputed(error)) return undefined
       throw error
@@ -204,7 +203,7 @@ function withKnown(graph: Graph): Graph {
   }
   const reads = new Set([...others.flatMap(readsOf), ...graph.outputs])
   const outputs = nodes.flatMap((node) => node.outputs.filter((name) => reads.has(name)))
-  const made = evaluate({ ...graph, nodes, outputs }, new Map(), { evaluators: FUSED })
+  const made = evaluate({ ...graph, nodes, outputs }, new Map())
   return { ...graph, nodes: others, constants: new Map([...graph.constants, ...made]) }
 }
 

@@ -4,7 +4,7 @@ import { t } from '../../words/later-words.ts'
 import type { Picture } from './attachments.ts'
 
 /** Shows a picture, which opens in its full size in a tab of its own. */
-export class PictureView extends LitElement {
+class PictureView extends LitElement {
   static override properties = {
     picture: { attribute: false },
     address: { state: true },

@@ -12,7 +12,7 @@ export const MOST_HEAVY_BYTES = 20e6
 export const MOST_FILES = 8
 
 /** What was read, and what the person should know of it. */
-export interface ReadFiles {
+interface ReadFiles {
   readonly attachments: readonly Attachment[]
   /** A sentence. Empty if there is nothing to say. */
   readonly note: string

@@ -5,7 +5,7 @@ import { Speaks } from '../../words/words.ts'
 import type { Read } from '../store/conversations.ts'
 import { splitQuotes } from './attachments.ts'
 
-export class ReadNote extends LitElement {
+class ReadNote extends LitElement {
   static override properties = { read: { attribute: false } }
   declare read: Read
 

@@ -2,7 +2,7 @@
 import type { Conversation } from '../store/conversations.ts'
 
 /** A passage, cut where it matches. */
-export interface Excerpt {
+interface Excerpt {
   readonly before: string
   readonly match: string
   readonly after: string

@@ -1,6 +1,6 @@
 // Calls. In: answers with calls of tools as text, whole, cut, and letter by letter. Out: no markup.
 import { expect, test } from 'vitest'
-import { MARKERS } from '../../../../src/core/text/chat/tool-call-forms.ts'
+import { MARKERS } from '../../../../src/core/base/calls/marks.ts'
 import { withoutCalls } from './calls.ts'
 
 const CALL = '<tool_call>\n{"name": "calculate", "arguments": {"expression": "1 + 1"}}\n</tool_call>'

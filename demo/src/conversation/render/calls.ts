@@ -5,14 +5,24 @@ const BLOCKS: ReadonlyMap<string, string | undefined> = new Map([
   ['<tool_call>', '</tool_call>'],
   ['<tool_response>', '</tool_response>'],
   ['<function=', '</function>'],
+  ['<tools>', '</tools>'],
   ['[TOOL_CALLS]', undefined],
   ['<|python_tag|>', undefined],
   ['<|tool_call|>', '<|/tool_call|>'],
   ['functools[', ']'],
   ['<|tool_call_start|>', '<|tool_call_end|>'],
   ['<function_calls>', '</function_calls>'],
-  ['<｜tool▁calls▁begin｜>', '<｜tool▁calls▁end｜>'],
-  ['<｜tool▁call▁begin｜>', '<｜tool▁call▁end｜>'],
+  ['<start_function_call>', '<end_function_call>'],
+  ['<|tool_call>', '<tool_call|>'],
+  ['<|START_ACTION|>', '<|END_ACTION|>'],
+  ['<|tool_calls_section_begin|>', '<|tool_calls_section_end|>'],
+  ['<|tool_call_begin|>', '<|tool_call_end|>'],
+  ...['▁', '_', ' '].flatMap((blank) =>
+    [
+      ['<｜tool calls begin｜>', '<｜tool calls end｜>'],
+      ['<｜tool call begin｜>', '<｜tool call end｜>'],
+    ].map((marks) => marks.map((mark) => mark.replaceAll(' ', blank)) as [string, string]),
+  ),
 ])
 const MARKS = [...BLOCKS.keys()]
 /** Where the marks are special tokens, they are not in the text. */

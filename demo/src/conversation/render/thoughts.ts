@@ -1,6 +1,6 @@
 // Thoughts. In: an answer of a reasoning model. Out: what it thought before, and what it says.
 
-export interface Thoughtful {
+interface Thoughtful {
   /** Undefined if the model does not think aloud. */
   readonly thoughts: string | undefined
   /** True while the thoughts have no end. */

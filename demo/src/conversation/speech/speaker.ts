@@ -9,7 +9,7 @@ import {
   type Session,
   type Tool,
 } from '../../../../src/index.ts'
-import { PICTURE_PLACE } from '../../../../src/ui/chat/library.ts'
+import { PICTURE_PLACE, SerialQueue } from '../../../../src/ui/chat/library.ts'
 import type { Training } from '../../models/training.ts'
 import { replyOptions, type Settings } from '../../shell/settings.ts'
 import { TOOLS, type UsedTool, usedMessages } from '../../tools/tools.ts'
@@ -42,8 +42,8 @@ export class Speaker {
   readonly #counted = new Map<string, number>()
   /** Set while there is state that is not stored yet. */
   #waiting: ReturnType<typeof setTimeout> | undefined
-  /** Resolves when nothing is being stored. */
-  #keeping: Promise<void> = Promise.resolve()
+  /** States are stored one at a time, and freed after that. */
+  readonly #stateQueue = new SerialQueue()
 
   constructor(engine: Engine, { usesTools, processors }: Omit<Training, 'isEnglish'>) {
     this.engine = engine
@@ -205,14 +205,13 @@ export class Speaker {
     clearTimeout(this.#waiting)
     this.#waiting = undefined
     // If storing fails, the conversation is read again.
-    const work = () => keep(this.engine, session, place).catch(() => undefined)
-    this.#keeping = this.#keeping.then(work)
+    this.#stateQueue.run(() => keep(this.engine, session, place)).catch(() => undefined)
   }
 
   /** Forgets a removed conversation. Resolves when none of it will be stored any more. */
   async drop(conversation: string): Promise<void> {
     if (this.#place?.conversation === conversation) this.#forget()
-    await this.#keeping
+    await this.#stateQueue.settled()
   }
 
   /** Frees the conversation's state. */
@@ -221,7 +220,7 @@ export class Speaker {
     this.#waiting = undefined
     const session = this.#session
     // A dead engine holds no state. If freeing fails, the next answer reports it.
-    void this.#keeping.then(() => session?.dispose()).catch(() => undefined)
+    void this.#stateQueue.run(() => session?.dispose()).catch(() => undefined)
     this.#session = undefined
     this.#place = undefined
     this.#first = 0

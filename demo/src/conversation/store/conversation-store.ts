@@ -1,5 +1,6 @@
 // Stored conversations. In: conversations as they are written, in several tabs. Out: the same after a reload,
 // from IndexedDB, or from memory if the browser refuses storage.
+import { SerialQueue } from '../../../../src/ui/chat/library.ts'
 import type { Adding, New } from './add-all.ts'
 import type { Found } from './assemble.ts'
 import { type Conversation, newConversation, randomId } from './conversations.ts'
@@ -33,8 +34,8 @@ export class ConversationStore {
   /** Ids of conversations that could not be stored as they are. */
   readonly #unsaved = new Set<string>()
   #retry: ReturnType<typeof setTimeout> | undefined
-  /** Resolves when nothing is being written. */
-  #written: Promise<unknown> = Promise.resolve()
+  /** One write after the other: two of this page must not take each other for another tab's. */
+  readonly #writes = new SerialQueue()
   /** Tells other tabs the ids of conversations that have changed. */
   readonly #channel = typeof indexedDB === 'undefined' ? undefined : new BroadcastChannel(NAME)
   /** This page's own draft: it answers one question at a time. */
@@ -107,7 +108,7 @@ export class ConversationStore {
     this.#known.set(id, conversation)
     this.#mark()
     await this.#opened
-    const put = await this.#inTurn(() => this.#tried(id, () => this.#write(conversation)))
+    const put = await this.#writes.run(() => this.#tried(id, () => this.#write(conversation)))
     if (put !== undefined) this.#channel?.postMessage(put.id)
     return put ?? conversation
   }
@@ -147,7 +148,7 @@ export class ConversationStore {
   /** Stores what `write` writes in one transaction. Rejects if that fails; then nothing is stored. */
   async add(write: Adding): Promise<readonly New[]> {
     await this.#opened
-    const fresh = await this.#inTurn(() => this.#again(() => write(this.#database, this.#known)))
+    const fresh = await this.#writes.run(() => this.#again(() => write(this.#database, this.#known)))
     for (const { conversation, revision } of fresh) {
       const { id } = conversation
       this.removed = this.removed.filter((removed) => removed.id !== id)
@@ -204,13 +205,6 @@ export class ConversationStore {
   #transaction() {
     if (this.#database === undefined) throw new DOMException('there is no database', 'NotFoundError')
     return this.#database.transaction('conversations', 'readwrite')
-  }
-
-  /** One write after the other: two of this page must not take each other for another tab's. */
-  #inTurn<T>(write: () => Promise<T>): Promise<T> {
-    const written = this.#written.then(write, write)
-    this.#written = written.catch(() => undefined)
-    return written
   }
 
   /** Undefined if the write of a conversation fails, also after there was more room. */

@@ -23,7 +23,7 @@ import {
 /** How long the button shows that it has copied, in milliseconds. */
 const COPIED_MS = 1500
 
-export class RunsDialog extends Modal {
+class RunsDialog extends Modal {
   static override properties = {
     ...Modal.properties,
     used: { attribute: false },

@@ -38,7 +38,7 @@ export async function listPhones({ host, port }: AdbServer): Promise<readonly Li
 /** How often a phone is looked for. */
 const LOOK_MS = 500
 
-export interface PhoneWatch {
+interface PhoneWatch {
   /** Rejects when the server no longer lists the phone as one that can be used. */
   readonly gone: Promise<never>
   stop(): void

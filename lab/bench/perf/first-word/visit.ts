@@ -16,7 +16,7 @@ export interface Visit {
   readonly firstWordMs: number
 }
 
-export interface VisitOptions {
+interface VisitOptions {
   readonly address: string
   /** Kept between visits; a new one makes a first visit. */
   readonly profile: string

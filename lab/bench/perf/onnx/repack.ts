@@ -9,7 +9,7 @@ import { halfToFloat } from '../../../../src/core/base/half.ts'
 const BLOCK = 32
 const BLOCK_BYTES = 18
 
-export interface FourBit {
+interface FourBit {
   /** [n][k / 32][16] */
   readonly codes: Uint8Array
   /** [n][k / 32] */
@@ -32,7 +32,7 @@ export function fourBit(q4: Uint8Array): FourBit {
   return { codes, scales: blockScales(q4) }
 }
 
-export interface EightBit {
+interface EightBit {
   /** [n][k] */
   readonly codes: Int8Array
   /** [n] */

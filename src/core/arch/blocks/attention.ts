@@ -20,7 +20,8 @@ export function attention(parts: Parts, layer: number, input: Value): Value {
     hiddenSize,
     Object.fromEntries(Object.entries(sizes).map(([name, n]) => [`${name}.weight`, n])),
   )
-  const qkv = b.parts(b.linear(`${at}.attn_qkv`, input, weight, biasOf(sizes, 'qkv')), weight)
+  const made = b.parts(b.linear(`${at}.attn_qkv`, input, weight, biasOf(sizes, 'qkv')), weight)
+  const { qkv, norms } = limited(parts, at, made)
   const shape = {
     layer,
     heads,
@@ -28,11 +29,12 @@ export function attention(parts: Parts, layer: number, input: Value): Value {
     headDim,
     window: local?.layers.includes(layer) === true ? local.positions : 0,
   }
-  const attended = b.attend(`${at}.attn`, clipped(parts, qkv), shape, ropeOf(parts, layer), {
-    norms: headNorms(parts, at),
+  const attended = b.attend(`${at}.attn`, qkv, shape, ropeOf(parts, layer), {
+    norms,
     scale: config.dividedByLayer === true ? scale / (layer + 1) : scale,
     cap: attentionCap,
     bias: alibiOf(config),
+    sinks: parts.traits.sinks === true ? vector({ [`${at}.attn_sinks.weight`]: heads }) : undefined,
   })
   return linear(
     `${at}.attn_product`,
@@ -43,11 +45,28 @@ export function attention(parts: Parts, layer: number, input: Value): Value {
   )
 }
 
-/** Queries, keys and values in the model's range. */
-function clipped({ b, config: { qkvLimit } }: Parts, qkv: readonly Value[]): readonly Value[] {
-  if (qkvLimit === undefined) return qkv
+/** Queries, keys and values in the model's range, and the norms that they still need. */
+function limited(
+  parts: Parts,
+  at: string,
+  qkv: readonly Value[],
+): { readonly qkv: readonly Value[]; readonly norms: HeadNorms | undefined } {
+  const { b, config } = parts
+  const norms = headNorms(parts, at)
+  const { qkvLimit, normEpsilon } = config
+  if (qkvLimit === undefined) return { qkv, norms }
   const limits = { least: -qkvLimit, most: qkvLimit }
-  return qkv.map((part) => b.clamp(`${part.label}_clipped`, part, limits))
+  const clip = (values: readonly Value[]) =>
+    values.map((value) => b.clamp(`${value.label}_clipped`, value, limits))
+  const [q, k, v] = qkv
+  // Norms of rows come before the limits, those of heads after them.
+  if (norms?.over !== 'row' || q === undefined || k === undefined || v === undefined)
+    return { qkv: clip(qkv), norms }
+  const normed = [
+    b.rmsnorm(`${at}.attn_q_norm`, q, norms.q, normEpsilon),
+    b.rmsnorm(`${at}.attn_k_norm`, k, norms.k, normEpsilon),
+  ]
+  return { qkv: clip([...normed, v]), norms: undefined }
 }
 
 /** How a layer rotates. */

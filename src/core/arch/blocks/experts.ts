@@ -1,23 +1,49 @@
 // The routed feed-forward block of a decoder's layer.
-import { matrix } from '../../graph/builder.ts'
+import { matrix, vector } from '../../graph/builder.ts'
 import type { Value } from '../../graph/ir.ts'
+import type { ExpertsConfig } from '../config/config.ts'
+import { gatedBlock } from './feed-forward.ts'
 import type { Parts } from './parts.ts'
 
-/** Experts: gated feed-forward blocks. Each row passes through some of them. */
-export function experts({ b, config, traits }: Parts, at: string, input: Value): Value {
-  const { hiddenSize, intermediateSize, experts: choice, activation = traits.activation } = config
+/** Near the largest f32: no limit. */
+const LARGEST = 3e38
+
+/** Experts: gated feed-forward blocks. Each row passes through some of them, and through the shared one. */
+export function experts(parts: Parts, layer: number, input: Value): Value {
+  const at = `layers.${layer}`
+  const { b, config } = parts
+  const { hiddenSize, experts: choice } = config
   if (choice === undefined) throw new RangeError(`${at} has no experts`)
-  const { count, used, normalize } = choice
-  const router = b.linear(`${at}.router`, input, matrix(hiddenSize, { [`${at}.router.weight`]: count }))
-  const each = (name: string, n: number, k: number) =>
-    matrix(
-      k,
-      Object.fromEntries(Array.from({ length: count }, (_, e) => [`${at}.experts.${e}.${name}.weight`, n])),
-    )
-  return b.routed(`${at}.mlp`, input, router, { experts: count, used, normalize }, (rows, linear) => {
-    const gate = linear(`${at}.mlp_gate`, rows, each('mlp_gate', intermediateSize, hiddenSize))
-    const up = linear(`${at}.mlp_up`, rows, each('mlp_up', intermediateSize, hiddenSize))
-    const gated = b.swiglu(`${at}.mlp_act`, [gate, up], activation)
-    return linear(`${at}.mlp_down`, gated, each('mlp_down', hiddenSize, intermediateSize))
+  const routed = routedBlock(parts, at, input, choice)
+  if (choice.shared === undefined) return routed
+  const { size, isGated } = choice.shared
+  const made = gatedBlock(parts, `${at}.shared`, input, size)
+  if (!isGated) return b.add(`${at}.mlp_all`, routed, made)
+  const gate = b.linear(`${at}.shared_gate`, input, matrix(hiddenSize, { [`${at}.shared_gate.weight`]: 1 }))
+  return b.add(`${at}.mlp_all`, routed, b.node(`${at}.shared_gated`, { op: 'gateRows', input: made, gate }))
+}
+
+function routedBlock({ b, config, traits }: Parts, at: string, input: Value, choice: ExpertsConfig): Value {
+  const { hiddenSize, intermediateSize, activation = traits.activation } = config
+  const { count, size = intermediateSize, isBiased, limit, shared, denseLayers, ...rule } = choice
+  const all = (name: string, n: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, e) => [`${at}.experts.${e}.${name}`, n]))
+  const biasOf = (name: string, n: number) =>
+    traits.expertBias === true ? vector(all(`${name}.bias`, n)) : undefined
+  const routerBias = traits.expertBias === true ? vector({ [`${at}.router.bias`]: count }) : undefined
+  const matrixOfRouter = matrix(hiddenSize, { [`${at}.router.weight`]: count })
+  const router = b.linear(`${at}.router`, input, matrixOfRouter, routerBias)
+  const bias = isBiased === true ? vector({ [`${at}.router_choice.bias`]: count }) : undefined
+  return b.routed(`${at}.mlp`, input, router, { ...rule, experts: count, bias }, (rows, linear) => {
+    const product = (name: string, from: Value, n: number) =>
+      linear(`${at}.${name}`, from, matrix(from.shape[1], all(`${name}.weight`, n)), biasOf(name, n))
+    let gate = product('mlp_gate', rows, size)
+    let up = product('mlp_up', rows, size)
+    if (limit !== undefined) {
+      // The bias of `up` is read with 1 added.
+      gate = b.clamp(`${at}.mlp_gate_limited`, gate, { least: -LARGEST, most: limit })
+      up = b.clamp(`${at}.mlp_up_limited`, up, { least: 1 - limit, most: 1 + limit })
+    }
+    return product('mlp_down', b.swiglu(`${at}.mlp_act`, [gate, up], activation), hiddenSize)
   })
 }

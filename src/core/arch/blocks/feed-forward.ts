@@ -1,26 +1,43 @@
 // The feed-forward block of a decoder's layer.
 import { matrix } from '../../graph/builder.ts'
-import type { Value } from '../../graph/ir.ts'
-import { experts } from './experts.ts'
+import type { Value, Xielu } from '../../graph/ir.ts'
 import type { Parts } from './parts.ts'
 
-/** The feed-forward block of one layer. */
+/** The feed-forward block of one layer, where it has no experts. */
 export function feedForward(parts: Parts, layer: number, input: Value): Value {
   const at = `layers.${layer}`
-  const { b, config, traits, linear, subNorm, biasOf } = parts
+  const { b, config, traits, linear, subNorm } = parts
   const { hiddenSize, intermediateSize, activation = traits.activation } = config
-  if (traits.mlp === 'experts') return experts(parts, at, input)
-  const down = (active: Value) =>
-    linear(`${at}.mlp_product`, subNorm(`${at}.mlp_sub_norm`, active), `${at}.mlp_down`, hiddenSize, 'mlp')
-  if (traits.mlp === 'plain') {
-    const up = linear(`${at}.mlp_up`, input, `${at}.mlp_up`, intermediateSize, 'mlp')
-    return down(b.swiglu(`${at}.mlp_act`, [up], activation, config.xielu?.[layer]))
-  }
-  const weight = matrix(hiddenSize, {
-    [`${at}.mlp_gate.weight`]: intermediateSize,
-    [`${at}.mlp_up.weight`]: intermediateSize,
-  })
-  const bias = biasOf({ [`${at}.mlp_gate`]: intermediateSize, [`${at}.mlp_up`]: intermediateSize }, 'mlp')
+  if (traits.mlp !== 'plain') return gatedBlock(parts, at, input, intermediateSize, config.xielu?.[layer])
+  const up = linear(`${at}.mlp_up`, input, `${at}.mlp_up`, intermediateSize, 'mlp')
+  const active = b.swiglu(`${at}.mlp_act`, [up], activation, config.xielu?.[layer])
+  return linear(
+    `${at}.mlp_product`,
+    subNorm(`${at}.mlp_sub_norm`, active),
+    `${at}.mlp_down`,
+    hiddenSize,
+    'mlp',
+  )
+}
+
+/** A gated block of `size` inner values, whose weights' names begin with `at`. */
+export function gatedBlock(
+  { b, config, traits, linear, subNorm, biasOf }: Parts,
+  at: string,
+  input: Value,
+  size: number,
+  xielu?: Xielu,
+): Value {
+  const { hiddenSize, activation = traits.activation } = config
+  const weight = matrix(hiddenSize, { [`${at}.mlp_gate.weight`]: size, [`${at}.mlp_up.weight`]: size })
+  const bias = biasOf({ [`${at}.mlp_gate`]: size, [`${at}.mlp_up`]: size }, 'mlp')
   const gateUp = b.linear(`${at}.mlp_gate_up`, input, weight, bias)
-  return down(b.swiglu(`${at}.mlp_act`, b.parts(gateUp, weight), activation, config.xielu?.[layer]))
+  const gated = b.swiglu(`${at}.mlp_act`, b.parts(gateUp, weight), activation, xielu)
+  return linear(
+    `${at}.mlp_product`,
+    subNorm(`${at}.mlp_sub_norm`, gated),
+    `${at}.mlp_down`,
+    hiddenSize,
+    'mlp',
+  )
 }

@@ -20,7 +20,19 @@ export interface DecoderTraits {
   readonly embeddingNorm?: boolean
   /** What attention's output matrix and the feed-forward block's last one read is normalised first. */
   readonly subNorms?: boolean
+  /** False: the first layer's attention reads the embeddings without a norm. Default: true. */
+  readonly firstNorm?: boolean
+  /** Logits are made of the normalised output of one more linear, with an activation. */
+  readonly predictionHead?: boolean
   readonly mlp: 'gated' | 'plain' | 'experts'
+  /** Some models of the family have experts in place of `mlp`. */
+  readonly mayHaveExperts?: boolean
+  /** Keys and values are made from one short row per token. */
+  readonly latent?: boolean
+  /** Biases on the router and on every matrix of every expert. */
+  readonly expertBias?: boolean
+  /** Each head's softmax has one more score, of a position without a value. */
+  readonly sinks?: boolean
   readonly activation: Activation
   /** `learned`: learned position embeddings are added to the token embeddings. `alibi`: scores get biases. */
   readonly positions: 'rope' | 'learned' | 'alibi'
@@ -93,6 +105,10 @@ export function decoderParts(b: GraphBuilder, config: ModelConfig, traits: Decod
     b.linear(label, input, matrix(input.shape[1], { [`${name}.weight`]: n }), biasOf({ [name]: n }, part))
   return { b, config, traits, norm, subNorm, linear, biasOf }
 }
+
+/** Whether a layer has experts. */
+export const hasExperts = ({ experts }: ModelConfig, layer: number): boolean =>
+  experts !== undefined && experts.denseLayers?.includes(layer) !== true
 
 /** Builds the part of a layer that mixes positions, from the layer's normalised input. Default: attention. */
 export type Mixer = (parts: Parts, layer: number, input: Value) => Value

@@ -1,5 +1,6 @@
 // Reads the hyperparameters that a GGUF header states. They are not yet validated.
 import type { MetaValue } from '../../formats/tensors.ts'
+import type { DecoderTraits } from '../blocks/parts.ts'
 import { familyFile } from '../families.ts'
 import { type FamilyFile, otherBiases } from '../family.ts'
 import type { Biases, Family, ModelConfig, RopeScaling, WindowConfig } from './config.ts'
@@ -54,7 +55,7 @@ export function ggufConfig(facts: GgufFacts): ModelConfig {
   if (traits === undefined) return { ...sizes, ...NO_ATTENTION, ssm: ggufSsm(fields, family) }
   const heads = fields.number('attention.head_count')
   const headDim = fields.number('attention.key_length', hiddenSize / heads)
-  refuseVariants(fields, headDim, traits.mlp === 'experts')
+  refuseVariants(fields, headDim, traits)
   const common: ModelConfig = {
     ...sizes,
     heads,
@@ -65,7 +66,7 @@ export function ggufConfig(facts: GgufFacts): ModelConfig {
       theta: fields.number('rope.freq_base', 10_000),
       dims: fields.number('rope.dimension_count', headDim),
       pairing: gguf.pairing,
-      scaling: ropeScaling(fields, facts.ropeFactors, contextLength),
+      scaling: ropeScaling(fields, facts.ropeFactors, contextLength, traits.latent),
     },
     window: window(fields, { layers, contextLength }, gguf.windowPeriod),
     biases: biases(traits, facts.kinds),
@@ -109,13 +110,15 @@ function window(
   return windowOf(model, positions, pattern)
 }
 
-export function refuseVariants(fields: Fields, headDim: number, hasExperts: boolean): void {
+export function refuseVariants(fields: Fields, headDim: number, traits: DecoderTraits): void {
   const refuse = (found: string, supported: string) => unbuiltVariant(fields.file, found, supported)
   const experts = fields.number('expert_count', 0)
-  if (experts > 0 && !hasExperts) throw refuse(`${experts} experts`, 'one dense MLP per layer')
+  const mayHaveExperts = traits.mlp === 'experts' || traits.mayHaveExperts === true
+  if (experts > 0 && !mayHaveExperts) throw refuse(`${experts} experts`, 'one dense MLP per layer')
   const valueDim = fields.number('attention.value_length', headDim)
   if (!fields.fact('attention.causal', true)) throw refuse('attention to later positions', 'none')
-  if (valueDim !== headDim) throw refuse(`keys of ${headDim} and values of ${valueDim}`, 'equal lengths')
+  if (valueDim !== headDim && traits.latent !== true)
+    throw refuse(`keys of ${headDim} and values of ${valueDim}`, 'equal lengths')
 }
 
 /** Each key may be absent, or hold one of its numbers. */
@@ -134,6 +137,7 @@ function ropeScaling(
   fields: Fields,
   { plain, short, long }: RopeFactors,
   contextLength: number,
+  isLatent = false,
 ): RopeScaling | undefined {
   const type = fields.text('rope.scaling.type', fields.has('rope.scale_linear') ? 'linear' : 'none')
   if (!TYPES.includes(type)) {
@@ -144,7 +148,9 @@ function ropeScaling(
     )
   }
   const multiplier = fields.number('rope.scaling.yarn_log_multiplier', 0)
-  const others = type === 'yarn' ? 1 + 0.1 * multiplier * Math.log(fields.number('rope.scaling.factor')) : 1
+  // Latent attention scales its scores by it instead.
+  const isScaled = type === 'yarn' && !isLatent
+  const others = isScaled ? 1 + 0.1 * multiplier * Math.log(fields.number('rope.scaling.factor')) : 1
   const yarn = type === 'yarn' ? 1 + 0.1 * Math.log(fields.number('rope.scaling.factor')) : 1
   refuseOthers(fields, {
     // Converters write the whole magnitude, but llama.cpp expects a factor of it.

@@ -1,8 +1,8 @@
 // Reads a ModelConfig from the JSON of a .hbm header, not yet validated, and writes one.
 
-import { ACTIVATION } from '../../abi/constants.ts'
+import { ACTIVATION, SCORING } from '../../abi/constants.ts'
 import type { Activation, Xielu } from '../../graph/ir.ts'
-import type { Biases, ModelConfig, RopeConfig, RopeScaling, SsmConfig } from './config.ts'
+import type { Biases, ExpertsConfig, ModelConfig, RopeConfig, RopeScaling, SsmConfig } from './config.ts'
 import { type Fields, unbuiltVariant } from './fields.ts'
 import { stepLimit } from './recurrent-config.ts'
 
@@ -12,6 +12,7 @@ export function hbmConfig(name: string, fields: Fields, family = fields.text('fa
   const fact = (key: string) => (fields.has(key) ? fields.fact(key) : undefined)
   const ssm = fields.record('ssm')
   const experts = fields.record('experts')
+  const latent = fields.record('latent')
   const sliding = fields.record('window')
   const localRope = fields.record('localRope')
   return {
@@ -36,7 +37,11 @@ export function hbmConfig(name: string, fields: Fields, family = fields.text('fa
     rope: ropeConfig(fields.record('rope') ?? fields),
     localRope: localRope && ropeConfig(localRope),
     window: sliding && { ...sliding.numbers('positions'), layers: sliding.numberList('layers') },
-    experts: experts && { ...experts.numbers('count', 'used'), normalize: experts.fact('normalize') },
+    experts: experts && expertsConfig(experts),
+    latent: latent && {
+      ...latent.numbers('rank', 'plainDim', 'valueDim', 'normEpsilon'),
+      ...latent.someNumbers('queryRank'),
+    },
     multipliers: fields.record('multipliers')?.numbers('embedding', 'residual', 'attention', 'logits'),
     ssm: ssm && ssmConfig(ssm),
   }
@@ -98,6 +103,25 @@ function ropeConfig(fields: Fields): RopeConfig {
   }
 }
 
+function expertsConfig(fields: Fields): ExpertsConfig {
+  const shared = fields.record('shared')
+  const groups = fields.record('groups')
+  const scoring = fields.text('scoring', 'softmax')
+  if (!Object.hasOwn(SCORING, scoring)) {
+    throw unbuiltVariant(fields.file, `a router of "${scoring}"`, Object.keys(SCORING).join(' or '))
+  }
+  return {
+    ...fields.numbers('count', 'used'),
+    normalize: fields.fact('normalize'),
+    ...fields.someNumbers('size', 'scale', 'epsilon', 'limit'),
+    ...(scoring !== 'softmax' && { scoring: scoring as keyof typeof SCORING }),
+    ...(fields.fact('isBiased', false) && { isBiased: true }),
+    ...(groups && { groups: groups.numbers('count', 'used', 'best') }),
+    ...(shared && { shared: { ...shared.numbers('size'), isGated: shared.fact('isGated') } }),
+    ...(fields.has('denseLayers') && { denseLayers: fields.numberList('denseLayers') }),
+  }
+}
+
 function magnitudeOf(fields: Fields): { readonly magnitude?: number } {
   const magnitude = fields.number('magnitude', 1)
   return magnitude === 1 ? {} : { magnitude }
@@ -118,7 +142,11 @@ function ropeScaling(fields: Fields | undefined): RopeScaling | undefined {
     case 'factors':
       return { type, factors: factors('factors'), ...magnitudeOf(fields) }
     case 'yarn':
-      return { type, ...fields.numbers('factor', 'originalContextLength', 'fast', 'slow', 'magnitude') }
+      return {
+        type,
+        ...fields.numbers('factor', 'originalContextLength', 'fast', 'slow', 'magnitude'),
+        ...(fields.fact('isUnrounded', false) && { isUnrounded: true }),
+      }
     case 'dynamic':
       return { type, ...fields.numbers('factor', 'originalContextLength') }
     case 'longrope':

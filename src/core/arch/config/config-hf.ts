@@ -116,7 +116,7 @@ export function hfConfig(
     biases: biases(fields, file),
     ...(fields.has('clip_qkv') && { qkvLimit: fields.number('clip_qkv') }),
   }
-  return { ...common, ...file.hf.config?.(fields, common) }
+  return { ...common, ...file.hf.config?.(fields, common, listed) }
 }
 
 /** Under all the names that transformers has for them. */

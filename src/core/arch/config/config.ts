@@ -1,5 +1,5 @@
 // ModelConfig: the hyperparameters that every family shares, frozen, under our own names.
-import type { Activation, Xielu } from '../../graph/ir.ts'
+import type { Activation, RouteRule, Xielu } from '../../graph/ir.ts'
 
 /** Where the two numbers of a rotated pair are in a head: (i, i + dims/2) or (2i, 2i + 1). */
 export type RopePairing = 'halves' | 'interleaved'
@@ -31,6 +31,8 @@ export type RopeScaling =
       readonly fast: number
       readonly slow: number
       readonly magnitude: number
+      /** The dimensions of `slow` and `fast` are not rounded to whole numbers. Default false. */
+      readonly isUnrounded?: boolean | undefined
     }
   | {
       /** NTK-aware: where the context exceeds the original length, `theta` grows with it. */
@@ -110,13 +112,34 @@ export interface WindowConfig {
   readonly layers: readonly number[]
 }
 
-/** Feed-forward blocks; each token goes through some of them. `intermediateSize` is the size of one. */
-export interface ExpertsConfig {
+/** Feed-forward blocks; each token goes through some of them. `RouteRule` has the rule of the router. */
+export interface ExpertsConfig extends Omit<RouteRule, 'experts'> {
   readonly count: number
-  /** How many of them each token goes through. */
-  readonly used: number
-  /** Divide the weights of the chosen by their sum. */
-  readonly normalize: boolean
+  /** Inner size of one expert. Default: `intermediateSize`. */
+  readonly size?: number | undefined
+  /** True if experts are chosen by scores plus a bias that their weights lack. */
+  readonly isBiased?: boolean | undefined
+  /**
+   * A block that every token goes through as well: its inner size, and whether a gate of its own scales it.
+   */
+  readonly shared?: { readonly size: number; readonly isGated: boolean } | undefined
+  /** Layers with one block of `intermediateSize` instead. */
+  readonly denseLayers?: readonly number[] | undefined
+  /** The most that a gate may be, and the most and least of what it gates, to which 1 is added. */
+  readonly limit?: number | undefined
+}
+
+/** Latent attention: the keys and values of a token are made from one short row, its queries from another. */
+export interface LatentConfig {
+  /** Width of the row from which keys and values are made. */
+  readonly rank: number
+  /** Width of the row from which queries are made; absent: from the whole hidden state. */
+  readonly queryRank?: number | undefined
+  /** Dimensions of a key beside the rotated ones, which all heads share. */
+  readonly plainDim: number
+  readonly valueDim: number
+  /** Of the norms of both rows. */
+  readonly normEpsilon: number
 }
 
 /**
@@ -171,6 +194,8 @@ export interface ModelConfig {
   /** Layers that do not rotate. */
   readonly unrotatedLayers?: readonly number[] | undefined
   readonly experts?: ExpertsConfig | undefined
+  /** `headDim` is then the wider of a key and a value, rounded up to a multiple of 4. */
+  readonly latent?: LatentConfig | undefined
   /** The activation of feed-forward blocks; default: the family's. */
   readonly activation?: Activation | undefined
   /** The parameters of each layer's xIELU. Present only where that is the activation. */

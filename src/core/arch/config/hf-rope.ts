@@ -50,9 +50,6 @@ function ropeScaling(rope: Fields, fields: Fields, contextLength: number): RopeS
       return { type, factor: rope.number('factor'), originalContextLength: contextLength }
     case 'yarn': {
       const factor = rope.number('factor', contextLength / originalContextLength)
-      if (!rope.fact('truncate', true)) {
-        throw unbuiltVariant(fields.file, 'RoPE scaling "yarn" that is not truncated', 'the plain one')
-      }
       const magnitude = (scale: number) => (factor <= 1 ? 1 : 1 + 0.1 * scale * Math.log(factor))
       const scale = rope.number('mscale', 0)
       const others = rope.number('mscale_all_dim', 0)
@@ -64,6 +61,7 @@ function ropeScaling(rope: Fields, fields: Fields, contextLength: number): RopeS
         fast: rope.number('beta_fast', 32),
         slow: rope.number('beta_slow', 1),
         magnitude: rope.number('attention_factor', made),
+        ...(!rope.fact('truncate', true) && { isUnrounded: true }),
       }
     }
     case 'longrope': {

@@ -1,8 +1,10 @@
 // Checks the hyperparameters that a file states, and freezes them. Errors have the numbers: `architecture`
 // for impossible values, `unsupported` for values that no kernel has.
+import { roundUp } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
+import type { DecoderTraits } from '../blocks/parts.ts'
 import { familyFile } from '../families.ts'
-import type { Family, ModelConfig, RopeConfig, SsmConfig } from './config.ts'
+import type { ExpertsConfig, Family, LatentConfig, ModelConfig, RopeConfig, SsmConfig } from './config.ts'
 import { unbuiltVariant } from './fields.ts'
 
 /** No model of these families has ever exceeded these: a header that says more is lying. */
@@ -29,6 +31,10 @@ const RECURRENT: Readonly<Partial<Record<Family, SsmConfig['kind']>>> = {
   mamba2: 'mamba2',
   granitehybrid: 'mamba2',
 }
+
+/** True where a family may have experts and a model has them. */
+const mayHave = (traits: DecoderTraits | undefined, experts: ExpertsConfig | undefined): boolean =>
+  traits?.mayHaveExperts === true && experts !== undefined
 
 /** Checks every number. `file` is for the sentence. */
 export function validConfig(file: string, config: ModelConfig): ModelConfig {
@@ -57,15 +63,16 @@ class ConfigCheck {
   /**
    * A pack may claim any family. Everything that the family's graph reads must be present, and nothing else.
    */
-  parts({ family, heads, experts, ssm, convTaps, alibi, xielu, activation }: ModelConfig): void {
+  parts({ family, heads, experts, latent, ssm, convTaps, alibi, xielu, activation }: ModelConfig): void {
     const { traits } = familyFile(family)
     const parts = [
       ['heads', heads > 0, traits !== undefined],
-      ['experts', experts !== undefined, traits?.mlp === 'experts'],
+      ['experts', experts !== undefined, traits?.mlp === 'experts' || mayHave(traits, experts)],
+      ['latent attention', latent !== undefined, traits?.latent === true],
       ['ssm', ssm !== undefined, family in RECURRENT],
       ['ssm.heads', ssm?.kind === 'mamba2', RECURRENT[family] === 'mamba2'],
       ['alibi', alibi !== undefined, traits?.positions === 'alibi'],
-      ['convTaps', convTaps !== undefined, family === 'lfm2'],
+      ['convTaps', convTaps !== undefined, /^lfm2/.test(family)],
       ['xielu', xielu !== undefined, (activation ?? traits?.activation) === 'xielu'],
     ] as const
     for (const [part, isThere, isDue] of parts)
@@ -73,7 +80,7 @@ class ConfigCheck {
   }
 
   sizes(config: ModelConfig): void {
-    const { heads, kvHeads, ssm, window: local, experts, convTaps } = config
+    const { heads, kvHeads, ssm, window: local, experts, latent, convTaps } = config
     const isRecurrent = heads === 0 && ssm !== undefined
     for (const key of Object.keys(MOST) as (keyof typeof MOST)[]) {
       if (isRecurrent && config[key] === 0 && NONE_WHERE_RECURRENT.has(key)) continue
@@ -82,14 +89,44 @@ class ConfigCheck {
     }
     if (heads > 0) this.#shared(heads, 'heads', `${kvHeads} key and value heads`, heads % kvHeads)
     if (local !== undefined) this.#whole("a window's positions", local.positions, MOST.contextLength)
-    if (experts !== undefined) {
-      this.#whole('experts.count', experts.count, MOST_EXPERTS)
-      this.#whole('experts.used', experts.used, experts.count)
-    }
+    if (experts !== undefined) this.experts(experts)
+    if (latent !== undefined) this.latent(config, latent)
     if (convTaps !== undefined) {
       this.#taps('convTaps', convTaps)
       this.#built('hiddenSize, which is convolved,', config.hiddenSize, MOST.hiddenSize, 8)
     }
+  }
+
+  /** What wasm/linear/route.c can do. */
+  experts({ count, used, size = 1, shared, groups, scale = 1, epsilon = 0, limit = 1 }: ExpertsConfig): void {
+    this.#whole('experts.count', count, MOST_EXPERTS)
+    this.#whole('experts.used', used, count)
+    this.#whole('experts.size', size, MOST.intermediateSize)
+    if (shared !== undefined) this.#whole('experts.shared.size', shared.size, MOST.intermediateSize)
+    this.#require('experts.scale', scale, Number.isFinite(scale), 'a number')
+    this.#require('experts.epsilon', epsilon, epsilon >= 0 && epsilon < 1, 'from 0 to 1')
+    this.#require('experts.limit', limit, limit >= 1 && Number.isFinite(limit), 'at least 1')
+    if (groups === undefined) return
+    this.#whole('experts.groups.count', groups.count, count)
+    this.#shared(count, 'experts', `${groups.count} groups`, count % groups.count)
+    const each = count / groups.count
+    this.#whole('experts.groups.used', groups.used, groups.count)
+    this.#whole('experts.groups.best', groups.best, Math.min(2, each))
+    this.#require('experts.used', used, used <= groups.used * each, `at most ${groups.used * each}`)
+  }
+
+  /** Heads are as wide as `latentConfig` makes them. */
+  latent({ heads, kvHeads, headDim, rope }: ModelConfig, latent: LatentConfig): void {
+    const { rank, queryRank = 1, plainDim, valueDim, normEpsilon } = latent
+    for (const [key, value] of Object.entries({ rank, queryRank }))
+      this.#whole(`latent.${key}`, value, MOST.hiddenSize)
+    for (const [key, value] of Object.entries({ plainDim, valueDim }))
+      this.#whole(`latent.${key}`, value, MOST.headDim)
+    const isSmall = normEpsilon >= 0 && normEpsilon < 1
+    this.#require('latent.normEpsilon', normEpsilon, isSmall, 'from 0 to 1')
+    const width = roundUp(Math.max(plainDim + rope.dims, valueDim), 4)
+    this.#require('headDim', headDim, headDim === width, `${width}`)
+    this.#require('kvHeads', kvHeads, kvHeads === heads, `${heads}`)
   }
 
   /** Numbers that only some models have. */

@@ -1,11 +1,12 @@
-// Granite 3, dense: Llama with factors on embeddings, scores, block outputs and logits. HyperCLOVA X: norms
-// around both blocks as well. Granite 4 hybrids:
-// Mamba-2 in most layers, attention in some, an MLP in each.
+// Granite 3, dense or with experts: Llama with factors on embeddings, scores, block outputs and logits.
+// HyperCLOVA X: norms around both blocks as well. Granite 4 hybrids: Mamba-2 in most layers, attention in some,
+// an MLP in each, beside which there may be experts.
 import type { Graph } from '../../graph/nodes.ts'
 import { attention } from '../blocks/attention.ts'
 import { isRecurrent, PLAIN } from '../blocks/parts.ts'
-import type { ModelConfig, RopeConfig } from '../config/config.ts'
-import { layersWithHeads, unbuiltVariant } from '../config/fields.ts'
+import type { ExpertsConfig, ModelConfig, RopeConfig } from '../config/config.ts'
+import { ggufExperts, sharedBlock } from '../config/experts-config.ts'
+import { type Fields, layersWithHeads, unbuiltVariant } from '../config/fields.ts'
 import { ggufSsm, hfSsm } from '../config/recurrent-config.ts'
 import {
   type Decoder,
@@ -13,33 +14,107 @@ import {
   type FamilyFile,
   family,
   modules,
+  type Names,
   NO_GGUF,
   type StoredWeight,
 } from '../family.ts'
 import { mamba2Layer } from './mamba.ts'
 import { mergedGateUp } from './phi3.ts'
 
+const ggufFactors = (fields: Fields, { headDim }: ModelConfig): Partial<ModelConfig> => ({
+  embeddingScale: fields.number('embedding_scale', 1),
+  residualScale: fields.number('residual_scale', 1),
+  attentionScale: fields.number('attention.scale', 1 / Math.sqrt(headDim)),
+  logitScale: 1 / fields.number('logit_scale'),
+})
+
+const hfFactors = (fields: Fields): Partial<ModelConfig> => ({
+  embeddingScale: fields.number('embedding_multiplier', 1),
+  residualScale: fields.number('residual_multiplier', 1),
+  attentionScale: fields.number('attention_multiplier', 1),
+  logitScale: 1 / fields.number('logits_scaling', 1),
+})
+
 export const granite = family(PLAIN, {
-  gguf: {
-    architecture: 'granite',
-    pairing: 'interleaved',
-    config: (fields, { headDim }) => ({
-      embeddingScale: fields.number('embedding_scale', 1),
-      residualScale: fields.number('residual_scale', 1),
-      attentionScale: fields.number('attention.scale', 1 / Math.sqrt(headDim)),
-      logitScale: 1 / fields.number('logit_scale'),
-    }),
-  },
+  gguf: { architecture: 'granite', pairing: 'interleaved', config: ggufFactors },
   hf: {
     classes: { GraniteForCausalLM: defaults(32_000, 4096, 11_008, 32, 32, 2048) },
-    config: (fields) => ({
-      embeddingScale: fields.number('embedding_multiplier', 1),
-      residualScale: fields.number('residual_multiplier', 1),
-      attentionScale: fields.number('attention_multiplier', 1),
-      logitScale: 1 / fields.number('logits_scaling', 1),
-    }),
+    config: hfFactors,
   },
 })
+
+/** The experts of a config.json, and the number of them that its class has by default. */
+const hfExperts = (fields: Fields, count = fields.number('num_local_experts', 8)): ExpertsConfig => ({
+  count,
+  used: fields.number('num_experts_per_tok', 2),
+  normalize: true,
+})
+
+const MOE = 'model.layers.N.block_sparse_moe'
+
+/** Gate and up of an expert follow each other in one tensor for all experts. */
+const expertRows =
+  (tensor: string, part: 0 | 1) =>
+  ({ experts, intermediateSize, hiddenSize }: ModelConfig, expert: number): StoredWeight => {
+    const n = experts?.size ?? intermediateSize
+    const shape = [experts?.count ?? 0, 2 * n, hiddenSize]
+    return { tensor, shape, runs: [[(2 * expert + part) * n, n]] }
+  }
+
+const EXPERTS: Names = {
+  'layers.N.router.weight': `${MOE}.router.layer.weight`,
+  'layers.N.experts.E.mlp_gate.weight': expertRows(`${MOE}.input_linear.weight`, 0),
+  'layers.N.experts.E.mlp_up.weight': expertRows(`${MOE}.input_linear.weight`, 1),
+  'layers.N.experts.E.mlp_down.weight': ({ experts, intermediateSize, hiddenSize }, expert) => ({
+    tensor: `${MOE}.output_linear.weight`,
+    shape: [experts?.count ?? 0, hiddenSize, experts?.size ?? intermediateSize],
+    runs: [[expert * hiddenSize, hiddenSize]],
+  }),
+}
+
+const SHARED = 'model.layers.N.shared_mlp'
+
+/** The block that every token goes through, where it stands beside experts. */
+const sharedRows =
+  (part: 0 | 1) =>
+  ({ experts, hiddenSize }: ModelConfig): StoredWeight => {
+    const n = experts?.shared?.size ?? 0
+    return { tensor: `${SHARED}.input_linear.weight`, shape: [2 * n, hiddenSize], runs: [[part * n, n]] }
+  }
+
+const BESIDE: Names = {
+  'layers.N.shared.mlp_gate.weight': sharedRows(0),
+  'layers.N.shared.mlp_up.weight': sharedRows(1),
+  'layers.N.shared.mlp_down.weight': `${SHARED}.output_linear.weight`,
+}
+
+export const granitemoe = family(
+  { ...PLAIN, mlp: 'experts' },
+  {
+    gguf: {
+      architecture: 'granitemoe',
+      pairing: 'interleaved',
+      config: (fields, common) => ({
+        ...ggufFactors(fields, common),
+        ...ggufExperts(fields, common, { normalize: true }),
+      }),
+    },
+    hf: {
+      classes: {
+        GraniteMoeForCausalLM: defaults(32_000, 4096, 11_008, 32, 32, 2048),
+        GraniteMoeSharedForCausalLM: defaults(32_000, 4096, 11_008, 32, 32, 2048),
+      },
+      config: (fields) => ({
+        ...hfFactors(fields),
+        experts: {
+          ...hfExperts(fields),
+          ...sharedBlock(fields.number('shared_intermediate_size', 0)),
+        },
+      }),
+      names: { ...EXPERTS, ...BESIDE },
+    },
+  },
+)
 
 const AT = 'model.layers.N'
 
@@ -68,8 +143,10 @@ export const hyperclovax = family(
   },
 )
 
+const HYBRID = { ...PLAIN, mayHaveExperts: true }
+
 /**
- * `GraniteMoeHybridForCausalLM` without experts. The model multiplies each block's output by `residual`
+ * `GraniteMoeHybridForCausalLM`. The model multiplies each block's output by `residual`
  * before adding it. This graph instead keeps the residual stream divided by `residual`; the embedding's scale
  * and the norms' epsilon compensate for that.
  */
@@ -80,7 +157,7 @@ function build(config: ModelConfig, decoder: Decoder): Graph {
     embeddingScale: embedding / residual,
     normEpsilon: config.normEpsilon / residual ** 2,
   }
-  return decoder(divided, PLAIN, (parts, layer, input) => {
+  return decoder(divided, HYBRID, (parts, layer, input) => {
     if (!isRecurrent(config, layer)) return attention(parts, layer, input)
     // The norm after the gate is inside the layer, where values are not divided.
     return mamba2Layer({ ...parts, config }, layer, input)
@@ -94,8 +171,6 @@ const scaledNorm =
     tensor,
     change: multipliers && { scale: multipliers.logits },
   })
-
-const MLP = 'model.layers.N.shared_mlp'
 
 /** No rotation: only the recurrent layers encode positions. */
 const unturned = (rope: RopeConfig): RopeConfig => ({ ...rope, dims: 0, scaling: undefined })
@@ -112,22 +187,26 @@ const SSM_KEYS = {
 }
 
 export const granitehybrid: FamilyFile = {
-  traits: PLAIN,
+  traits: HYBRID,
   build,
   gguf: {
     architecture: 'granitehybrid',
     pairing: 'interleaved',
-    config: (fields, { rope, headDim }) => ({
-      attentionLayers: layersWithHeads(fields),
-      ssm: ggufSsm(fields, 'granitehybrid'),
-      rope: fields.fact('rope.scaling.finetuned', true) ? rope : unturned(rope),
-      multipliers: {
-        embedding: fields.number('embedding_scale', 1),
-        residual: fields.number('residual_scale', 1),
-        attention: fields.number('attention.scale', 1 / Math.sqrt(headDim)),
-        logits: 1 / fields.number('logit_scale', 1),
-      },
-    }),
+    config: (fields, common) => {
+      const { rope, headDim } = common
+      return {
+        ...ggufExperts(fields, common, { normalize: true }),
+        attentionLayers: layersWithHeads(fields),
+        ssm: ggufSsm(fields, 'granitehybrid'),
+        rope: fields.fact('rope.scaling.finetuned', true) ? rope : unturned(rope),
+        multipliers: {
+          embedding: fields.number('embedding_scale', 1),
+          residual: fields.number('residual_scale', 1),
+          attention: fields.number('attention.scale', 1 / Math.sqrt(headDim)),
+          logits: 1 / fields.number('logit_scale', 1),
+        },
+      }
+    },
     names: { 'norm.weight': scaledNorm('output_norm.weight') },
   },
   hf: {
@@ -141,11 +220,17 @@ export const granitehybrid: FamilyFile = {
     config(fields, { rope, activation }) {
       // The convolutions use the same activation.
       if (activation !== undefined) throw unbuiltVariant(fields.file, 'another activation', 'silu')
-      const experts = fields.number('num_local_experts', 0)
-      if (experts > 0) throw unbuiltVariant(fields.file, `${experts} experts`, 'one dense MLP per layer')
+      const count = fields.number('num_local_experts', 0)
+      const size = fields.number('shared_intermediate_size')
+      const experts = {
+        ...hfExperts(fields, count),
+        size: fields.number('intermediate_size'),
+        ...sharedBlock(size),
+      }
       const types = fields.list(fields.has('layer_types') ? 'layer_types' : 'layers_block_type')
       return {
-        intermediateSize: fields.number('shared_intermediate_size'),
+        intermediateSize: size,
+        ...(count > 0 && { experts }),
         attentionLayers: [...types.keys()].filter(
           (layer) => types[layer] === 'full_attention' || types[layer] === 'attention',
         ),
@@ -161,8 +246,10 @@ export const granitehybrid: FamilyFile = {
     },
     names: {
       'norm.weight': scaledNorm('model.norm.weight'),
-      ...mergedGateUp(`${MLP}.input_linear.weight`),
-      'layers.N.mlp_down.weight': `${MLP}.output_linear.weight`,
+      ...mergedGateUp(`${SHARED}.input_linear.weight`),
+      'layers.N.mlp_down.weight': `${SHARED}.output_linear.weight`,
+      ...EXPERTS,
+      ...BESIDE,
     },
   },
 }

@@ -1,12 +1,13 @@
-// LFM2, dense: short convolutions between two gates in most layers, attention in some.
+// LFM2, dense or with experts: short convolutions between two gates in most layers, attention in some.
 import { matrix } from '../../graph/builder.ts'
 import type { Value } from '../../graph/ir.ts'
 import { attention } from '../blocks/attention.ts'
 import { type DecoderTraits, type Mixer, PLAIN } from '../blocks/parts.ts'
 import type { ModelConfig } from '../config/config.ts'
-import { layersOf, layersWithHeads } from '../config/fields.ts'
+import { denseLayers, ggufExperts } from '../config/experts-config.ts'
+import { type Fields, layersOf, layersWithHeads } from '../config/fields.ts'
 import { decoder } from '../decoder.ts'
-import { defaults, type FamilyFile } from '../family.ts'
+import { defaults, type FamilyFile, type Names } from '../family.ts'
 
 const TRAITS: DecoderTraits = { ...PLAIN, headNorms: 'head' }
 
@@ -56,6 +57,99 @@ const convolution = (inTensor: string, prefix: string) => ({
 
 const HF = 'model.layers.N'
 
+/** Of the sum by which weights are divided. */
+const EPSILON = 1e-6
+
+/** Layers that config.json lists as attention. */
+const attentionOf = (fields: Fields, layers: number): number[] => {
+  const kinds = fields.list('layer_types')
+  const listed = fields.numberList('full_attn_idxs')
+  return layersOf({ layers }).filter((layer) =>
+    kinds.length > 0
+      ? kinds[layer] === 'full_attention'
+      : !fields.has('full_attn_idxs') || listed.includes(layer),
+  )
+}
+
+const HF_NAMES: Names = {
+  'norm.weight': 'model.embedding_norm.weight',
+  'layers.N.attn_norm.weight': `${HF}.operator_norm.weight`,
+  'layers.N.mlp_norm.weight': `${HF}.ffn_norm.weight`,
+  'layers.N.attn_q_norm.weight': `${HF}.self_attn.q_layernorm.weight`,
+  'layers.N.attn_k_norm.weight': `${HF}.self_attn.k_layernorm.weight`,
+  'layers.N.attn_output.weight': `${HF}.self_attn.out_proj.weight`,
+  'layers.N.mlp_gate.weight': `${HF}.feed_forward.w1.weight`,
+  'layers.N.mlp_up.weight': `${HF}.feed_forward.w3.weight`,
+  'layers.N.mlp_down.weight': `${HF}.feed_forward.w2.weight`,
+  ...convolution(`${HF}.conv.in_proj.weight`, `${HF}.conv`),
+}
+
+const EXPERTS = { ...TRAITS, mlp: 'experts' } as const
+
+export const lfm2moe: FamilyFile = {
+  traits: EXPERTS,
+  build: (config) => decoder(config, EXPERTS, mix),
+  gguf: {
+    architecture: 'lfm2moe',
+    pairing: 'halves',
+    config: (fields, common) => ({
+      attentionLayers: layersWithHeads(fields),
+      convTaps: fields.number('shortconv.l_cache'),
+      ...ggufExperts(fields, common, {
+        normalize: true,
+        scoring: 'sigmoid',
+        isBiased: true,
+        epsilon: EPSILON,
+      }),
+    }),
+    names: {
+      'norm.weight': 'token_embd_norm.weight|output_norm.weight',
+      ...convolution('blk.N.shortconv.in_proj.weight', 'blk.N.shortconv'),
+    },
+  },
+  hf: {
+    classes: {
+      Lfm2MoeForCausalLM: defaults(65_536, 2048, 7168, 32, 32, 128_000, {
+        num_key_value_heads: 8,
+        rms_norm_eps: 1e-5,
+        rope_theta: 1e6,
+        tie_word_embeddings: true,
+        num_experts: 32,
+        num_experts_per_tok: 4,
+        moe_intermediate_size: 1792,
+        num_dense_layers: 2,
+      }),
+    },
+    keys: { rms_norm_eps: 'norm_eps', tie_word_embeddings: 'tie_embedding' },
+    config(fields, { layers }) {
+      const dense = fields.number('num_dense_layers')
+      const scale = fields.number('routed_scaling_factor', 1)
+      return {
+        attentionLayers: attentionOf(fields, layers),
+        convTaps: fields.number('conv_L_cache', 3),
+        experts: {
+          count: fields.number('num_experts'),
+          used: fields.number('num_experts_per_tok'),
+          size: fields.number('moe_intermediate_size'),
+          normalize: fields.fact('norm_topk_prob', true),
+          scoring: 'sigmoid',
+          epsilon: EPSILON,
+          ...(scale !== 1 && { scale }),
+          ...(fields.fact('use_expert_bias', true) && { isBiased: true }),
+          ...denseLayers({ layers }, (layer) => layer < dense),
+        },
+      }
+    },
+    names: {
+      ...HF_NAMES,
+      'layers.N.router.weight': `${HF}.feed_forward.gate.weight`,
+      'layers.N.experts.E.mlp_gate.weight': `${HF}.feed_forward.experts.E.w1.weight`,
+      'layers.N.experts.E.mlp_up.weight': `${HF}.feed_forward.experts.E.w3.weight`,
+      'layers.N.experts.E.mlp_down.weight': `${HF}.feed_forward.experts.E.w2.weight`,
+    },
+  },
+}
+
 export const lfm2: FamilyFile = {
   traits: TRAITS,
   build: (config) => decoder(config, TRAITS, mix),
@@ -86,14 +180,8 @@ export const lfm2: FamilyFile = {
       intermediate_size: 'block_ff_dim',
     },
     config(fields, { layers, intermediateSize }) {
-      const kinds = fields.list('layer_types')
-      const listed = fields.numberList('full_attn_idxs')
-      const isAttention = (layer: number) =>
-        kinds.length > 0
-          ? kinds[layer] === 'full_attention'
-          : !fields.has('full_attn_idxs') || listed.includes(layer)
       return {
-        attentionLayers: layersOf({ layers }).filter(isAttention),
+        attentionLayers: attentionOf(fields, layers),
         convTaps: fields.number('conv_L_cache', 3),
         intermediateSize: fields.fact('block_auto_adjust_ff_dim', true)
           ? adjusted(
@@ -104,18 +192,7 @@ export const lfm2: FamilyFile = {
           : intermediateSize,
       }
     },
-    names: {
-      'norm.weight': 'model.embedding_norm.weight',
-      'layers.N.attn_norm.weight': `${HF}.operator_norm.weight`,
-      'layers.N.mlp_norm.weight': `${HF}.ffn_norm.weight`,
-      'layers.N.attn_q_norm.weight': `${HF}.self_attn.q_layernorm.weight`,
-      'layers.N.attn_k_norm.weight': `${HF}.self_attn.k_layernorm.weight`,
-      'layers.N.attn_output.weight': `${HF}.self_attn.out_proj.weight`,
-      'layers.N.mlp_gate.weight': `${HF}.feed_forward.w1.weight`,
-      'layers.N.mlp_up.weight': `${HF}.feed_forward.w3.weight`,
-      'layers.N.mlp_down.weight': `${HF}.feed_forward.w2.weight`,
-      ...convolution(`${HF}.conv.in_proj.weight`, `${HF}.conv`),
-    },
+    names: HF_NAMES,
   },
 }
 

@@ -1,7 +1,8 @@
-// Llama 1 to 3 and models with the same structure: Mistral, Ministral, InternLM 3, SmolLM, TinyLlama.
+// Llama 1 to 3 and models with the same structure: Mistral, Mixtral, Ministral, InternLM 3, SmolLM, TinyLlama.
 
 import { PLAIN } from '../blocks/parts.ts'
 import type { ModelConfig } from '../config/config.ts'
+import { ggufExperts } from '../config/experts-config.ts'
 import { type Fields, layersOf, windowOf } from '../config/fields.ts'
 import { fullRope } from '../config/hf-rope.ts'
 import { defaults, family, NO_GGUF } from '../family.ts'
@@ -98,18 +99,43 @@ export const internlm3 = family(PLAIN, {
   },
 })
 
-export const llama = family(PLAIN, {
-  gguf: { architecture: 'llama', pairing: 'interleaved' },
-  hf: {
-    classes: {
-      LlamaForCausalLM: defaults(32_000, 4096, 11_008, 32, 32, 2048),
-      MistralForCausalLM: MISTRAL,
-      MinistralForCausalLM: MISTRAL,
-      IQuestCoderForCausalLM: defaults(76_800, 5120, 27_648, 80, 40, 131_072, {
-        num_key_value_heads: 8,
-        head_dim: 128,
-        rms_norm_eps: 1e-5,
-      }),
+export const llama = family(
+  { ...PLAIN, mayHaveExperts: true },
+  {
+    gguf: {
+      architecture: 'llama',
+      pairing: 'interleaved',
+      config: (fields, common) => ggufExperts(fields, common, { normalize: true }),
+    },
+    hf: {
+      classes: {
+        MixtralForCausalLM: defaults(32_000, 4096, 14_336, 32, 32, 131_072, {
+          num_key_value_heads: 8,
+          rms_norm_eps: 1e-5,
+          rope_theta: 1e6,
+          sliding_window: 0,
+          num_local_experts: 8,
+          num_experts_per_tok: 2,
+        }),
+        LlamaForCausalLM: defaults(32_000, 4096, 11_008, 32, 32, 2048),
+        MistralForCausalLM: MISTRAL,
+        MinistralForCausalLM: MISTRAL,
+        IQuestCoderForCausalLM: defaults(76_800, 5120, 27_648, 80, 40, 131_072, {
+          num_key_value_heads: 8,
+          head_dim: 128,
+          rms_norm_eps: 1e-5,
+        }),
+      },
+      config: (fields, _, listed) =>
+        listed === 'MixtralForCausalLM'
+          ? {
+              experts: {
+                count: fields.number('num_local_experts'),
+                used: fields.number('num_experts_per_tok'),
+                normalize: true,
+              },
+            }
+          : {},
     },
   },
-})
+)

@@ -2,7 +2,6 @@
 // are not normalised.
 
 import { PLAIN } from '../blocks/parts.ts'
-import { unbuiltVariant } from '../config/fields.ts'
 import { localRope } from '../config/hf-rope.ts'
 import { defaults, family, type Names, ones } from '../family.ts'
 
@@ -31,12 +30,7 @@ export const olmoe = family(
       },
       keys: { num_experts: 'num_local_experts' },
       config(fields) {
-        if (fields.number('clip_qkv', 0) !== 0) {
-          throw unbuiltVariant(fields.file, 'queries, keys and values that are clipped', 'none')
-        }
         return {
-          // The class clips after its norms.
-          qkvLimit: undefined,
           experts: {
             count: fields.number('num_experts'),
             used: fields.number('num_experts_per_tok'),

@@ -1,8 +1,10 @@
-// Qwen2 and Qwen2.5: Llama with biases on Q, K and V. Qwen2-VL: rotations by height and width.
-// Qwen3: norms of each head's queries and keys instead; dense, or with experts.
+// Qwen2 and Qwen2.5: Llama with biases on Q, K and V. Qwen2-VL: rotations by height and width. Qwen2-MoE:
+// experts beside a shared block. Qwen3: norms of each head's queries and keys instead; dense, or with
+// experts.
 
 import { PLAIN } from '../blocks/parts.ts'
 import type { ModelConfig } from '../config/config.ts'
+import { denseLayers, ggufExperts, sharedBlock } from '../config/experts-config.ts'
 import { type Fields, unbuiltVariant } from '../config/fields.ts'
 import { fullRope } from '../config/hf-rope.ts'
 import { defaults, family } from '../family.ts'
@@ -53,6 +55,54 @@ export const qwen2vl = family(
   },
 )
 
+/** Qwen1.5-MoE and Qwen2-MoE: experts beside a shared block with a gate of its own. */
+export const qwen2moe = family(
+  { ...PLAIN, qkvBias: true, mlp: 'experts' },
+  {
+    gguf: {
+      architecture: 'qwen2moe',
+      pairing: 'halves',
+      config(fields, common) {
+        const { experts } = ggufExperts(fields, common, { normalize: false })
+        return { experts: experts?.shared && { ...experts, ...sharedBlock(experts.shared.size, true) } }
+      },
+    },
+    hf: {
+      classes: {
+        Qwen2MoeForCausalLM: defaults(151_936, 2048, 5632, 24, 16, 32_768, {
+          ...QWEN_DEFAULTS,
+          num_key_value_heads: 16,
+          num_experts: 60,
+          num_experts_per_tok: 4,
+          moe_intermediate_size: 1408,
+          shared_expert_intermediate_size: 5632,
+        }),
+      },
+      config(fields, { layers }) {
+        if (!fields.fact('qkv_bias', true))
+          throw unbuiltVariant(fields.file, 'qkv_bias false', 'qkv_bias true')
+        return {
+          experts: {
+            count: fields.number('num_experts'),
+            used: fields.number('num_experts_per_tok'),
+            size: fields.number('moe_intermediate_size'),
+            normalize: fields.fact('norm_topk_prob', false),
+            ...sharedBlock(fields.number('shared_expert_intermediate_size'), true),
+            ...sparseSteps(fields, layers),
+          },
+        }
+      },
+    },
+  },
+)
+
+/** Layers without experts, as Qwen's configurations list or space them. */
+function sparseSteps(fields: Fields, layers: number): ReturnType<typeof denseLayers> {
+  const listed = fields.numberList('mlp_only_layers')
+  const step = fields.number('decoder_sparse_step', 1)
+  return denseLayers({ layers }, (layer) => listed.includes(layer) || (layer + 1) % step !== 0)
+}
+
 export const qwen3moe = family(
   { ...PLAIN, headNorms: 'head', mlp: 'experts' },
   {
@@ -80,19 +130,17 @@ export const qwen3moe = family(
         }),
       },
       keys: { num_experts: 'num_local_experts' },
-      config(fields) {
-        const dense = fields.list('mlp_only_layers').length
-        if (dense > 0 || fields.number('decoder_sparse_step', 1) !== 1) {
-          throw unbuiltVariant(fields.file, 'layers without experts', 'experts in every layer')
+      config(fields, { layers }) {
+        const size = fields.number('moe_intermediate_size')
+        const dense = sparseSteps(fields, layers)
+        const experts = {
+          count: fields.number('num_experts'),
+          used: fields.number('num_experts_per_tok'),
+          normalize: fields.fact('norm_topk_prob', false),
         }
-        return {
-          intermediateSize: fields.number('moe_intermediate_size'),
-          experts: {
-            count: fields.number('num_experts'),
-            used: fields.number('num_experts_per_tok'),
-            normalize: fields.fact('norm_topk_prob', false),
-          },
-        }
+        // Packs of models with experts in every layer keep one size.
+        if (dense.denseLayers === undefined) return { intermediateSize: size, experts }
+        return { experts: { ...experts, size, ...dense } }
       },
     },
   },

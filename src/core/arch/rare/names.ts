@@ -3,6 +3,12 @@
 export const RARE = [
   'granite',
   'granitehybrid',
+  'granitemoe',
+  'qwen2moe',
+  'ernie4_5_moe',
+  'deepseek2',
+  'minicpm3',
+  'modernbert_decoder',
   'hyperclovax',
   'olmo',
   'olmo2',

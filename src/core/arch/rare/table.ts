@@ -10,15 +10,19 @@ import { gptNeox, persimmon } from '../families/classic/gpt-neox.ts'
 import { gpt2 } from '../families/classic/gpt2.ts'
 import { gptNeo, opt } from '../families/classic/opt.ts'
 import { cohere, cohere2 } from '../families/cohere.ts'
+import { deepseek2, minicpm3 } from '../families/deepseek.ts'
+import { ernie45moe } from '../families/ernie.ts'
 import { exaone, exaone4 } from '../families/exaone.ts'
 import { vaultgemma } from '../families/gemma.ts'
 import { glm, glm4 } from '../families/glm.ts'
-import { granite, granitehybrid, hyperclovax } from '../families/granite.ts'
+import { granite, granitehybrid, granitemoe, hyperclovax } from '../families/granite.ts'
 import { internlm3 } from '../families/llama.ts'
 import { mamba, mamba2 } from '../families/mamba.ts'
+import { modernbertDecoder } from '../families/modernbert-decoder.ts'
 import { ernie, helium, hunyuan, seedOss } from '../families/near-llama.ts'
 import { olmo, olmo2, olmoe } from '../families/olmo.ts'
 import { phi2 } from '../families/phi2.ts'
+import { qwen2moe } from '../families/qwen.ts'
 import { arcee, jais2, nanochat, nemotron } from '../families/relu-squared.ts'
 import { stablelm } from '../families/stablelm.ts'
 import { starcoder2 } from '../families/starcoder2.ts'
@@ -28,6 +32,12 @@ import type { RareFamily } from './names.ts'
 export const RARE_FAMILIES: Readonly<Record<RareFamily, FamilyFile>> = {
   granite,
   granitehybrid,
+  granitemoe,
+  qwen2moe,
+  ernie4_5_moe: ernie45moe,
+  deepseek2,
+  minicpm3,
+  modernbert_decoder: modernbertDecoder,
   hyperclovax,
   olmo,
   olmo2,

@@ -2,7 +2,7 @@
 
 import { filledSource, joinedSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import { BLOCKS, elementCount, rowBytes } from '../../formats/dtypes.ts'
+import { elementCount } from '../../formats/dtypes.ts'
 import { shown } from '../../formats/malformed.ts'
 import type { ModelFile } from '../../formats/readers.ts'
 import type { TensorInfo } from '../../formats/tensors.ts'
@@ -10,52 +10,8 @@ import type { Family, ModelConfig } from '../config/config.ts'
 import { unbuiltVariant } from '../config/fields.ts'
 import { familyFile } from '../families.ts'
 import { EMBEDDING, type StoredWeight } from '../family.ts'
+import { formOf, pieceOf } from './pieces.ts'
 import { expectedTensors } from './tensor-names.ts'
-
-/**
- * The weight of shape `shape` at `place` in `tensor`. Reads nothing yet. Adjacent rows are read directly from
- * the file. A transposed tensor is read whole for each slab.
- */
-export function pieceOf(
-  tensor: TensorInfo,
-  { runs, form, change = tensor.change }: StoredWeight,
-  shape: readonly number[],
-): TensorInfo {
-  if (form === 'transposed') return transposed(tensor, runs?.[0]?.[0] ?? 0, shape)
-  if (runs === undefined) {
-    // A vector keeps its shape in the file.
-    return change === undefined && shape.length === 1 ? tensor : { ...tensor, shape, change }
-  }
-  const bytes = rowBytes(tensor.dtype, shape[1] ?? 1)
-  const [run, another] = runs
-  const byteLength = (shape[0] ?? 0) * bytes
-  if (run !== undefined && another === undefined) {
-    return { ...tensor, shape, change, offset: tensor.offset + run[0] * bytes, byteLength }
-  }
-  const ranges = runs.map(([first, count]) => ({
-    source: tensor.source,
-    offset: tensor.offset + first * bytes,
-    bytes: count * bytes,
-  }))
-  return { ...tensor, shape, offset: 0, byteLength, source: joinedSource(tensor.source.name, ranges) }
-}
-
-/** Rows [first, first + n) of a float matrix's transpose. */
-function transposed(tensor: TensorInfo, first: number, shape: readonly number[]): TensorInfo {
-  const [n = 0, k = 0] = shape
-  const width = tensor.shape[1] ?? 0
-  const size = rowBytes(tensor.dtype, 1)
-  const byteLength = n * k * size
-  const source = filledSource(tensor.source.name, byteLength, async (target, offset, signal) => {
-    const stored = await tensor.source.read(tensor.offset, tensor.byteLength, signal)
-    for (let at = 0; at < target.length; at += size) {
-      const element = (offset + at) / size
-      const from = ((element % k) * width + first + Math.floor(element / k)) * size
-      for (let byte = 0; byte < size; byte++) target[at + byte] = stored[from + byte]!
-    }
-  })
-  return { ...tensor, shape, offset: 0, byteLength, source }
-}
 
 /**
  * The weight of shape `shape` in `tensor`, which has what `place` says. Throws `architecture` if it has not.
@@ -68,11 +24,11 @@ export function weightAt(
 ): TensorInfo {
   const stored = place.isFlat === true ? flat(tensor) : tensor
   const due = place.shape ?? shape
-  // Quantisers do not transpose the matrices that transformers stores transposed.
-  const form = BLOCKS[stored.dtype].elements > 1 ? undefined : place.form
-  checkShape(file, stored, form === 'transposed' ? due.toReversed() : due)
+  const form = formOf(stored, place)
+  checkShape(file, stored, form !== undefined ? [...due.slice(0, -2), ...due.slice(-2).toReversed()] : due)
   // Runs of rows are taken from the unsorted form of a matrix.
-  const whole = place.runs === undefined ? stored : { ...stored, sorted: undefined }
+  const whole =
+    place.runs === undefined && place.turn === undefined ? stored : { ...stored, sorted: undefined }
   return pieceOf(whole, { ...place, form }, shape)
 }
 
@@ -198,7 +154,9 @@ export function embeddingTable(
  */
 export function roleOf(name: string): 'matrix' | 'table' | 'vector' {
   if (/^(embed|positions|kinds|output)\.weight$|ssm_(select_\w+|dt)\.weight$/.test(name)) return 'table'
-  return /(norm|router)\.weight$|\.bias$|ssm_(decay|skip)$|conv\.weight$/.test(name) ? 'vector' : 'matrix'
+  return /(norm|router|shared_gate|attn_sinks)\.weight$|\.bias$|ssm_(decay|skip)$|conv\.weight$/.test(name)
+    ? 'vector'
+    : 'matrix'
 }
 
 const hasTensor = ({ tensors }: Pick<ModelFile, 'tensors'>, names: string): boolean =>

@@ -2,7 +2,7 @@
 import { filledSource } from '../../base/bytes.ts'
 import { readVector } from '../../formats/dequantize.ts'
 import type { TensorInfo } from '../../formats/tensors.ts'
-import { pieceOf } from './names.ts'
+import { pieceOf } from './pieces.ts'
 
 /** Rows [first, first + count) of a matrix as f32, one after the other. */
 export function readRows(

@@ -1,7 +1,7 @@
 // The table of all tensors of all families: canonical name, name in each file format, shape.
 import type { ModelFormat } from '../../formats/readers.ts'
 import { ALIBI, alibiSize } from '../blocks/alibi.ts'
-import { hasBias, headNormsOf, isRecurrent, PLAIN } from '../blocks/parts.ts'
+import { hasBias, headNormsOf, isRecurrent, PLAIN, hasExperts as routes } from '../blocks/parts.ts'
 import type { Biases, ModelConfig } from '../config/config.ts'
 import { familyFile } from '../families.ts'
 import {
@@ -14,6 +14,7 @@ import {
   type StoredWeight,
   type TensorRow,
 } from '../family.ts'
+import { latentTensors } from './latent-names.ts'
 import { recurrentTensors } from './recurrent-names.ts'
 
 /** One tensor of one model. */
@@ -28,6 +29,17 @@ const square: Shape = ({ hiddenSize }) => [hiddenSize, hiddenSize]
 const query: Shape = ({ heads, headDim, hiddenSize }) => [heads * headDim, hiddenSize]
 const keyValue: Shape = ({ kvHeads, headDim, hiddenSize }) => [kvHeads * headDim, hiddenSize]
 const widen: Shape = ({ intermediateSize, hiddenSize }) => [intermediateSize, hiddenSize]
+const expert: Shape = ({ experts, intermediateSize, hiddenSize }) => [
+  experts?.size ?? intermediateSize,
+  hiddenSize,
+]
+const shared: Shape = ({ experts, hiddenSize }) => [experts?.shared?.size ?? 0, hiddenSize]
+const router: Shape = ({ experts, hiddenSize }) => [experts?.count ?? 0, hiddenSize]
+/** Attention's output. */
+const attended: Shape = ({ heads, headDim, latent, hiddenSize }) => [
+  hiddenSize,
+  heads * (latent?.valueDim ?? headDim),
+]
 const turned =
   (shape: Shape): Shape =>
   (config, traits) =>
@@ -41,6 +53,8 @@ const headNorm =
 
 const attends: IsIn = ({ heads, attentionLayers }, _, layer) =>
   heads > 0 && (attentionLayers?.includes(layer) ?? true)
+/** Attention with matrices of its own for keys and values. */
+const hasKeys: IsIn = (config, traits, layer) => traits.latent !== true && attends(config, traits, layer)
 const convolves: IsIn = (config, traits, layer) =>
   config.convTaps !== undefined && !attends(config, traits, layer)
 const hasHeadNorms: IsIn = (config, traits, layer) =>
@@ -52,19 +66,30 @@ const biased =
   (config, traits, layer) =>
     hasBias(config, traits, part) && isThere(config, traits, layer)
 const hasMlp = ({ intermediateSize }: ModelConfig) => intermediateSize > 0
-const normsBefore: IsIn = (config, { norms }, layer) => norms !== 'after' && !isRecurrent(config, layer)
+const normsBefore: IsIn = (config, { norms, firstNorm }, layer) =>
+  norms !== 'after' && !isRecurrent(config, layer) && (layer > 0 || firstNorm !== false)
 const normsMlp: IsIn = (config, { norms }) =>
   norms !== 'after' && hasMlp(config) && !(config.parallelResidual === true && config.sharedNorm === true)
 const normsAfter: IsIn = (_, { norms }) => norms !== 'before'
-const isGated: IsIn = (config, { mlp }) => mlp === 'gated' && hasMlp(config)
-const isDense: IsIn = (config, { mlp }) => mlp !== 'experts' && hasMlp(config)
-const hasExperts: IsIn = (_, { mlp }) => mlp === 'experts'
+const hasExperts: IsIn = (config, _, layer) => routes(config, layer)
+const isDense: IsIn = (config, _, layer) => hasMlp(config) && !routes(config, layer)
+const isGated: IsIn = (config, traits, layer) => traits.mlp !== 'plain' && isDense(config, traits, layer)
+const hasShared: IsIn = (config, _, layer) => config.experts?.shared !== undefined && routes(config, layer)
+const hasSharedGate: IsIn = (config, traits, layer) =>
+  config.experts?.shared?.isGated === true && hasShared(config, traits, layer)
+const choosesByBias: IsIn = (config, _, layer) => config.experts?.isBiased === true && routes(config, layer)
+const hasExpertBias: IsIn = (config, { expertBias }, layer) => expertBias === true && routes(config, layer)
+const hasSinks: IsIn = (_, { sinks }) => sinks === true
 const isUntied: IsIn = ({ tiedEmbeddings }) => !tiedEmbeddings
 const normsEmbeddings: IsIn = (_, { embeddingNorm }) => embeddingNorm === true
+const hasHead: IsIn = (_, { predictionHead }) => predictionHead === true
 const hasPositions: IsIn = (_, { positions }) => positions === 'learned'
 
 const hasSubNorms: IsIn = (_, { subNorms }) => subNorms === true
 const usesAlibi: IsIn = ({ alibi }) => alibi !== undefined
+const LAYER = 'model.layers.N'
+/** Names that writers use for the same. */
+const either = (...names: readonly string[]): string => names.join('|')
 
 /** Table rows for each layer, by module name. */
 const ofLayer =
@@ -73,7 +98,7 @@ const ofLayer =
     row(
       `layers.N.${name}.${kind}`,
       `blk.N.${gguf}.${kind}`,
-      `model.layers.N.${safetensors}.${kind}`,
+      either(...safetensors.split('|').map((name) => `${LAYER}.${name}.${kind}`)),
       shape,
       isIn,
     )
@@ -101,23 +126,33 @@ const TENSORS: readonly TensorRow[] = [
   ),
   row('norm.weight', 'output_norm.weight', 'model.norm.weight|backbone.norm_f.weight', hidden),
   row('norm.bias', 'output_norm.bias', 'model.norm.bias', hidden, biased('norm')),
+  row('head.weight', '', '', square, hasHead),
+  row('head_norm.weight', '', '', hidden, hasHead),
   row('output.weight', 'output.weight', 'lm_head.weight', table, isUntied),
   row('output.bias', 'output.bias', 'lm_head.bias', first(table), biased('logits')),
   weight('attn_norm', 'attn_norm', 'input_layernorm', hidden, normsBefore),
   bias('attn_norm', 'attn_norm', 'input_layernorm', hidden, biased('norm', normsBefore)),
-  weight('attn_q', 'attn_q', 'self_attn.q_proj', query, attends),
-  weight('attn_k', 'attn_k', 'self_attn.k_proj', keyValue, attends),
-  weight('attn_v', 'attn_v', 'self_attn.v_proj', keyValue, attends),
-  bias('attn_q', 'attn_q', 'self_attn.q_proj', first(query), biased('qkv', attends)),
-  bias('attn_k', 'attn_k', 'self_attn.k_proj', first(keyValue), biased('qkv', attends)),
-  bias('attn_v', 'attn_v', 'self_attn.v_proj', first(keyValue), biased('qkv', attends)),
+  weight('attn_q', 'attn_q', 'self_attn.q_proj', query, hasKeys),
+  weight('attn_k', 'attn_k', 'self_attn.k_proj', keyValue, hasKeys),
+  weight('attn_v', 'attn_v', 'self_attn.v_proj', keyValue, hasKeys),
+  bias('attn_q', 'attn_q', 'self_attn.q_proj', first(query), biased('qkv', hasKeys)),
+  bias('attn_k', 'attn_k', 'self_attn.k_proj', first(keyValue), biased('qkv', hasKeys)),
+  bias('attn_v', 'attn_v', 'self_attn.v_proj', first(keyValue), biased('qkv', hasKeys)),
   weight('attn_q_norm', 'attn_q_norm', 'self_attn.q_norm', headNorm(query), hasHeadNorms),
   weight('attn_k_norm', 'attn_k_norm', 'self_attn.k_norm', headNorm(keyValue), hasHeadNorms),
   bias('attn_q_norm', 'attn_q_norm', 'self_attn.q_norm', headNorm(query), hasHeadBias),
   bias('attn_k_norm', 'attn_k_norm', 'self_attn.k_norm', headNorm(keyValue), hasHeadBias),
   weight('attn_sub_norm', 'attn_sub_norm', 'self_attn.attn_sub_norm', first(query), hasSubNorms),
-  weight('attn_output', 'attn_output', 'self_attn.o_proj', turned(query), attends),
+  weight('attn_output', 'attn_output', 'self_attn.o_proj', attended, attends),
   bias('attn_output', 'attn_output', 'self_attn.o_proj', hidden, biased('output', attends)),
+  row(
+    'layers.N.attn_sinks.weight',
+    'blk.N.attn_sinks.weight',
+    `${LAYER}.self_attn.sinks`,
+    ({ heads }) => [heads],
+    hasSinks,
+  ),
+  ...latentTensors,
   weight('attn_post_norm', 'post_attention_norm', 'post_attention_layernorm', hidden, normsAfter),
   weight('conv_b', '', '', square, convolves),
   weight('conv_c', '', '', square, convolves),
@@ -134,16 +169,68 @@ const TENSORS: readonly TensorRow[] = [
   weight('mlp_sub_norm', 'ffn_sub_norm', 'mlp.ffn_sub_norm', first(widen), hasSubNorms),
   weight('mlp_down', 'ffn_down', 'mlp.down_proj', turned(widen), isDense),
   bias('mlp_down', 'ffn_down', 'mlp.down_proj', hidden, biased('mlp', isDense)),
+  weight('router', 'ffn_gate_inp', either('mlp.gate', 'block_sparse_moe.gate'), router, hasExperts),
+  bias('router', 'ffn_gate_inp', 'mlp.gate', first(router), hasExpertBias),
+  row(
+    'layers.N.router_choice.bias',
+    'blk.N.exp_probs_b.bias',
+    `${LAYER}.mlp.gate.e_score_correction_bias|${LAYER}.feed_forward.expert_bias`,
+    first(router),
+    choosesByBias,
+  ),
   weight(
-    'router',
-    'ffn_gate_inp',
-    'mlp.gate',
-    ({ experts, hiddenSize }) => [experts?.count ?? 0, hiddenSize],
+    'experts.E.mlp_gate',
+    'ffn_gate_exps',
+    either('mlp.experts.E.gate_proj', 'block_sparse_moe.experts.E.w1'),
+    expert,
     hasExperts,
   ),
-  weight('experts.E.mlp_gate', 'ffn_gate_exps', 'mlp.experts.E.gate_proj', widen, hasExperts),
-  weight('experts.E.mlp_up', 'ffn_up_exps', 'mlp.experts.E.up_proj', widen, hasExperts),
-  weight('experts.E.mlp_down', 'ffn_down_exps', 'mlp.experts.E.down_proj', turned(widen), hasExperts),
+  weight(
+    'experts.E.mlp_up',
+    'ffn_up_exps',
+    either('mlp.experts.E.up_proj', 'block_sparse_moe.experts.E.w3'),
+    expert,
+    hasExperts,
+  ),
+  weight(
+    'experts.E.mlp_down',
+    'ffn_down_exps',
+    either('mlp.experts.E.down_proj', 'block_sparse_moe.experts.E.w2'),
+    turned(expert),
+    hasExperts,
+  ),
+  bias('experts.E.mlp_gate', 'ffn_gate_exps', '', first(expert), hasExpertBias),
+  bias('experts.E.mlp_up', 'ffn_up_exps', '', first(expert), hasExpertBias),
+  bias('experts.E.mlp_down', 'ffn_down_exps', '', hidden, hasExpertBias),
+  weight(
+    'shared.mlp_gate',
+    'ffn_gate_shexp',
+    either('mlp.shared_experts.gate_proj', 'mlp.shared_expert.gate_proj'),
+    shared,
+    hasShared,
+  ),
+  weight(
+    'shared.mlp_up',
+    'ffn_up_shexp',
+    either('mlp.shared_experts.up_proj', 'mlp.shared_expert.up_proj'),
+    shared,
+    hasShared,
+  ),
+  weight(
+    'shared.mlp_down',
+    'ffn_down_shexp',
+    either('mlp.shared_experts.down_proj', 'mlp.shared_expert.down_proj'),
+    turned(shared),
+    hasShared,
+  ),
+  row(
+    'layers.N.shared_gate.weight',
+    'blk.N.ffn_gate_inp_shexp.weight',
+    `${LAYER}.mlp.shared_expert_gate.weight`,
+    ({ hiddenSize }) => [1, hiddenSize],
+    hasSharedGate,
+    ({ hiddenSize }, format) => (format === 'gguf' ? { shape: [hiddenSize] } : {}),
+  ),
   weight('mlp_post_norm', 'post_ffw_norm', 'post_feedforward_layernorm', hidden, normsAfter),
 ]
 
@@ -159,7 +246,7 @@ export function* expectedTensors(format: ModelFormat, config: ModelConfig): Gene
   }
 
   function expected(one: TensorRow, layer: number, expert: number): ExpectedTensor {
-    const fill = (name: string) => name.replaceAll('.N.', `.${layer}.`).replace('.E.', `.${expert}.`)
+    const fill = (name: string) => name.replaceAll('.N.', `.${layer}.`).replaceAll('.E.', `.${expert}.`)
     const shape = one.shape(config, traits)
     const place = placeOf(one, format, config, expert, shape)
     return { name: fill(one.name), shape, place: filled(place) }

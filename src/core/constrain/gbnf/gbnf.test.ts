@@ -26,6 +26,13 @@ const LANGUAGES: readonly [string, string, readonly string[], readonly string[]]
     ['12', '1'],
     ['2', '122'],
   ],
+  [
+    'alternatives that begin lines, lines as Windows ends them',
+    'root ::= "a"\r\n  | "b"\r\n',
+    ['a', 'b'],
+    ['ab', ''],
+  ],
+  ['a byte order mark', '\ufeffroot ::= "a"', ['a'], ['\ufeffa']],
   ['an empty alternative', 'root ::= "a" ws "b"\nws ::= | " " ws', ['ab', 'a b', 'a   b'], ['a\tb']],
   [
     'recursion',

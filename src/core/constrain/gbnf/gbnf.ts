@@ -38,7 +38,8 @@ class GbnfParser {
 
   constructor(grammar: Grammar, source: string) {
     this.#grammar = grammar
-    this.#source = source
+    // Editors put a mark before a text in UTF-8.
+    this.#source = source.replace(/^\ufeff/, '')
   }
 
   parse(): NodeId {
@@ -81,12 +82,21 @@ class GbnfParser {
   #readAlternatives(nested: boolean): NodeId {
     if (++this.#depth > MAX_DEPTH) throw this.#fault(`nests more than ${MAX_DEPTH} groups`)
     const options = [this.#readSequence(nested)]
-    while (this.#take('|')) {
+    while (this.#take('|') || (!nested && this.#takeOnNextLine('|'))) {
       this.#skipSpace(true)
       options.push(this.#readSequence(nested))
     }
     this.#depth -= 1
     return this.#grammar.alt(...options)
+  }
+
+  /** No rule begins with an operator, so one on the next line belongs to this rule. */
+  #takeOnNextLine(operator: string): boolean {
+    const start = this.#at
+    this.#skipSpace(true)
+    if (this.#take(operator)) return true
+    this.#at = start
+    return false
   }
 
   #readSequence(nested: boolean): NodeId {

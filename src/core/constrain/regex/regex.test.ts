@@ -163,7 +163,6 @@ describe('a pattern is refused', () => {
     ['[a', /is not valid/],
     ['[z-a]', /order/],
     ['a{2,1}', /order/],
-    ['a{x}', /is not valid/],
     ['a{9999999}', /more than 1048576/],
     ['\\q', /escape/],
     ['\\u12', /Unicode escape/],
@@ -176,4 +175,19 @@ describe('a pattern is refused', () => {
     expect(() => language(pattern, whole)).toThrow(message)
     expect(() => language(pattern, whole)).toThrow(expect.objectContaining({ code: 'unsupported' }))
   })
+})
+
+test.each<[string, string, readonly string[], readonly string[]]>([
+  ['anchors of Python', '\\Aab\\Z', ['ab'], ['abc', 'Aab']],
+  ['a lower-case anchor', '^ab\\z', ['ab'], ['abz']],
+  ['named groups of Python', '(?P<year>\\d{4})-(?P<month>\\d\\d)', ['2026-11'], ['P2026-11']],
+  ['needless escapes', '\\!\\"\\@\\_\\-\\ \\é', ['!"@_- é'], ['\\!']],
+  ['needless escapes in a class', "[\\'\\@\\-]", ["'", '@', '-'], ['\\']],
+  ['brackets that stand for themselves', 'a{x}[]a]}\\!', ['a{x}]}!', 'a{x}a}!'], ['a{x}}!']],
+  ['hyphens beside classes', '[\\w-.]+\\@', ['a-b.c@'], ['+@']],
+  ['a bell', '\\a\\!', ['\x07!'], ['a!']],
+])('%s are read as Python or JavaScript without flags reads them', (_, pattern, inside, outside) => {
+  const own = language(pattern, whole)
+  for (const text of inside) expect(own.has(text), text).toBe(true)
+  for (const text of outside) expect(own.has(text), text).toBe(false)
 })

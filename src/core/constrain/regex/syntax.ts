@@ -3,6 +3,7 @@ import { memo } from '../../base/values.ts'
 import { ANY, type CodePoints, codePoints, complement, DIGITS, ofText, pairs, union } from '../code-points.ts'
 import { UNBOUNDED } from '../grammar.ts'
 import { refused, shown } from '../refuse.ts'
+import { modernPattern } from './dialects.ts'
 
 /**
  * A pattern as a tree, which describes a set of texts. `start`, `end` and `ahead` occur only until anchors.ts
@@ -48,8 +49,9 @@ const CONTROLS: ReadonlyMap<string, number> = new Map(
 )
 
 /**
- * Reads a pattern as JavaScript does with the flag `u`: characters are code points. Throws `unsupported` for
- * lookbehind, back-references, word boundaries, flags, and invalid patterns.
+ * Reads a pattern as JavaScript does with the flag `u`: characters are code points. What is not valid so is
+ * read as Python or JavaScript without flags writes it. Throws `unsupported` for lookbehind, back-references,
+ * word boundaries, flags, and invalid patterns.
  */
 export function parseRegex(source: string): Regex {
   if (source.length > MAX_LENGTH) {
@@ -58,16 +60,24 @@ export function parseRegex(source: string): Regex {
       'shorten it',
     )
   }
+  const fault = faultOf(source)
+  if (fault === undefined) return new PatternParser(source).parse()
+  const modern = modernPattern(source)
+  if (faultOf(modern) === undefined) return new PatternParser(modern).parse()
+  throw refused(`has the pattern ${shown(source)}, which is not valid: ${fault}`, 'correct it', {
+    pattern: source,
+  })
+}
+
+/** What JavaScript finds wrong with a pattern; undefined if it is valid. */
+function faultOf(source: string): string | undefined {
   try {
     new RegExp(source, 'u')
+    return undefined
   } catch (error) {
     // Some JavaScript engines put the whole pattern before the reason.
-    const reason = (error as Error).message.split(': ').at(-1)
-    throw refused(`has the pattern ${shown(source)}, which is not valid: ${reason}`, 'correct it', {
-      pattern: source,
-    })
+    return (error as Error).message.split(': ').at(-1) ?? 'it cannot be read'
   }
-  return new PatternParser(source).parse()
 }
 
 /** Reads a pattern that RegExp has accepted, so parentheses are balanced and ranges are in order. */

@@ -76,6 +76,8 @@ export interface ObjectCase extends Weighted {
   /** Schemas of all other properties; undefined: none are allowed. */
   readonly additional: Conjunction | undefined
   readonly additionalWeight: Weight
+  /** The names that `properties` of the schemas list, for `unevaluatedProperties`. */
+  readonly evaluated: ReadonlySet<string>
   readonly minProperties: number
   readonly maxProperties: number
   /** Schemas of the names themselves. */

@@ -178,10 +178,23 @@ function meetObjects(one: ObjectCase, other: ObjectCase, judge: Judge): ObjectCa
     patterns: [...new Set([...one.patterns, ...other.patterns])],
     additional: both(one.additional, other.additional),
     additionalWeight: heavier(one.additionalWeight, other.additionalWeight),
+    evaluated: new Set([...one.evaluated, ...other.evaluated]),
     minProperties,
     maxProperties,
     names: [...new Set([...one.names, ...other.names])],
   }
+}
+
+/** The same object whose unevaluated properties fit `value` as well. */
+export function withUnevaluated(one: ObjectCase, value: Conjunction | undefined): ObjectCase {
+  // `additionalProperties` evaluates every property.
+  if (one.additionalWeight === 'named') return one
+  const properties = new Map(
+    [...one.properties].map(
+      ([name, own]) => [name, one.evaluated.has(name) ? own : both(own, value)] as const,
+    ),
+  )
+  return { ...one, properties, additional: both(one.additional, value), additionalWeight: 'named' }
 }
 
 function both(one: Conjunction | undefined, other: Conjunction | undefined): Conjunction | undefined {

@@ -102,6 +102,7 @@ class KeywordReader {
       patterns,
       required: new Set(this.#readTexts('required')),
       additional: this.#readConjunction('additionalProperties', additional),
+      evaluated: new Set(properties.keys()),
       additionalWeight: additional !== undefined ? 'named' : isSilent ? 'open' : 'unlikely',
       minProperties: this.#readCount('minProperties', 0),
       maxProperties: this.#readCount('maxProperties', UNBOUNDED),
@@ -180,6 +181,12 @@ class KeywordReader {
     isTighter: (one: number, other: number) => boolean,
   ): Bound | undefined {
     const at = this.#readNumber(inclusive)
+    // In draft 4, and in OpenAPI 3.0, it says of the other bound that it is exclusive.
+    const flag = this.#schema[exclusive]
+    if (typeof flag === 'boolean') {
+      const value = this.#readNumber(inclusive)
+      return value === undefined ? undefined : { value, exclusive: flag }
+    }
     const beyond = this.#readNumber(exclusive)
     if (beyond !== undefined && (at === undefined || isTighter(beyond, at))) {
       return { value: beyond, exclusive: true }

@@ -18,8 +18,10 @@ interface Limit extends Decimal {
   readonly exclusive: boolean
 }
 
-/** Most digits of a number whose size is not bounded. */
+/** Most digits of a decimal whose size is not bounded. */
 const MAX_DIGITS = 15
+/** The same for whole numbers. JavaScript holds only the first 16, but a reply is text. */
+const MAX_WHOLE_DIGITS = 40
 
 /** The digits of a finite number, 0 or more, exactly as JavaScript writes it. */
 export function decimalOf(value: number): Decimal {
@@ -183,8 +185,9 @@ function fractions(grammar: Grammar, low: Limit | undefined, high: Limit | undef
   }
 }
 
-/** Numbers without a bound are written up to this size, so a bound beyond it has no effect. */
+/** Numbers without a bound are written up to these sizes, so a bound beyond them has no effect. */
 const FAR = 1e16
+const FAR_WHOLE = 10 ** MAX_WHOLE_DIGITS
 
 export function numberNode(grammar: Grammar, one: NumberCase): NodeId {
   const { isInteger, min, max, step } = one
@@ -217,8 +220,8 @@ function between(
   [low, high]: readonly [bigint | undefined, bigint | undefined],
   { step, point = 0 }: { readonly step: number; readonly point?: number },
 ): NodeId {
-  // Multiples stay within the numbers that a double holds exactly.
-  const options = { step, point, most: step === 1 && point === 0 ? MAX_DIGITS + 1 : MAX_DIGITS }
+  // Multiples without a bound stay within the numbers that a double holds exactly.
+  const options = { step, point, most: step === 1 && point === 0 ? MAX_WHOLE_DIGITS : MAX_DIGITS }
   const above =
     high !== undefined && high < 0n
       ? grammar.never
@@ -271,20 +274,25 @@ function farLimit(bound: Bound | undefined): Limit | undefined {
 
 /** The least multiple of 10^-`digits` within a lower bound; undefined if there is no bound to keep. */
 function leastOf(bound: Bound | undefined, digits: number): bigint | undefined {
-  if (bound === undefined || bound.value < -FAR) return undefined
+  if (bound === undefined || bound.value < -FAR_WHOLE) return undefined
   const { floor, isExact } = scaled(bound.value, digits)
   return isExact && !bound.exclusive ? floor : floor + 1n
 }
 
 /** The greatest multiple of 10^-`digits` within an upper bound. */
 function greatestOf(bound: Bound | undefined, digits: number): bigint | undefined {
-  if (bound === undefined || bound.value > FAR) return undefined
+  if (bound === undefined || bound.value > FAR_WHOLE) return undefined
   const { floor, isExact } = scaled(bound.value, digits)
+  // JavaScript reads the largest number of 64 bits, 2^63 - 1 or 2^64 - 1, as the power of two above it.
+  if (digits === 0 && !bound.exclusive && (bound.value === 2 ** 63 || bound.value === 2 ** 64))
+    return floor - 1n
   return isExact && bound.exclusive ? floor - 1n : floor
 }
 
 /** The value times 10^`digits`, rounded down. */
 function scaled(value: number, digits: number): { readonly floor: bigint; readonly isExact: boolean } {
+  if (!Number.isSafeInteger(value) && Number.isInteger(value))
+    return { floor: BigInt(value) * 10n ** BigInt(digits), isExact: true }
   const { whole, fraction } = decimalOf(Math.abs(value))
   const units = BigInt(whole + fraction.slice(0, digits).padEnd(digits, '0'))
   const isExact = fraction.length <= digits

@@ -11,6 +11,7 @@ export const KEYWORDS_OF: Readonly<Record<Type, readonly string[]>> = {
     'properties',
     'required',
     'additionalProperties',
+    'unevaluatedProperties',
     'patternProperties',
     'propertyNames',
     'minProperties',

@@ -160,6 +160,53 @@ const SCHEMAS: readonly [string, object, readonly string[], readonly string[]][]
     ['{"ab":1}', '{"a":null}', '{"a":1,"ab":1}', '{"\\u0061b":1}'],
   ],
   [
+    'whole numbers beyond what JavaScript holds',
+    { type: 'array', items: { type: 'integer' } },
+    ['[1234567890123456789]', '[-99999999999999999999]', `[${'9'.repeat(40)}]`],
+    [`[${'9'.repeat(41)}]`],
+  ],
+  [
+    'bounds of 64 bits',
+    { type: 'integer', minimum: -(2 ** 63), maximum: 2 ** 63 },
+    ['9223372036854775807', '-9223372036854775808', '9007199254740993', '0'],
+    ['9223372036854775808', '-9223372036854775809', '10000000000000000000'],
+  ],
+  [
+    'unevaluated properties of the parts of allOf',
+    {
+      allOf: [{ properties: { a: { type: 'integer' } } }],
+      properties: { b: { type: 'integer' } },
+      unevaluatedProperties: false,
+      type: 'object',
+    },
+    ['{"b":2,"a":1}', '{"b":2}', '{"a":1}', '{}'],
+    ['{"c":1}', '{"b":2,"c":1}', '{"a":"x"}'],
+  ],
+  [
+    'unevaluated properties of each option',
+    {
+      type: 'object',
+      oneOf: [
+        { properties: { kind: { const: 'a' }, x: { type: 'integer' } }, required: ['kind'] },
+        { properties: { kind: { const: 'b' }, y: { type: 'integer' } }, required: ['kind'] },
+      ],
+      unevaluatedProperties: false,
+    },
+    ['{"kind":"a","x":1}', '{"kind":"b","y":1}'],
+    ['{"kind":"a","y":1}', '{"kind":"b","x":1}', '{"kind":"a","z":1}'],
+  ],
+  [
+    'unevaluated properties with a schema',
+    {
+      type: 'object',
+      $ref: '#/$defs/a',
+      unevaluatedProperties: { type: 'null' },
+      $defs: { a: { properties: { a: true } } },
+    },
+    ['{"a":1,"b":null}'],
+    ['{"a":1,"b":1}'],
+  ],
+  [
     'a required property that is not described',
     { type: 'object', required: ['k'] },
     ['{"k":[1]}'],
@@ -452,4 +499,15 @@ describe('a schema of', () => {
       if (text !== undefined) expect(isValid(JSON.parse(text)), text).toBe(true)
     }
   })
+})
+
+test('an exclusive bound of draft 4 is one of the other bound', () => {
+  const open = jsonSchema({
+    type: 'integer',
+    minimum: 0,
+    exclusiveMinimum: true,
+    maximum: 9,
+    exclusiveMaximum: false,
+  })
+  expect(['0', '1', '9', '10'].map((text) => open.has(text))).toEqual([false, true, true, false])
 })

@@ -11,7 +11,7 @@ import {
   type ObjectCase,
   typeOf,
 } from './cases.ts'
-import { intersectCases, itemAt, type Judge, propertyOf } from './intersect.ts'
+import { intersectCases, itemAt, type Judge, propertyOf, withUnevaluated } from './intersect.ts'
 import type { Json } from './json-text.ts'
 import { ownCases } from './keywords.ts'
 import { stringHas } from './languages.ts'
@@ -156,7 +156,7 @@ export class Schemas implements Judge, Oracle {
       list = excluded === this.#any ? [] : this.#leaveOut(list, excluded, 'not')
     }
     for (const part of this.#dependents(schema)) list = this.#both(list, this.#casesOf(part))
-    return this.#checked(this.#conditional(schema, list))
+    return this.#checked(this.#unevaluated(schema, this.#conditional(schema, list)))
   }
 
   /** With `enum` and `const` the values are listed. */
@@ -209,6 +209,14 @@ export class Schemas implements Judge, Oracle {
     ) as [readonly Case[], readonly Case[], readonly Case[]]
     const held = this.#both(this.#both(list, condition), then)
     return [...held, ...this.#leaveOut(this.#both(list, otherwise), condition, 'if')]
+  }
+
+  /** Each case of `anyOf` has only its own properties, although a value may fit several. */
+  #unevaluated(schema: SchemaObject, list: readonly Case[]): readonly Case[] {
+    const { unevaluatedProperties: given } = schema
+    if (given === undefined || given === true) return list
+    const value = given === false ? undefined : [this.#whole.schema(given, 'unevaluatedProperties')]
+    return list.map((one) => (one.type === 'object' ? withUnevaluated(one, value) : one))
   }
 
   #leaveOut(list: readonly Case[], excluded: readonly Case[], keyword: string): readonly Case[] {

@@ -1,5 +1,6 @@
 // Random texts of a language. In: a language and a source of chance. Out: a text of it, found byte by byte.
-import { DEAD } from '../automaton.ts'
+import { memo } from '../../base/values.ts'
+import { DEAD, type StateId } from '../automaton.ts'
 import type { Language } from './language.ts'
 import type { Chance } from './random-schema.ts'
 
@@ -28,6 +29,47 @@ export function randomText(language: Language, chance: Chance): string | undefin
     state = automaton.step(state, byte)
   }
   return undefined
+}
+
+/** Draws many texts of one language. Remembers which bytes may follow each state. */
+export class TextDrawer {
+  readonly #language: Language
+  readonly #chance: Chance
+  readonly #next = new Map<StateId, { readonly hasEnd: boolean; readonly bytes: Uint8Array }>()
+
+  constructor(language: Language, chance: Chance) {
+    this.#language = language
+    this.#chance = chance
+  }
+
+  /** A text that begins so; undefined when it grew too long. Throws when it gets stuck. */
+  text(begin: string): string | undefined {
+    const bytes = [...new TextEncoder().encode(begin)]
+    let state = this.#language.after(begin)
+    while (bytes.length < MOST_BYTES) {
+      const { hasEnd, bytes: next } = this.#after(state)
+      if (hasEnd && (next.length === 0 || this.#chance() < 0.4)) return decode(bytes)
+      if (next.length === 0) throw new Error(`stuck after ${JSON.stringify(decode(bytes))}`)
+      const closing = next.filter((byte) => CLOSING.has(byte))
+      const from =
+        closing.length > 0 && this.#chance() < Math.min(0.9, 0.1 + bytes.length / 300) ? closing : next
+      const byte = from[Math.floor(this.#chance() * from.length)]!
+      bytes.push(byte)
+      state = this.#language.automaton.step(state, byte)
+    }
+    return undefined
+  }
+
+  #after(state: StateId) {
+    return memo(this.#next, state, () => {
+      const { automaton } = this.#language
+      automaton.work.renew()
+      const bytes = Uint8Array.from({ length: 256 }, (_, byte) => byte).filter(
+        (byte) => automaton.step(state, byte) !== DEAD,
+      )
+      return { hasEnd: automaton.closure(state).hasEnd, bytes }
+    })
+  }
 }
 
 function decode(bytes: readonly number[]): string {

@@ -1,13 +1,7 @@
 // Reads 32 elements of a stored row as codes and scales, without rounding, by ggml's definitions.
 import { halfTable } from '../../base/half.ts'
-import {
-  type CodedGroup,
-  type Coding,
-  type GroupReader,
-  minimumOf,
-  type RowViews,
-  scaleOf,
-} from '../coded-group.ts'
+import type { CodedGroup, Coding, GroupReader, RowViews } from '../coded-group.ts'
+import { codesShift, codesStart, groupMinimum, groupScale, Q4_K } from '../q4-k.ts'
 import type { CodedDType, DType } from '../tensors.ts'
 import { readIQ1M, readIQ1S, readIQ2S, readIQ2XS, readIQ2XXS, readIQ3S, readIQ3XXS } from './iq-quants.ts'
 
@@ -52,34 +46,27 @@ function sixBits(u8: Uint8Array, at: number, j: number): number {
   return low | (high << 4)
 }
 
-function readQ4K({ u8, u16 }: RowViews, index: number, out: CodedGroup): void {
-  const at = (index >>> 3) * 144
-  const group = index & 7
-  readScales(u8, u16, at, group, out)
-  readNibbles(u8, at + 16, group, out.codes)
+function readQ4K(rows: RowViews, index: number, out: CodedGroup): void {
+  const at = (index >>> 3) * Q4_K.bytes
+  readNibbles(rows, at, at + Q4_K.codes, index & 7, out)
 }
 
-function readQ5K({ u8, u16 }: RowViews, index: number, out: CodedGroup): void {
+/** As Q4_K, with 32 bytes before the codes: bit `group` of byte i is the fifth bit of code i. */
+function readQ5K(rows: RowViews, index: number, out: CodedGroup): void {
   const at = (index >>> 3) * 176
   const group = index & 7
-  readScales(u8, u16, at, group, out)
-  readNibbles(u8, at + 48, group, out.codes)
-  for (let i = 0; i < 32; i++) out.codes[i]! |= ((u8[at + 16 + i]! >>> group) & 1) << 4
+  readNibbles(rows, at, at + 48, group, out)
+  for (let i = 0; i < 32; i++) out.codes[i]! |= ((rows.u8[at + 16 + i]! >>> group) & 1) << 4
 }
 
-/**
- * A byte holds an element of an even group in its low nibble, and one of the next group in its high nibble.
- */
-function readNibbles(u8: Uint8Array, at: number, group: number, codes: Int16Array): void {
-  const from = at + 32 * (group >>> 1)
-  const shift = 4 * (group & 1)
-  for (let i = 0; i < 32; i++) codes[i] = (u8[from + i]! >>> shift) & 15
-}
-
-function readScales(u8: Uint8Array, u16: Uint16Array, at: number, j: number, out: CodedGroup): void {
+/** Scale, minimum and codes of a group, of the block at `at` whose codes begin at `codesAt`. */
+function readNibbles(rows: RowViews, at: number, codesAt: number, group: number, out: CodedGroup): void {
   const half = halfTable()
-  out.scales.fill(half[u16[at / 2]!]! * scaleOf(u8, at + 4, j))
-  out.minimums.fill(-half[u16[at / 2 + 1]!]! * minimumOf(u8, at + 4, j))
+  out.scales.fill(groupScale(half, rows, at, group))
+  out.minimums.fill(groupMinimum(half, rows, at, group))
+  const from = codesAt + codesStart(group)
+  const shift = codesShift(group)
+  for (let i = 0; i < 32; i++) out.codes[i] = (rows.u8[from + i]! >>> shift) & 15
 }
 
 function readQ6K({ u8, i8, u16 }: RowViews, index: number, { codes, scales }: CodedGroup): void {

@@ -5,6 +5,7 @@ import { halfTable } from '../../base/half.ts'
 import { isObject, type JsonObject } from '../../base/values.ts'
 import { malformed, shown } from '../malformed.ts'
 import type { TensorIndex, TensorInfo } from '../tensors.ts'
+import { mxfp4 } from './mxfp4.ts'
 import { floatsOf, type PackedInts, packedInts, unread, virtual } from './packed-ints.ts'
 import { floatTensor, type StoredDType, type StoredIndex, type StoredTensor } from './safetensors.ts'
 import { ternaryMatrix } from './ternary.ts'
@@ -66,9 +67,9 @@ const IGNORED = /\.(input_scale|input_zero_point|output_scale|[kqv]_scale|weight
 
 /**
  * Makes `X.weight` from GPTQ's and AWQ's `X.qweight`, from compressed-tensors' `X.weight_packed`, and from
- * FP8 and INT8 with scales. Modules that a tool did not quantise are recognised by their plain tensors, so
- * lists of ignored modules are not read. Throws `unsupported` for another tool's formats, `format` for
- * tensors that do not belong together.
+ * FP8 and INT8 with scales, and `X` from `X_blocks` in MXFP4. Modules that a tool did not quantise are
+ * recognised by their plain tensors, so lists of ignored modules are not read. Throws `unsupported` for
+ * another tool's formats, `format` for tensors that do not belong together.
  */
 export function unpackQuantized(file: string, stored: StoredIndex, config: unknown): TensorIndex {
   const settings = isObject(config) ? config : {}
@@ -92,6 +93,12 @@ export function unpackQuantized(file: string, stored: StoredIndex, config: unkno
   }
   let scheme: Scheme | undefined
   for (const [name, tensor] of stored) {
+    const [, matrices] = /^(.*)_blocks$/.exec(name) ?? []
+    if (matrices !== undefined && tensor.dtype === 'U8') {
+      left.delete(name)
+      tensors.set(matrices, mxfp4(matrices, tensor, need(`${matrices}_scales`)))
+      continue
+    }
     const [, module, kind] = /^(.*)\.(qweight|weight_packed|weight)$/.exec(name) ?? []
     const isTernary = kind === 'weight' && tensor.dtype === 'U8' && settings['quant_method'] === 'bitnet'
     if (module === undefined || (kind === 'weight' && !isTernary && !/^(F8|I8)/.test(tensor.dtype))) continue
@@ -169,7 +176,7 @@ function schemeOf(file: string, config: JsonObject): Scheme {
   }
   throw new HalfbyteError(
     'unsupported',
-    `${file}: the weights are quantised as ${shown(`${method}, ${layout}`)}, and Halfbyte reads gptq, gptq_v2, AWQ's gemm, pack-quantized, int8 and FP8; take one of these, or a GGUF`,
+    `${file}: the weights are quantised as ${shown(`${method}, ${layout}`)}, and Halfbyte reads gptq, gptq_v2, AWQ's gemm, pack-quantized, int8, FP8 and MXFP4; take one of these, or a GGUF`,
     { method, layout },
   )
 }

@@ -148,6 +148,9 @@ describe('shards', () => {
       source(safetensorsBytes({ b }), 'two.safetensors'),
     ]
     await expect(readShards(unrelated, undefined)).rejects.toThrow(/without an index/)
+    const consolidated = { ...first, name: 'folder/consolidated.safetensors' }
+    expect([...(await readShards([consolidated, second, first], undefined)).keys()]).toEqual(['b', 'a'])
+    expect([...(await readShards([consolidated], undefined)).keys()]).toEqual(['a'])
   })
 })
 

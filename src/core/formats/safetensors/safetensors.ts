@@ -139,15 +139,22 @@ function checkCoverage(source: ByteSource, tensors: readonly StoredTensor[], dat
   if (end !== source.size) throw malformed(source.name, `its tensors end at byte ${end} of ${source.size}`)
 }
 
+/** Mistral's repositories hold the same weights once more, under the names of its own library. */
+function withoutConsolidated(files: readonly ByteSource[]): readonly ByteSource[] {
+  const kept = files.filter(({ name }) => !/^consolidated(?:[.-].*)?\.safetensors$/.test(baseName(name)))
+  return kept.length > 0 ? kept : files
+}
+
 /**
  * Reads all shards of a model. `index` is its parsed `model.safetensors.index.json`; without one, names like
  * `-00001-of-00003` give the number of shards. Throws `format`, naming missing shards.
  */
 export async function readShards(
-  sources: readonly ByteSource[],
+  given: readonly ByteSource[],
   index: JsonObject | undefined,
   signal?: AbortSignal,
 ): Promise<StoredIndex> {
+  const sources = withoutConsolidated(given)
   checkComplete(sources, index)
   const tensors = new Map<string, StoredTensor>()
   for (const source of sources) {

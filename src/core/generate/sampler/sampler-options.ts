@@ -1,6 +1,16 @@
-// The options of the sampler: defaults, the range of each number, and its flag on the command line.
+// The options of the sampler: the range and the default of each, and its flag on the command line.
 
 import { checkList, checkTexts, wrongOption } from '../../base/check-options.ts'
+import {
+  ANY,
+  checkOption,
+  checkValues,
+  defaultsOf,
+  type NumberKind,
+  type OptionRow,
+  real,
+  whole,
+} from '../../base/options/option-kinds.ts'
 
 /**
  * Fills in the model's defaults, then the sampler's. Throws `unsupported` for a value outside its range or an
@@ -13,31 +23,21 @@ export function samplerSettings(
 ): SamplerSettings {
   const set = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
   const settings = { ...SAMPLER_DEFAULTS, ...model, ...set } as SamplerSettings
-  for (const [name, range] of Object.entries(SAMPLER_RANGES))
-    checkNumber(name, settings[name as NumberKey], range)
+  checkValues(SAMPLER_NUMBERS, settings)
   const ids = whole(0, vocab - 1)
   const { logitBias } = settings
   // A Map has no enumerable keys, so its entries would be ignored.
   if (logitBias?.constructor !== Object) throw wrongOption('logitBias', logitBias, 'an object')
   for (const [id, bias] of Object.entries(logitBias)) {
-    checkNumber('an id in logitBias', /^\d+$/.test(id) ? Number(id) : id, ids)
-    if (bias !== Number.NEGATIVE_INFINITY) checkNumber(`logitBias[${id}]`, bias, real(-MOST, MOST_RISE))
+    checkOption('an id in logitBias', /^\d+$/.test(id) ? Number(id) : id, ids)
+    if (bias !== Number.NEGATIVE_INFINITY) checkOption(`logitBias[${id}]`, bias, BIAS)
   }
   for (const name of ['bannedTokens', 'forcedTokens'] as const) {
     checkList(name, settings[name])
-    for (const id of settings[name]) checkNumber(`an id in ${name}`, id, ids)
+    for (const id of settings[name]) checkOption(`an id in ${name}`, id, ids)
   }
   checkTexts('drySequenceBreakers', settings.drySequenceBreakers)
   return settings
-}
-
-/** Whether a number is in a range. The upper end of a range of whole numbers may be Infinity. */
-export const fitsRange = (value: number, { least, most, kind }: NumberRange): boolean =>
-  value >= least && value <= most && (kind === 'real' || Number.isInteger(value) || value === most)
-
-function checkNumber(name: string, value: unknown, range: NumberRange): void {
-  if (value === undefined || (typeof value === 'number' && fitsRange(value, range))) return
-  throw wrongOption(name, value, `a ${range.kind} number from ${range.least} to ${range.most}`)
 }
 
 /**
@@ -142,84 +142,66 @@ export type SamplerSettings = {
   readonly [K in Exclude<keyof SamplerOptions, Open>]-?: NonNullable<SamplerOptions[K]>
 } & { readonly [K in Open]: number | undefined }
 
-export const SAMPLER_DEFAULTS: SamplerSettings = Object.freeze({
-  cfgScale: 1,
-  logitBias: Object.freeze({}),
-  bannedTokens: Object.freeze([]),
-  forcedTokens: Object.freeze([]),
-  repeatLastN: 64,
-  repeatPenalty: 1,
-  frequencyPenalty: 0,
-  presencePenalty: 0,
-  dryMultiplier: 0,
-  dryBase: 1.75,
-  dryAllowedLength: 2,
-  dryLastN: Number.POSITIVE_INFINITY,
-  drySequenceBreakers: Object.freeze(['\n', ':', '"', '*']),
-  topNSigma: 0,
-  topK: 40,
-  tfsZ: 1,
-  typicalP: 1,
-  topP: 0.95,
-  minP: 0.05,
-  xtcProbability: 0,
-  xtcThreshold: 0.1,
-  temperature: 0.8,
-  mirostat: 0,
-  mirostatLr: 0.1,
-  mirostatEnt: 5,
-  logprobs: undefined,
-  seed: undefined,
-})
-
 export type NumberKey = {
   [K in keyof SamplerSettings]-?: SamplerSettings[K] extends number | undefined ? K : never
 }[keyof SamplerSettings]
 
-export interface NumberRange {
-  readonly least: number
-  readonly most: number
-  readonly kind: 'whole' | 'real'
-}
-
-export const whole = (least: number, most: number): NumberRange => ({ least, most, kind: 'whole' })
-export const real = (least: number, most: number): NumberRange => ({ least, most, kind: 'real' })
-/** A whole number, or Infinity for all. */
-const count: NumberRange = whole(0, Number.POSITIVE_INFINITY)
-const ABOVE_ZERO = Number.MIN_VALUE
-export const MOST = Number.MAX_VALUE
+const MOST = Number.MAX_VALUE
 /** Larger raises, times a penalty and over many occurrences, could end in Infinity or NaN. */
-export const MOST_RISE = 1e9
+const MOST_RISE = 1e9
+const ABOVE_ZERO = Number.MIN_VALUE
+const BIAS = real(-MOST, MOST_RISE)
+/** A whole number, or Infinity for all. */
+const COUNT = whole(0, Number.POSITIVE_INFINITY)
+const SHARE = real(0, 1)
+const SHARE_ABOVE_ZERO = real(ABOVE_ZERO, 1)
+const FROM_ZERO = real(0, MOST)
 
-/** The range of each number. Outside it a stage has no meaning or the arithmetic overflows. */
-export const SAMPLER_RANGES: Readonly<Record<NumberKey, NumberRange>> = {
-  cfgScale: real(-1000, 1000),
-  repeatLastN: count,
-  repeatPenalty: real(1e-6, MOST),
-  frequencyPenalty: real(-MOST_RISE, MOST),
-  presencePenalty: real(-MOST_RISE, MOST),
-  dryMultiplier: real(0, MOST),
-  dryBase: real(1, MOST),
-  dryAllowedLength: whole(1, Number.MAX_SAFE_INTEGER),
-  dryLastN: count,
-  topNSigma: real(0, MOST),
-  topK: whole(0, Number.MAX_SAFE_INTEGER),
-  tfsZ: real(ABOVE_ZERO, 1),
-  typicalP: real(ABOVE_ZERO, 1),
-  topP: real(0, 1),
-  minP: real(0, 1),
-  xtcProbability: real(0, 1),
-  xtcThreshold: real(ABOVE_ZERO, 1),
-  temperature: real(0, MOST),
-  mirostat: whole(0, 2),
-  mirostatLr: real(0, 10),
-  mirostatEnt: real(0, 100),
+const row = <Kind, Default>(kind: Kind, usual: Default): Kind & { readonly default: Default } => ({
+  ...kind,
+  default: usual,
+})
+
+/** The numbers. Outside its range a stage has no meaning or the arithmetic overflows. */
+export const SAMPLER_NUMBERS: Readonly<Record<NumberKey, NumberKind & OptionRow<number | undefined>>> = {
+  cfgScale: row(real(-1000, 1000), 1),
+  repeatLastN: row(COUNT, 64),
+  repeatPenalty: row(real(1e-6, MOST), 1),
+  frequencyPenalty: row(real(-MOST_RISE, MOST), 0),
+  presencePenalty: row(real(-MOST_RISE, MOST), 0),
+  dryMultiplier: row(FROM_ZERO, 0),
+  dryBase: row(real(1, MOST), 1.75),
+  dryAllowedLength: row(whole(1, Number.MAX_SAFE_INTEGER), 2),
+  dryLastN: row(COUNT, Number.POSITIVE_INFINITY),
+  topNSigma: row(FROM_ZERO, 0),
+  topK: row(whole(0, Number.MAX_SAFE_INTEGER), 40),
+  tfsZ: row(SHARE_ABOVE_ZERO, 1),
+  typicalP: row(SHARE_ABOVE_ZERO, 1),
+  topP: row(SHARE, 0.95),
+  minP: row(SHARE, 0.05),
+  xtcProbability: row(SHARE, 0),
+  xtcThreshold: row(SHARE_ABOVE_ZERO, 0.1),
+  temperature: row(FROM_ZERO, 0.8),
+  mirostat: row(whole(0, 2), 0),
+  mirostatLr: row(real(0, 10), 0.1),
+  mirostatEnt: row(real(0, 100), 5),
   logprobs: whole(0, 100),
   seed: whole(0, Number.MAX_SAFE_INTEGER),
 }
 
+/** Every option. The lists are checked against a model's vocabulary, by `samplerSettings`. */
+export const SAMPLER_OPTIONS: Readonly<Record<keyof SamplerSettings, OptionRow>> = {
+  ...SAMPLER_NUMBERS,
+  logitBias: row(ANY, Object.freeze({})),
+  bannedTokens: row(ANY, Object.freeze([])),
+  forcedTokens: row(ANY, Object.freeze([])),
+  drySequenceBreakers: row(ANY, Object.freeze(['\n', ':', '"', '*'])),
+}
+
+export const SAMPLER_DEFAULTS: SamplerSettings = Object.freeze(defaultsOf(SAMPLER_OPTIONS) as SamplerSettings)
+
 /** A flag of the command line: its heading, the name of its number, and what the number means. */
-export type SamplerFlag = readonly [heading: string, number: string, description: string]
+type SamplerFlag = readonly [heading: string, number: string, description: string]
 
 const FIRST = 'Sampling:'
 const REPETITION = 'Against repetition:'

@@ -5,7 +5,7 @@ import { Candidates } from './candidates.ts'
 import type { LogitProcessor } from './processors.ts'
 import type { Random } from './random.ts'
 import { Sampler, type SamplerParts } from './sampler.ts'
-import { type NumberKey, SAMPLER_DEFAULTS, SAMPLER_RANGES, type SamplerOptions } from './sampler-options.ts'
+import { type NumberKey, SAMPLER_DEFAULTS, SAMPLER_NUMBERS, type SamplerOptions } from './sampler-options.ts'
 import { Mirostat } from './stages.ts'
 import { TRIALS } from './testing/brute-force.ts'
 import { PlainRows } from './testing/plain-rows.ts'
@@ -140,7 +140,7 @@ test('the defaults are the documented ones', () => {
 test('the guide has every number with its default', () => {
   const guide = readFileSync(new URL('../../../../docs/guide/sampler.md', import.meta.url), 'utf8')
   const words: Readonly<Record<string, string>> = { logprobs: 'none', seed: 'random' }
-  for (const name of Object.keys(SAMPLER_RANGES) as NumberKey[]) {
+  for (const name of Object.keys(SAMPLER_NUMBERS) as NumberKey[]) {
     // Mirostat is described below the table.
     const text =
       name === 'mirostat' ? '`mirostat: 1`' : `\`${name}\` (${words[name] ?? SAMPLER_DEFAULTS[name]})`
@@ -285,11 +285,11 @@ test('mirostat 1 copes with flat rows, one id and s = 1', () => {
 test('no option within its range makes an engine look broken', () => {
   const most = Number.MAX_VALUE
   const extremes = (name: NumberKey) => {
-    const { least, most } = SAMPLER_RANGES[name]
+    const { least, most } = SAMPLER_NUMBERS[name]
     const trial = name in TRIALS ? [TRIALS[name as keyof typeof TRIALS]] : []
     return fc.option(fc.constantFrom(least, most, ...trial), { nil: undefined })
   }
-  const names = (Object.keys(SAMPLER_RANGES) as NumberKey[]).filter((name) => name !== 'seed')
+  const names = (Object.keys(SAMPLER_NUMBERS) as NumberKey[]).filter((name) => name !== 'seed')
   const numbers = Object.fromEntries(names.map((name) => [name, extremes(name)]))
   const options = fc.record({
     ...numbers,

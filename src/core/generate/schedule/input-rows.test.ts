@@ -1,7 +1,7 @@
 // Words of rows. In: groups of rows with a key. Out: words of their own, and the rows while they are held.
 import { expect, test } from 'vitest'
 import { InputRows } from './input-rows.ts'
-import { isInputWord } from './step-buffer.ts'
+import { isInputWord } from './row-source.ts'
 
 test('equal content has equal words, in any instance, and no two groups share one', () => {
   const rows = new InputRows(2)

@@ -2,7 +2,7 @@
 
 import { ABI } from '../../abi/constants.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import { isInputWord, type RowSource } from './step-buffer.ts'
+import { isInputWord, RowSource, rowMissing } from './row-source.ts'
 
 const FIRST = 2 ** ABI.INPUT_BIT
 /** Words there are. */
@@ -30,20 +30,20 @@ interface Entry extends InputRange {
  * meaning. The rows themselves are kept only while they are held, since state that has been computed from
  * them outlives them.
  */
-export class InputRows implements RowSource {
-  /** Numbers in a row. */
-  readonly width: number
+export class InputRows extends RowSource {
+  override readonly width: number
   readonly #entries = new Map<string, Entry>()
   /** The same, by their first word. */
   readonly #order: Entry[] = []
 
-  /** Default: rows see only those before them. */
-  readonly isWhole: boolean
-  readonly isPlaced: boolean
+  override readonly isPlaced: boolean
+  readonly #isWhole: boolean
 
+  /** `isWhole`: the rows of a picture see each other. Default: only those before them. */
   constructor(width: number, isWhole = false, isPlaced = false) {
+    super()
     this.width = width
-    this.isWhole = isWhole
+    this.#isWhole = isWhole
     this.isPlaced = isPlaced
   }
 
@@ -107,19 +107,41 @@ export class InputRows implements RowSource {
   }
 
   /** The row [width] that a word stands for; undefined if it is not here. */
-  row(word: number): Float32Array | undefined {
+  override row(word: number): Float32Array | undefined {
     const entry = this.#entryAt(word)
     const at = entry === undefined ? 0 : (word - entry.first) * this.width
     return entry?.rows?.subarray(at, at + this.width)
   }
 
-  rest(word: number): number {
+  override takes(word: number): boolean {
+    return isInputWord(word)
+  }
+
+  // hot
+  override check(tokens: readonly number[], from: number, to: number): void {
+    for (let at = from; at < to; at++) {
+      const word = tokens[at]!
+      if (isInputWord(word) && this.row(word) === undefined) throw rowMissing(word)
+    }
+  }
+
+  // hot
+  override togetherAt(tokens: readonly number[], at: number): number {
+    const word = tokens[at]
+    if (!this.#isWhole || word === undefined || !isInputWord(word)) return 0
     const { first, count } = this.#entryAt(word) ?? { first: word, count: 1 }
     return first + count - word
   }
 
+  // hot
+  override untilTogether(tokens: readonly number[], at: number, rows: number): number {
+    if (!this.#isWhole) return rows
+    for (let next = 0; next < rows; next++) if (isInputWord(tokens[at + next] ?? 0)) return next
+    return rows
+  }
+
   /** As in Qwen2-VL: a picture has one time, and what follows comes after its longer side. */
-  locate(word: number, place: number, into: Uint32Array, at: number): number {
+  override locate(word: number, place: number, into: Uint32Array, at: number): number {
     const { first, count, columns = count } = this.#entryAt(word) ?? { first: word, count: 1 }
     const row = Math.floor((word - first) / columns)
     into[at] = place

@@ -1,7 +1,7 @@
 // Chooses which rows of the waiting work the next step runs.
 import type { StepCapacity } from '../../runtime/step-descriptor.ts'
-import { pictureAt, untilPicture } from './pieces.ts'
-import type { RowSource, StepBuffer } from './step-buffer.ts'
+import type { RowSource } from './row-source.ts'
+import type { StepBuffer } from './step-buffer.ts'
 import { CHUNK_MS, ChunkSize, StepCost } from './step-cost.ts'
 import { type BareStep, isChosen, type Lane, lacking, type Priority, type Work } from './work.ts'
 
@@ -22,7 +22,7 @@ const LEAST_ROWS = 8
 export class Round {
   readonly cost = new StepCost()
   readonly #capacity: StepCapacity
-  readonly #inputs: RowSource | undefined
+  readonly #inputs: RowSource
   readonly #chunk: ChunkSize
   readonly #now: () => number
   /** The capacity that is left in the step being made. */
@@ -111,7 +111,7 @@ export class Round {
     this.#left.logits -= count
     this.#left.sequences -= count
     for (let at = 0; at < work.lanes.length; at++)
-      this.#left.rows -= sign * Math.max(1, pictureAt(work.lanes[at]!, this.#inputs))
+      this.#left.rows -= sign * Math.max(1, togetherAt(work.lanes[at]!, this.#inputs))
   }
 
   #give(line: readonly Work[], priority: Priority, decoding: boolean): void {
@@ -134,7 +134,7 @@ export class Round {
     for (let at = 0; at < lanes.length; at++) wanted += lacking(lanes[at]!)
     const price = this.#isShared && work.priority === 'background' ? this.#priceOf(work, wanted) : 0
     let room = work.decoding ? left.rows : Math.max(0, Math.min(left.rows, left.prompt))
-    if (lanes.length === 1 && pictureAt(lanes[0]!, this.#inputs) === wanted) room = left.rows
+    if (lanes.length === 1 && togetherAt(lanes[0]!, this.#inputs) === wanted) room = left.rows
     if (all) room = Math.min(room, left.logits)
     if (price > 0) {
       // With full credit some rows run at any cost, because the known cost may be out of date.
@@ -149,13 +149,13 @@ export class Round {
       const lane = lanes[at]!
       const lacks = lacking(lane)
       const rows = isWhole || all ? Math.min(lacks, room) : Math.max(0, Math.min(lacks - 1, room - given))
-      const picture = pictureAt(lane, this.#inputs)
-      // A picture is not cut: it may exceed the chunk, but not the step.
+      const together = togetherAt(lane, this.#inputs)
+      // Such rows are not divided: they may exceed the chunk, but not the step.
       lane.rows =
-        picture === 0
-          ? untilPicture(lane, lane.sequence.state.untilMark(rows), this.#inputs)
-          : (isWhole || picture < lacks) && picture <= left.rows - given
-            ? picture
+        together === 0
+          ? untilTogether(lane, lane.sequence.state.untilMark(rows), this.#inputs)
+          : (isWhole || together < lacks) && together <= left.rows - given
+            ? together
             : 0
       given += lane.rows
     }
@@ -229,13 +229,24 @@ function overdue(line: readonly Work[], priority: Priority, any: boolean): Work 
   return undefined
 }
 
-/** True if no lane needs a checkpoint, or has a picture, before the last of the tokens that it lacks. */
-function endsTogether(lanes: readonly Lane[], inputs: RowSource | undefined): boolean {
+// hot
+const togetherAt = ({ sequence }: Lane, inputs: RowSource): number =>
+  inputs.togetherAt(sequence.tokens, sequence.cached)
+
+// hot
+const untilTogether = ({ sequence }: Lane, rows: number, inputs: RowSource): number =>
+  inputs.untilTogether(sequence.tokens, sequence.cached, rows)
+
+/**
+ * True if no lane needs a checkpoint, or has rows that belong together, before the last of the tokens that it
+ * lacks.
+ */
+function endsTogether(lanes: readonly Lane[], inputs: RowSource): boolean {
   for (let at = 0; at < lanes.length; at++) {
     const lane = lanes[at]!
     const lacks = lacking(lane)
     if (lane.sequence.state.untilMark(lacks) < lacks) return false
-    if (untilPicture(lane, lacks, inputs) < lacks && pictureAt(lane, inputs) !== lacks) return false
+    if (untilTogether(lane, lacks, inputs) < lacks && togetherAt(lane, inputs) !== lacks) return false
   }
   return true
 }

@@ -4,11 +4,11 @@ import { HalfbyteError } from '../../base/errors.ts'
 import { steadyClock } from '../../base/time/clocks.ts'
 import { type AsyncPool, disposedError, type Pool } from '../../runtime/pool.ts'
 import { type GenerateOutcome, GenerateWork, type SequenceRequest } from './generate-work.ts'
-import { pictureAt } from './pieces.ts'
 import { Round } from './round.ts'
+import type { RowSource } from './row-source.ts'
 import type { Sequence } from './sequence.ts'
 import { Slowdown } from './slowdown.ts'
-import { isInputWord, RowsView, type StepBuffer, type StepMachine } from './step-buffer.ts'
+import { RowsView, type StepBuffer, type StepMachine } from './step-buffer.ts'
 import { type ForwardRequest, ForwardWork, isChosen, type Lane, type Work } from './work.ts'
 
 export interface SchedulerOptions extends Omit<StepMachine, 'pool'> {
@@ -78,7 +78,7 @@ export class Scheduler {
   forward(request: ForwardRequest): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#admit([request.sequence], request.signal)
-      refuseAll(request, this.#options.step)
+      refuseAll(request, this.#options.step.inputs)
       this.#enqueue(new ForwardWork(request, { resolve, reject }))
     })
   }
@@ -99,7 +99,7 @@ export class Scheduler {
     signal?.throwIfAborted()
     if (this.#disposed) throw disposedError()
     const { plan, step } = this.#options
-    for (const sequence of sequences) checkRunnable(sequence, plan.logits.width, step.bringsInputs)
+    for (const sequence of sequences) checkRunnable(sequence, plan.logits.width, step.inputs)
     const { tokens, logitRows, sequences: most } = step.capacity
     const room = Math.min(tokens, logitRows, most)
     if (sequences.length <= room) return
@@ -279,12 +279,12 @@ export class Scheduler {
 }
 
 /** Throws `internal` for a sequence with nothing to run and `format` for an id outside the vocabulary. */
-function checkRunnable(sequence: Sequence, vocab: number, bringsInputs: boolean): void {
+function checkRunnable(sequence: Sequence, vocab: number, inputs: RowSource): void {
   sequence.checkIdle()
   if (sequence.tokens.length === sequence.cached) {
     throw new HalfbyteError('internal', 'the sequence has no token to run; give it at least one')
   }
-  const wrong = sequence.tokens.find((id) => !(id >= 0 && id < vocab) && !(bringsInputs && isInputWord(id)))
+  const wrong = sequence.tokens.find((id) => !(id >= 0 && id < vocab) && !inputs.takes(id))
   if (wrong === undefined) return
   throw new HalfbyteError(
     'format',
@@ -293,20 +293,19 @@ function checkRunnable(sequence: Sequence, vocab: number, bringsInputs: boolean)
   )
 }
 
-/** Throws `unsupported` for the logits of all rows of a picture that one step must have. */
-function refuseAll({ sequence, logits }: ForwardRequest, { inputs }: StepBuffer): void {
-  if (logits !== 'all' || inputs?.isWhole !== true || !sequence.tokens.some(isInputWord)) return
+/** Throws `unsupported` for the logits of all rows if some of them must be in one step. */
+function refuseAll({ sequence: { tokens }, logits }: ForwardRequest, inputs: RowSource): void {
+  if (logits !== 'all' || inputs.untilTogether(tokens, 0, tokens.length) === tokens.length) return
   throw new HalfbyteError('unsupported', 'a text with pictures of this model has no logits of every position')
 }
 
 // hot
 /** Throws `internal` if a chosen token stands for a row that is not here. */
-function checkInputs(step: StepBuffer, { lanes }: Work): void {
-  if (!step.bringsInputs) return
+function checkInputs({ inputs }: StepBuffer, { lanes }: Work): void {
   for (let index = 0; index < lanes.length; index++) {
     const { sequence, rows } = lanes[index]!
-    const end = Math.min(sequence.cached + rows, sequence.tokens.length)
-    for (let at = sequence.cached; at < end; at++) step.checkInput(sequence.tokens[at]!)
+    const { tokens, cached } = sequence
+    inputs.check(tokens, cached, Math.min(cached + rows, tokens.length))
   }
 }
 
@@ -344,7 +343,7 @@ function reserveBare(work: Work): number {
 function describe(step: StepBuffer, work: Work, lane: Lane): void {
   const { tokens, cached, state } = lane.sequence
   const first = work.logits === 'all' ? cached : tokens.length - 1
-  step.addSequence(state, pictureAt(lane, step.inputs) > 0, tokens)
+  step.addSequence(state, step.inputs.togetherAt(tokens, cached) > 0, tokens)
   let logits: number | undefined
   for (let at = cached; at < cached + lane.rows; at++) {
     const id = at < tokens.length ? tokens[at]! : work.drafts[at - tokens.length]!

@@ -9,25 +9,7 @@ import type { Pool } from '../../runtime/pool.ts'
 import { type StepCapacity, StepDescriptor } from '../../runtime/step-descriptor.ts'
 import type { WrittenPlan } from '../../runtime/write-plan.ts'
 import type { SequenceState } from '../../state/sequence-state.ts'
-
-/** Whether a word of a sequence stands for a row and not for a token. */
-export const isInputWord = (word: number): boolean => word >= 2 ** ABI.INPUT_BIT
-
-/** Rows in the place of tokens, by their words. */
-export interface RowSource {
-  /** Numbers in a row. */
-  readonly width: number
-  /** Rows of one picture see each other, so they must be in one step. */
-  readonly isWhole: boolean
-  /** Rows of a picture have places in a grid, by which a model with sections rotates them. */
-  readonly isPlaced: boolean
-  /** The row [width] that a word stands for; undefined if it is not here. */
-  row(word: number): Float32Array | undefined
-  /** How many words its picture has from this one on. */
-  rest(word: number): number
-  /** Writes the coordinates [AXES] of a word after `place`, and returns the place of the next word. */
-  locate(word: number, place: number, into: Uint32Array, at: number): number
-}
+import { isInputWord, NO_ROWS, type RowSource, rowMissing } from './row-source.ts'
 
 export class RowsView {
   readonly #arena: Arena
@@ -73,9 +55,10 @@ export class StepBuffer {
   /** The descriptor; does not move. */
   readonly step: Ptr
   readonly capacity: StepCapacity
+  /** Rows in the place of tokens. */
+  readonly inputs: RowSource
   readonly #arena: Arena
   readonly #groups: number
-  readonly #inputs: RowSource | undefined
   readonly #descriptor: StepDescriptor
   /** Coordinates [tokens][AXES] of rows; undefined where all are at their positions. */
   readonly #places: Uint32Array | undefined
@@ -88,32 +71,23 @@ export class StepBuffer {
 
   /**
    * `groups`: state groups of the plan. `ropes`: each way in which the model rotates. `inputs`: rows in the
-   * place of tokens. Throws `architecture` for too many rotations, `out-of-memory`.
+   * place of tokens; default none. Throws `architecture` for too many rotations, `out-of-memory`.
    */
   constructor(
     arena: Arena,
     capacity: StepCapacity,
     groups: number,
     ropes: readonly RopeTable[],
-    inputs?: RowSource,
+    inputs = NO_ROWS,
   ) {
     this.#arena = arena
     this.capacity = capacity
     this.#groups = groups
-    this.#inputs = inputs
-    this.#descriptor = new StepDescriptor(arena, { ...capacity, inputWidth: inputs?.width }, ropes)
+    this.inputs = inputs
+    this.#descriptor = new StepDescriptor(arena, { ...capacity, inputWidth: inputs.width }, ropes)
     this.step = this.#descriptor.step
-    const isPlaced = inputs?.isPlaced === true && ropes.some(({ axes }) => axes !== undefined)
+    const isPlaced = inputs.isPlaced && ropes.some(({ axes }) => axes !== undefined)
     this.#places = isPlaced ? new Uint32Array((capacity.tokens + 1) * AXES) : undefined
-  }
-
-  /** Whether words may stand for rows in the place of tokens. */
-  get bringsInputs(): boolean {
-    return this.#inputs !== undefined
-  }
-
-  get inputs(): RowSource | undefined {
-    return this.#inputs
   }
 
   /** Rows added so far. */
@@ -159,7 +133,8 @@ export class StepBuffer {
     const { u32, f32 } = this.#arena
     const { inputs = 0 } = this.#descriptor
     if (isInputWord(id)) {
-      const brought = this.#rowOf(id)
+      const brought = this.inputs.row(id)
+      if (brought === undefined) throw rowMissing(id)
       f32.set(brought, inputs / 4 + this.#tokenCount * brought.length)
     }
     const row = this.#tokenCount++
@@ -175,26 +150,12 @@ export class StepBuffer {
     return this.#logitCount++
   }
 
-  /** Throws `internal` for the word of a row that is not here. */
-  checkInput(word: number): void {
-    if (isInputWord(word)) this.#rowOf(word)
-  }
-
   #locate(word: number, row: number): void {
     const places = this.#places
     if (places === undefined) return
     const at = row * AXES
-    if (isInputWord(word)) this.#place = this.#inputs!.locate(word, this.#place, places, at)
+    if (isInputWord(word)) this.#place = this.inputs.locate(word, this.#place, places, at)
     else places.fill(this.#place++, at, at + AXES)
-  }
-
-  #rowOf(word: number): Float32Array {
-    const row = this.#inputs?.row(word)
-    if (row !== undefined) return row
-    throw new HalfbyteError(
-      'internal',
-      `the row of word ${word} is not here; it must be held while it is run`,
-    )
   }
 
   /** Writes the descriptor itself. Throws `internal` when more was added than fits. */

@@ -78,22 +78,54 @@ export interface Attention extends Quantizable {
   /** What is added to scores last: the table and the reach of a `DistanceBias`. */
   readonly bias?: WeightRef | undefined
   readonly reach?: number | undefined
+  /** One more score for each head's softmax, of a position whose value is zero. */
+  readonly sinks?: WeightRef | undefined
 }
 
 export const attention: KernelKind<Attention> = {
-  shape({ input, attention: { heads, headDim }, bias, reach }) {
+  shape({ input, attention: { heads, headDim }, bias, reach, sinks }) {
     expectWidth(input, heads * headDim, `${heads} heads of ${headDim}`)
     if (bias !== undefined) checkBias(bias, reach, heads)
+    if (sinks !== undefined) expectWidth(input, rowsOf(sinks) * headDim, nameOf(sinks))
     return input.shape
   },
-  record({ input, output, quantized, scale, cap, attention, limits, bias, reach = 0 }, at) {
+  record({ input, output, quantized, scale, cap, attention, limits, bias, reach = 0, sinks }, at) {
     const { rowsAt, slotsOf, stateOf, room } = at
     const { heads, kvHeads, headDim, window, after = 0, ratio = heads / kvHeads, absent = 0 } = attention
     const size = { heads, kv_heads: kvHeads, head_dim: headDim, ratio, absent }
     const scores = { window, after, scale, cap, ...rangeOf(limits), parts: after === 0 ? room() : 0 }
     const rows = rowsAt({ q: input, y: output, a8: quantized })
-    const biases = { ...slotsOf({ bias }), reach }
+    const biases = { ...slotsOf({ bias, sinks }), reach }
     return opRecord('attention', { ...rows, ...size, ...scores, ...stateOf(attention), ...biases })
+  },
+}
+
+/**
+ * Heads of `width` numbers: the row `shared`, the first `own` numbers of the same head of the input, zeros.
+ * Heads of the input have equal widths.
+ */
+export interface JoinHeads {
+  readonly op: 'joinHeads'
+  readonly input: Value
+  readonly shared?: Value | undefined
+  readonly heads: number
+  readonly own: number
+  readonly width: number
+  readonly output: Value
+}
+
+export const joinHeads: KernelKind<JoinHeads> = {
+  shape({ input, shared, heads, own, width }) {
+    const inputWidth = input.shape[1] / heads
+    const filled = own + (shared?.shape[1] ?? 0)
+    if (!Number.isInteger(inputWidth) || own > inputWidth || filled > width)
+      throw broken(input, `gives ${own} of its numbers to each of ${heads} heads of ${width}`)
+    return [input.shape[0], heads * width]
+  },
+  record({ input, shared, heads, own, width, output }, { rowsAt }) {
+    const rows = rowsAt({ s: shared, x: input, y: output })
+    const size = { shared: shared?.shape[1] ?? 0, x_dim: input.shape[1] / heads, own, y_dim: width, heads }
+    return opRecord('join_heads', { ...rows, ...size })
   },
 }
 

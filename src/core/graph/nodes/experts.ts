@@ -1,8 +1,9 @@
 // The nodes of experts: routing rows, sorting them by expert, multiplying them, and summing them again.
+import { SCORING } from '../../abi/constants.ts'
 import { ENCODINGS, isSparse } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import type { Value, WeightRef } from '../ir.ts'
-import { expectWidth, type KernelKind, nameOf, opRecord } from '../node.ts'
+import type { RouteRule, Value, WeightRef } from '../ir.ts'
+import { expectWidth, type KernelKind, nameOf, opRecord, rowsOf } from '../node.ts'
 
 /**
  * Words of a route for each row of a step, with more than enough for what comes before them: see op_route in
@@ -11,26 +12,36 @@ import { expectWidth, type KernelKind, nameOf, opRecord } from '../node.ts'
 const routeWidth = (experts: number, used: number): number => experts + 1 + 3 * used
 
 /**
- * Chooses the experts of each row by a router's logits. The output is a route, which only the next three ops
+ * Chooses the experts of each row by a router's logits. The output is a route, which only the next four ops
  * read.
  */
-export interface Route {
+export interface Route extends RouteRule {
   readonly op: 'route'
   readonly input: Value
-  readonly experts: number
-  readonly used: number
-  readonly normalize: boolean
+  /** Added to scores when experts are chosen, but not to their weights. */
+  readonly bias?: WeightRef | undefined
   readonly output: Value
 }
 
 export const route: KernelKind<Route> = {
-  shape({ input, experts, used }) {
+  shape({ input, experts, used, bias }) {
     expectWidth(input, experts, `${experts} experts`)
+    if (bias !== undefined) expectWidth(input, rowsOf(bias), nameOf(bias))
     return ['tokens', routeWidth(experts, used)]
   },
-  record({ experts, used, normalize, input, output }, { at, rowsAt }) {
-    const choice = { experts, used, normalize: normalize ? 1 : 0 }
-    return opRecord('route', { ...rowsAt({ x: input }), ...choice, route: at(output) })
+  record(node, { at, rowsAt, slotsOf }) {
+    const { experts, used, normalize, scoring = 'softmax', groups, scale = 1, epsilon = 0 } = node
+    const choice = {
+      experts,
+      used,
+      normalize: normalize ? 1 : 0,
+      scoring: SCORING[scoring],
+      scale,
+      eps: epsilon,
+    }
+    const { count = 1, used: groups_used = 1, best: group_best = 1 } = groups ?? {}
+    const rows = { ...rowsAt({ x: node.input }), route: at(node.output), ...slotsOf({ bias: node.bias }) }
+    return opRecord('route', { ...rows, ...choice, groups: count, groups_used, group_best })
   },
 }
 
@@ -84,6 +95,26 @@ export const linearExperts: KernelKind<LinearExperts> = {
       expert_bytes: bytes / experts,
     }
     return opRecord('linear_experts', { w: { slot }, ...size, ...rows })
+  },
+}
+
+/** Adds to each row the bias of its expert. The parts of `bias` are the experts'. Overwrites the input. */
+export interface BiasExperts {
+  readonly op: 'biasExperts'
+  readonly input: Value
+  readonly route: Value
+  readonly bias: WeightRef
+  readonly output: Value
+}
+
+export const biasExperts: KernelKind<BiasExperts> = {
+  shape({ input, bias }) {
+    for (const { n } of bias.parts) expectWidth(input, n, nameOf(bias))
+    return input.shape
+  },
+  record({ output, bias, route }, { at, rowsAt, slotsOf }) {
+    const rows = { ...rowsAt({ y: output }), n: output.shape[1], route: at(route) }
+    return opRecord('bias_experts', { ...rows, ...slotsOf({ bias }), experts: bias.parts.length })
   },
 }
 

@@ -321,3 +321,21 @@ export const renorm: KernelKind<Renorm> = {
     return opRecord('renorm', { ...rowsAt({ x, y: output }), n: width, size, eps: epsilon })
   },
 }
+
+/** input * sigmoid(gate), where each row has one gate. Overwrites the input. */
+export interface GateRows {
+  readonly op: 'gateRows'
+  readonly input: Value
+  readonly gate: Value
+  readonly output: Value
+}
+
+export const gateRows: KernelKind<GateRows> = {
+  shape({ input, gate }) {
+    expectWidth(gate, 1, 'a gate')
+    return input.shape
+  },
+  record({ gate, output }, { rowsAt }) {
+    return opRecord('gate_rows', { ...rowsAt({ x: gate, y: output }), n: output.shape[1] })
+  },
+}

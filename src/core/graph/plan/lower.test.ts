@@ -224,11 +224,10 @@ describe('printPlan', () => {
  9  rmsnorm                 norm [logitRows, 64]      x 53248                  q 1024            f32         256 B
 10  linear_w4a8_g32         logits [logitRows, 100]   x 1024                   y 0               w4_g32    4 608 B
 
-weights         22 656 B in 7 slots
-arena peak      58 624 B for 16 tokens, 2 rows of logits
-state group 0   16 384 B per 64 positions: layers 1, KV heads 1, head dim 32, K f32, V f32, all positions
-decode reads    23 204 B of weights, 16 384 B of state per 64 positions
-`,
+weights        22 656 B in 7 slots
+arena peak     58 624 B for 16 tokens, 2 rows of logits
+state group 0  16 384 B per 64 positions: layers 1, KV heads 1, head dim 32, K f32, V f32, all positions
+decode reads   23 204 B of weights, 16 384 B of state per 64 positions`,
     )
   })
 

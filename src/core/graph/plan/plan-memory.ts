@@ -5,6 +5,7 @@ import { HalfbyteError } from '../../base/errors.ts'
 import { cutValuesOf } from '../cut-rows.ts'
 import type { AttentionShape, Dim, Value } from '../ir.ts'
 import { type Graph, inputsOf, type Node, type NodeOf, outputsOf } from '../nodes.ts'
+import { type Lifetime, planArena } from './arena.ts'
 import { a8Stride, floatStride } from './layouts.ts'
 
 /** The most rows of one step. */
@@ -28,9 +29,6 @@ export interface MemoryPlan {
   readonly bytes: number
 }
 
-/** A cache line: no two regions share one. */
-const ALIGNMENT = 64
-
 /**
  * Gives every value a slot. Values that live at the same time never share bytes. Throws `internal` for a
  * graph that no kernel can run.
@@ -38,22 +36,20 @@ const ALIGNMENT = 64
 export function planMemory(graph: Graph, capacity: Capacity): MemoryPlan {
   const homes = new Homes(graph, capacity)
   const { regions } = homes
-  const offsets = pack(regions)
+  const { offsets, bytes } = planArena(regions)
+  const offsetOf = new Map(regions.map((region, index) => [region, offsets[index]!]))
   const arenaSlots = new Map<number, ArenaSlot>()
   for (const [id, { region, column }] of homes.entries()) {
-    arenaSlots.set(id, { offset: (offsets.get(region) ?? 0) + column, stride: region.stride })
+    arenaSlots.set(id, { offset: offsetOf.get(region)! + column, stride: region.stride })
   }
-  const ends = regions.map((region) => (offsets.get(region) ?? 0) + region.bytes)
-  const rooms = new Map([...homes.rooms].map(([node, region]) => [node, offsets.get(region) ?? 0]))
-  return { arenaSlots, rooms, bytes: roundUp(Math.max(0, ...ends), ALIGNMENT) }
+  const rooms = new Map([...homes.rooms].map(([node, region]) => [node, offsetOf.get(region)!]))
+  return { arenaSlots, rooms, bytes }
 }
 
 /** Rows in the arena that one node makes. Later nodes may overwrite them or read views of them. */
-interface Region {
-  readonly bytes: number
+interface Region extends Lifetime {
   readonly stride: number
-  /** Indices of the first and the last node that need it. */
-  readonly from: number
+  /** The last node that needs it, so far. */
   to: number
 }
 
@@ -170,7 +166,10 @@ class Homes {
         return this.#overwritten(node.residual, index, 'added to')
       case 'rescale':
       case 'renorm':
+      case 'gateRows':
         return this.#overwritten(node.input, index, 'scaled')
+      case 'biasExperts':
+        return this.#overwritten(node.input, index, 'added to')
       case 'add':
         // The right side is scaled, so the left side takes the sum.
         if (node.scale !== 1) return this.#overwritten(node.left, index, 'added to')
@@ -246,34 +245,4 @@ function partColumn(slice: NodeOf<'slice'>, linear: NodeOf<'linear'> | undefined
     column += roundUp(n, ROW_PADDING)
   }
   throw new HalfbyteError('internal', `${slice.output.label} is not inside one part of a merged linear`)
-}
-
-/**
- * Offsets for which no two regions overlap that are needed at the same time. The largest region comes first.
- * Each goes into the smallest gap between those already placed.
- */
-function pack(regions: readonly Region[]): ReadonlyMap<Region, number> {
-  const offsets = new Map<Region, number>()
-  const placed: Region[] = []
-  const largestFirst = [...regions].sort((left, right) => right.bytes - left.bytes || left.from - right.from)
-  for (const region of largestFirst) {
-    const rivals = placed
-      .filter((other) => other.from <= region.to && region.from <= other.to)
-      .map((other) => ({ start: offsets.get(other) ?? 0, bytes: other.bytes }))
-      .sort((left, right) => left.start - right.start)
-    offsets.set(region, smallestGap(rivals, region.bytes))
-    placed.push(region)
-  }
-  return offsets
-}
-
-function smallestGap(taken: readonly { start: number; bytes: number }[], bytes: number): number {
-  let end = 0
-  let best = { start: -1, size: Number.POSITIVE_INFINITY }
-  for (const { start, bytes: length } of taken) {
-    const size = start - end
-    if (size >= bytes && size < best.size) best = { start: end, size }
-    end = Math.max(end, roundUp(start + length, ALIGNMENT))
-  }
-  return best.start >= 0 ? best.start : end
 }

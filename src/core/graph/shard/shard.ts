@@ -3,7 +3,7 @@
 //   shard s holds                          of                       cut by
 //   rows of Q, of K and V                  attn_q, attn_k, attn_v   query heads; the KV heads that they read
 //   columns of the attention's output      attn_output              the same query heads
-//   biases of scores by distance           distances                the same query heads
+//   biases of scores by distance, sinks    distances, attn_sinks    the same query heads
 //   rows of gate and up, columns of down   mlp_*                    inner values, in groups of 32
 //   rows of x and z, columns of the output ssm_*, conv_*            groups of channels (Mamba-2: heads), B, C
 //   rows of the table and of the logits    embed, output            ids, in groups of 32
@@ -209,8 +209,9 @@ class Sharder {
     }
     const columns = [times(heads, whole.headDim)]
     if (node.op === 'attention') {
-      const own = cutWeights(node, [times(heads, biasColumns(node.reach ?? 0))])
-      this.#push({ ...own, attention }, columns)
+      const { bias } = cutWeights({ ...node, sinks: undefined }, [times(heads, biasColumns(node.reach ?? 0))])
+      const { sinks } = cutWeights({ ...node, bias: undefined }, [heads])
+      this.#push({ ...node, bias, sinks, attention }, columns)
       return
     }
     const norms = node.norms?.hasWeightOfEach === true && {

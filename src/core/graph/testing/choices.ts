@@ -1,8 +1,7 @@
 // Choices. In: an activation, a cap, a router's logits. Out: their results by definition, for the
 // interpreter.
 import { HalfbyteError } from '../../base/errors.ts'
-import { type Activation, biasColumns, type Xielu } from '../ir.ts'
-import type { NodeOf } from '../nodes.ts'
+import { type Activation, biasColumns, type RouteRule, type Xielu } from '../ir.ts'
 
 export function activated(x: number, activation: Activation, xielu?: Xielu): number {
   if (xielu !== undefined) {
@@ -11,6 +10,7 @@ export function activated(x: number, activation: Activation, xielu?: Xielu): num
   }
   if (activation === 'none') return x
   if (activation === 'silu') return x / (1 + Math.exp(-x))
+  if (activation === 'gelu_quick') return x / (1 + Math.exp(-1.702 * x))
   if (activation === 'relu') return Math.max(x, 0)
   if (activation === 'relu2') return Math.max(x, 0) ** 2
   if (activation === 'gelu_exact') return x * shareBelow(x)
@@ -45,11 +45,44 @@ export function biasesOf(table: Float64Array, reach: number, head: number, back:
 }
 
 /** [experts] weights. Experts that the row does not go to have zero. */
-export function routeOf({ used, normalize }: NodeOf<'route'>, logits: Float64Array): Float64Array {
+export function routeOf(rule: RouteRule, logits: Float64Array, bias?: Float64Array): Float64Array {
+  const { used, normalize, scoring = 'softmax', groups, scale = 1, epsilon = 0 } = rule
+  if (scoring === 'mixer') return mixed(rule, logits)
   const all = logits.reduce((sum, x) => sum + Math.exp(x), 0)
-  const chosen = [...logits.keys()].sort((a, b) => logits[b]! - logits[a]!).slice(0, used)
-  const sum = normalize ? chosen.reduce((total, e) => total + Math.exp(logits[e]!) / all, 0) : 1
-  return logits.map((x, e) => (chosen.includes(e) ? Math.exp(x) / all / sum : 0))
+  const scores = logits.map((x) => (scoring === 'sigmoid' ? 1 / (1 + Math.exp(-x)) : Math.exp(x) / all))
+  const keys = scores.map((score, e) => score + (bias?.[e] ?? 0))
+  const size = logits.length / (groups?.count ?? 1)
+  const worthOf = (group: number) =>
+    keys
+      .slice(group * size, (group + 1) * size)
+      .sort()
+      .slice(-(groups?.best ?? 1))
+      .reduce((sum, key) => sum + key, 0)
+  const kept = Array.from({ length: groups?.count ?? 1 }, (_, group) => group)
+    .sort((a, b) => worthOf(b) - worthOf(a))
+    .slice(0, groups?.used ?? 1)
+  const chosen = [...logits.keys()]
+    .filter((e) => kept.includes(Math.floor(e / size)))
+    .sort((a, b) => keys[b]! - keys[a]!)
+    .slice(0, used)
+  const sum = normalize ? chosen.reduce((total, e) => total + scores[e]!, epsilon) : 1
+  return scores.map((score, e) => (chosen.includes(e) ? (scale * score) / sum : 0))
+}
+
+/** SparseMixer: the best expert that is left, with a softmax over those that are left and near it. */
+function mixed({ used, epsilon = 0, scale = 1 }: RouteRule, logits: Float64Array): Float64Array {
+  const weights = new Float64Array(logits.length)
+  const left = new Set(logits.keys())
+  for (let choice = 0; choice < used; choice++) {
+    const best = [...left].reduce((most, e) => (logits[e]! > logits[most]! ? e : most))
+    const top = logits[best]!
+    const near = [...left].filter((e) => {
+      return (top - logits[e]!) / Math.max(Math.abs(logits[e]!), top) <= 2 * epsilon
+    })
+    weights[best] = scale / near.reduce((sum, e) => sum + Math.exp(logits[e]! - top), 0)
+    left.delete(best)
+  }
+  return weights
 }
 
 /** Row and expert at each place: experts ascending, then rows. */

@@ -186,7 +186,7 @@ function compute(
       })
     }
     case 'route':
-      return read(node.input).map((row) => routeOf(node, row))
+      return read(node.input).map((row) => routeOf(node, row, node.bias && vectorOf(node.bias, machine)))
     case 'gather': {
       const input = read(node.input)
       return placesOf(read(node.route), node).map(({ row }) => input[row]!)
@@ -203,6 +203,35 @@ function compute(
           return Float64Array.from(rows, (w) => dot(w, x, 0))
         },
       )
+    }
+    case 'biasExperts': {
+      const input = read(node.input)
+      const { parts } = node.bias
+      const places = placesOf(read(node.route), {
+        experts: parts.length,
+        used: input.length / step.ids.length,
+      })
+      return places.map(({ expert }, place) => {
+        const bias = vectorOf({ ...node.bias, parts: [parts[expert]!] }, machine)
+        return input[place]!.map((x, i) => x + bias[i]!)
+      })
+    }
+    case 'gateRows': {
+      const gates = read(node.gate)
+      return read(node.input).map((row, m) => row.map((x) => x / (1 + Math.exp(-gates[m]![0]!))))
+    }
+    case 'joinHeads': {
+      const { heads, own, width } = node
+      const shared = node.shared && read(node.shared)
+      return read(node.input).map((row, m) => {
+        const made = new Float64Array(heads * width)
+        const from = row.length / heads
+        for (let head = 0; head < heads; head++) {
+          made.set(shared?.[m] ?? [], head * width)
+          made.set(row.subarray(head * from, head * from + own), head * width + (shared?.[m]?.length ?? 0))
+        }
+        return made
+      })
     }
     case 'combine': {
       const input = read(node.input)
@@ -359,6 +388,7 @@ function attend(
   const { k, v } = machine.state.get(layer) ?? { k: [], v: [] }
   const from = window === 0 ? 0 : Math.max(0, position + 1 - window)
   const table = node.bias && vectorOf(node.bias, machine)
+  const sinks = node.sinks && vectorOf(node.sinks, machine)
   const y = new Float64Array(heads * headDim)
   for (let head = 0; head < heads; head++) {
     const at = head * headDim
@@ -372,7 +402,8 @@ function attend(
         (node.limits === undefined ? score : within(score, node.limits)) + (biases?.[index] ?? 0),
       )
     })
-    const sum = weights.reduce((total, weight) => total + weight, 0)
+    const sink = sinks === undefined ? 0 : Math.exp(sinks[head]!)
+    const sum = weights.reduce((total, weight) => total + weight, sink)
     for (const [index, weight] of weights.entries()) {
       for (let d = 0; d < headDim; d++) y[at + d]! += (weight / sum) * v[from + index]![kv + d]!
     }

@@ -1,6 +1,7 @@
 // A file on a server with byte ranges, as a source that fetches only what is read.
 import { type ByteSource, checkRange, filledSource, release } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
+import { LruCache } from '../../base/lru-cache.ts'
 import { fileName } from '../address.ts'
 import type { Version } from '../device/part-file.ts'
 import {
@@ -109,11 +110,11 @@ class RangeFile {
   readonly #version: Version
   readonly #options: RangeOptions
   readonly #blockBytes: number
-  /** By number; the most recently used block comes last. */
-  readonly #blocks = new Map<number, Uint8Array>()
+  /** By number. */
+  readonly #blocks = new LruCache<number, Uint8Array>(KEPT_BLOCKS, release)
   readonly #seen = new Set<number>()
-  /** By number, in the order in which they came. */
-  readonly #pages = new Map<number, Uint8Array>()
+  /** By number. */
+  readonly #pages = new LruCache<number, Uint8Array>(KEPT_PAGES)
   readonly #seenPages = new Set<number>()
   #loaded = 0
 
@@ -155,7 +156,6 @@ class RangeFile {
       const kept = this.#blocks.get(index)
       if (kept === undefined) index = await this.#fetchRun(index, last, take, signal)
       else {
-        this.#keep(index, kept)
         take(index, kept)
         index++
       }
@@ -220,8 +220,6 @@ class RangeFile {
     const run = newRun(start, Math.min(PAGE_BYTES, this.#version.size - start), PAGE_BYTES)
     await this.#fetch(run, signal)
     const page = run.pieces[0]!
-    const [oldest] = this.#pages.keys()
-    if (this.#pages.size >= KEPT_PAGES && oldest !== undefined) this.#pages.delete(oldest)
     this.#pages.set(index, page)
     if (!this.#seen.has(Math.floor(start / this.#blockBytes)) && !this.#seenPages.has(index)) {
       this.#seenPages.add(index)
@@ -262,14 +260,7 @@ class RangeFile {
       this.#seen.add(index)
       this.#count(block.byteLength - this.#pageBytesIn(index))
     }
-    const before = this.#blocks.get(index)
-    if (before !== undefined && before !== block) release(before)
-    this.#blocks.delete(index)
     this.#blocks.set(index, block)
-    const [oldest] = this.#blocks
-    if (this.#blocks.size <= KEPT_BLOCKS || oldest === undefined) return
-    this.#blocks.delete(oldest[0])
-    release(oldest[1])
   }
 
   /** Bytes of a block that have arrived as pages. */

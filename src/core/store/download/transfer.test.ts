@@ -69,6 +69,13 @@ describe('a server with ranges', () => {
     expect(file.begun).toBe(1)
   })
 
+  test('that calls parts of the file a web page is believed to send the file', async () => {
+    server.behaviour.type = 'text/html'
+    await bring()
+    expect(hash(file.bytes)).toBe(hash(BYTES))
+    expect(server.requests.length).toBeLessThanOrEqual(Math.ceil(BYTES.length / CHUNK_BYTES))
+  })
+
   test('is asked again from the start when the file changed between two visits', async () => {
     await bring()
     server.files.set('m.gguf', OTHER)

@@ -248,7 +248,9 @@ class Transfer {
    * before.
    */
   async #refusePage(response: Response | undefined): Promise<void> {
-    if (!response?.headers.get('content-type')?.startsWith('text/html')) return
+    // A part of the file is the file, whatever its server calls it.
+    if (response?.status !== 200) return
+    if (!response.headers.get('content-type')?.startsWith('text/html')) return
     await response.body?.cancel()
     throw new HalfbyteError(
       'network',

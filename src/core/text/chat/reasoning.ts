@@ -228,10 +228,14 @@ class MarkSplitter extends Splitter {
   }
 
   #think(isOver: boolean): void {
-    if (this.#isAfterMark) this.#dropBlanks()
+    const { open, close } = this.#form
+    if (this.#isAfterMark) {
+      // Some models open again the thought that their prompt has opened.
+      if (this.#mark(open, isOver) === 'more') return
+      this.#dropBlanks()
+    }
     if (this.held === '') return
     this.#isAfterMark = false
-    const { close } = this.#form
     const at = this.held.indexOf(close)
     const certain = at >= 0 ? at : this.held.length - (isOver ? 0 : partLength(this.held, [close]))
     this.think(this.held.slice(0, certain).trimEnd().length)

@@ -30,8 +30,9 @@ export class CallArguments extends Map<Key, Value> {}
 
 /** Marks the arguments of a call among the values that a template gets. */
 export class GivenArguments {
-  readonly given: JsonObject
-  constructor(given: JsonObject) {
+  readonly given: JsonObject | ReadonlyMap<string, unknown>
+  /** A map may hold maps, and numbers from `writtenNumber`. */
+  constructor(given: JsonObject | ReadonlyMap<string, unknown>) {
     this.given = given
   }
 }
@@ -48,9 +49,18 @@ export const PART_UNITS = 32
 /** A float with a whole value, which JavaScript cannot distinguish from an int. */
 export class Float {
   readonly value: number
-  constructor(value: number) {
+  /** The digits that were written, if they are kept. */
+  readonly text: string | undefined
+  constructor(value: number, text?: string) {
     this.value = value
+    this.text = text
   }
+}
+
+/** A number of JSON, in the digits that were written where JavaScript would write others. */
+export function writtenNumber(text: string): number | Float {
+  const value = Number(text)
+  return String(value) === text ? value : new Float(value, text)
 }
 
 /** Text that `safe` and `escape` have marked; text that is added to it is escaped. */
@@ -282,6 +292,7 @@ function rangeText(items: readonly Value[]): string {
 
 /** Python's text of an int or float. */
 export function numberText(value: number | Float): string {
+  if (value instanceof Float && value.text !== undefined) return value.text
   const number = value instanceof Float ? value.value : value
   if (Number.isNaN(number)) return 'nan'
   if (!Number.isFinite(number)) return number < 0 ? '-inf' : 'inf'
@@ -396,13 +407,14 @@ export function fromJson(value: unknown, spend: Spend): Value {
   spend(PART_UNITS)
   if (typeof value === 'string' || typeof value === 'boolean' || value === null || value === undefined)
     return value
-  if (typeof value === 'number') return value
+  if (typeof value === 'number' || value instanceof Float) return value
   if (Array.isArray(value)) return value.map((part) => fromJson(part, spend))
   if (value instanceof GivenArguments) {
     return new CallArguments(fromJson(value.given, spend) as Dict)
   }
   if (isObject(value)) {
-    return new Map(Object.entries(value).map(([key, part]) => [key, fromJson(part, spend)] as const))
+    const entries = value instanceof Map ? [...value] : Object.entries(value)
+    return new Map(entries.map(([key, part]) => [key, fromJson(part, spend)] as const))
   }
   throw typeError(`a template cannot read a ${typeof value}`)
 }

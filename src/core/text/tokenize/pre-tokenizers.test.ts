@@ -52,6 +52,15 @@ describe('words', () => {
     expect(words('gpt-4o', "WORLD'S fooBar 12345")).toEqual(["WORLD'S", ' foo', 'Bar', ' ', '123', '45'])
   })
 
+  test('seed-coder: a line end stands for itself', () => {
+    expect(words('seed-coder', 'a 12!\n\nb')).toEqual(['a', ' ', '1', '2', '!', '\n\n', 'b'])
+  })
+
+  test('jais-2: spaces are cut at powers of two', () => {
+    expect(words('jais-2', `a${' '.repeat(14)}b`).map(({ length }) => length)).toEqual([1, 8, 4, 1, 2])
+    expect(words('jais-2', `a${' '.repeat(5)}`).map(({ length }) => length)).toEqual([1, 4, 1])
+  })
+
   test('next line is white space and the byte order mark is not, as in Unicode', () => {
     expect(words('gpt-2', 'a\u0085b\ufeffc')).toEqual(['a', '\u0085', 'b', '\ufeff', 'c'])
   })
@@ -97,7 +106,7 @@ test('deepseek-llm: a letter is what the model\u2019s own list says, of all code
 
 const NAMES = [
   undefined,
-  ...'default llama-bpe qwen2 gpt-2 smollm falcon deepseek-llm deepseek-coder deepseek-v3 bloom viking tekken gpt-4o dbrx'.split(
+  ...'default llama-bpe qwen2 gpt-2 smollm falcon deepseek-llm deepseek-coder deepseek-v3 bloom viking tekken gpt-4o dbrx seed-coder jais-2'.split(
     ' ',
   ),
 ]
@@ -111,6 +120,10 @@ test.each([
   ['olmoe, gpt_neox, mamba, mamba2', ['olmo']],
   ['lfm2', ['lfm2']],
   ['gpt2', ['gpt-2']],
+  ['seed_oss, jais2', ['seed-coder', 'jais-2']],
+  ['glm, glm4, hunyuan', ['chatglm-bpe', 'glm4', 'hunyuan-dense']],
+  ['exaone, exaone4, cohere, starcoder2', ['exaone', 'exaone4', 'command-r', 'starcoder']],
+  ['stablelm, phi2, olmo', ['stablelm2', 'phi-2', 'olmo']],
   ['bert of RoBERTa, jina-bert-v2', ['roberta-bpe', 'jina-v2-es', 'jina-v2-de', 'jina-v2-code']],
   ['those whose files name none, as SentencePiece\u2019s do', ['default', '']],
 ])('%s: files of the family name a known way to cut words', (_, names) => {

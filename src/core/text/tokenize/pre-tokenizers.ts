@@ -23,6 +23,17 @@ export const GPT2 = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\
 const withDigits = (digits: string) =>
   `${CONTRACTION}|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|${digits}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+`
 
+/** Seed's pattern: line ends do not follow what is before them. */
+const SEED =
+  `${CONTRACTION}|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}\\r\\n]+|\\s*[\\r\\n]+|` +
+  '\\s+(?!\\S)|\\s+'
+
+/** Long runs of spaces in Jais 2 are cut at powers of two. */
+const JAIS2 =
+  `${CONTRACTION}|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|` +
+  `${[512, 256, 128, 64, 32, 16, 8, 4].map((count) => `\\s{${count}}(?!\\S)`).join('|')}|` +
+  '\\s{1,2}(?!\\S)|\\s'
+
 /** Words are split at a change of case, as in GPT-4o; `ending` may follow a word. */
 const withCase = (ending: string, digits: string) =>
   `[^\\r\\n\\p{L}\\p{N}]?${UPPER}*${LOWER}+${ending}|[^\\r\\n\\p{L}\\p{N}]?${UPPER}+${LOWER}*${ending}|` +
@@ -70,6 +81,8 @@ const FAMILIES: readonly Family[] = [
     names: 'smollm starcoder refact command-r codeshell exaone minerva-7b',
     patterns: ['\\p{N}', GPT2],
   },
+  { names: 'seed-coder', patterns: [SEED] },
+  { names: 'jais-2', patterns: [JAIS2] },
   { names: 'falcon', patterns: ['[\\p{P}$+<=>^~|`]+', GPT2, '[0-9][0-9][0-9]'] },
   {
     names: 'deepseek-llm',

@@ -73,7 +73,7 @@ test.each([
   const coding = codingOf(dtype)
   packRows({ dtype, coding, encoding, k: K, rows: 32, source, target })
   const byCodes = new Uint32Array(target.length / 4)
-  packCoded(storedRows(dtype, source, coding), dtype, encoding, 32, K, byCodes)
+  packCoded(storedRows(dtype, source, coding), encoding, 32, K, byCodes)
   expect(target).toEqual(new Uint8Array(byCodes.buffer))
 })
 

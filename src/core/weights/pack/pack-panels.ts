@@ -4,7 +4,6 @@ import { roundUp } from '../../abi/encodings.ts'
 import { codedGroup } from '../../formats/coded-group.ts'
 import { codingOf, dequantize } from '../../formats/dequantize.ts'
 import type { StoredRows } from '../../formats/dtypes.ts'
-import type { CodedDType } from '../../formats/tensors.ts'
 import { quantize4, quantize8, shiftedFloat } from '../quantize-weights.ts'
 
 /** Pads K with zeros to whole groups. A zero has code 8 in w4 and 0 in w8, whatever the scale. */
@@ -98,61 +97,31 @@ export function packFloats(rows: StoredRows, count: number, k: number, out: Floa
   }
 }
 
-/** The encoding that holds a dtype's codes unchanged. Only scales are rounded, to f16. */
-const OWN: Readonly<
-  Partial<Record<CodedDType, { readonly encoding: CodedEncoding; readonly zero: number }>>
-> = {
-  Q4_K: { encoding: 'w4m_g32', zero: 0 },
-  TQ1_0: { encoding: 'w4_g32', zero: 8 },
-  TQ2_0: { encoding: 'w4_g32', zero: 8 },
-  Q1_0: { encoding: 'w4_g32', zero: 8 },
-  Q2_0: { encoding: 'w4_g32', zero: 8 },
-  IQ1_S: { encoding: 'w4m_g32', zero: 0 },
-  IQ3_S: { encoding: 'w4m_g32', zero: 0 },
-  Q8_1: { encoding: 'w8_g32', zero: 128 },
-  Q5_0: { encoding: 'w8_g32', zero: 128 },
-  IQ2_XXS: { encoding: 'w8_g32', zero: 128 },
-  IQ3_XXS: { encoding: 'w8_g32', zero: 128 },
-  IQ4_NL: { encoding: 'w8_g32', zero: 128 },
-  IQ4_XS: { encoding: 'w8_g32', zero: 128 },
-  MXFP4: { encoding: 'w8_g32', zero: 128 },
+export type CodedEncoding = 'w8_g32' | 'w4_g32' | 'w4m_g32'
+
+/** The code of zero, where an encoding has no minimum. */
+const ZERO: Readonly<Record<CodedEncoding, number>> = { w8_g32: 128, w4_g32: 8, w4m_g32: 0 }
+
+/** Levels that are nearly evenly spaced: W = scale * step * (code - offset / step), with codes under 16. */
+interface Near {
+  readonly step: number
+  readonly offset: number
 }
 
 /**
- * Levels that are nearly evenly spaced: W = scale * step * (code - offset / step), with codes under 16.
- * IQ2_XXS has 8, 25 and 43 of either sign, which become 8.5, 25.5 and 42.5. IQ3_XXS has 4 and each eighth
- * level from there to 52 as they are, and 62, which becomes 60.
- */
-const NEAR: Readonly<Partial<Record<CodedDType, { readonly step: number; readonly offset: number }>>> = {
-  IQ2_XXS: { step: 17, offset: 42.5 },
-  IQ3_XXS: { step: 8, offset: 60 },
-}
-
-type CodedEncoding = 'w8_g32' | 'w4_g32' | 'w4m_g32'
-
-/** True when `packCoded` moves the codes or takes the nearest. Otherwise they are converted through f32. */
-export function keepsCodes(dtype: string, encoding: string): dtype is CodedDType {
-  const coded = dtype as CodedDType
-  return OWN[coded]?.encoding === encoding || (encoding === 'w4m_g32' && NEAR[coded] !== undefined)
-}
-
-/**
- * Moves codes into panels. A scale or minimum that is a product of two numbers (Q4_K, and all IQ types but
- * IQ4_NL) is rounded to f16, with a relative error of at most 2^-11. Everything else is exact. Throws
- * `format` for scales beyond f16.
+ * Moves the codes of rows in coded groups into panels, or takes those that are `near`. A scale or minimum that
+ * is a product of two numbers (Q4_K, and all IQ types but IQ4_NL) is rounded to f16, with a relative error of
+ * at most 2^-11. Everything else is exact. Throws `format` for scales beyond f16.
  */
 export function packCoded(
   rows: StoredRows,
-  dtype: CodedDType,
-  encoding: string,
+  encoding: CodedEncoding,
   count: number,
   k: number,
   out: Uint32Array,
+  near?: Near,
 ): void {
-  const own = OWN[dtype]
-  if (own === undefined) throw new RangeError(`${dtype} has no encoding of its own; pack it by way of f32`)
-  const near = own.encoding === encoding ? undefined : NEAR[dtype]
-  const { step, offset } = near ?? { step: 1, offset: own.zero }
+  const { step, offset } = near ?? { step: 1, offset: ZERO[encoding] }
   const codeOf = Uint8Array.from({ length: 256 }, (_, code) => Math.round((code - 128 + offset) / step))
   const { read } = codingOf(rows)
   const group = codedGroup()

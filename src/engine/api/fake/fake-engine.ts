@@ -1,7 +1,7 @@
 // The entry `halfbyte/testing`: an engine for the tests of apps, which answers what a test gives it.
 import { HalfbyteError } from '../../../core/base/errors.ts'
+import type { ModelInfo } from '../../types/model.ts'
 import { localConnection } from '../../wire/connection.ts'
-import type { ModelInfo } from '../../wire/protocol.ts'
 import { Engine } from '../engine.ts'
 import type { FakeAnswer, FakeReply, FakeRequest } from './fake-reply.ts'
 import { type Answer, FakeService } from './fake-service.ts'

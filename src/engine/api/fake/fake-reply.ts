@@ -1,6 +1,8 @@
 // A fake reply: what a test gives, as the pieces and the outcome that an engine would send.
 import { HalfbyteError } from '../../../core/base/errors.ts'
-import type { FinishReason, Message, Outcome, Prompt, Tool, ToolCall } from '../../wire/protocol.ts'
+import type { Message, Tool, ToolCall } from '../../types/conversation.ts'
+import type { FinishReason, Outcome } from '../../types/reply.ts'
+import type { Prompt } from '../../wire/protocol.ts'
 import type { Outlet } from '../../wire/reply-stream.ts'
 import type { GenerateOptions } from '../types.ts'
 

@@ -1,14 +1,8 @@
 // The service of a fake engine: the calls of a worker, answered from given replies without a model.
 import { HalfbyteError } from '../../../core/base/errors.ts'
-import { checkedOptions } from '../../reply/checked-options.ts'
-import type {
-  EngineInfo,
-  EngineService,
-  GenerateRequest,
-  MemoryUse,
-  ModelInfo,
-  SavedSession,
-} from '../../wire/protocol.ts'
+import { checkedOptions } from '../../reply/reply-options.ts'
+import type { EngineInfo, MemoryUse, ModelInfo } from '../../types/model.ts'
+import type { EngineService, GenerateRequest, SavedSession } from '../../wire/protocol.ts'
 import { type Outlet, openOutlet } from '../../wire/reply-stream.ts'
 import { type FakeReply, type FakeRequest, sendReply, textOf, wordsOf } from './fake-reply.ts'
 

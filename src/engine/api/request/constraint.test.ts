@@ -7,7 +7,7 @@ import { randomFrom } from '../../../../test/helpers/random.ts'
 import { jsonSchema } from '../../../core/constrain/testing/language.ts'
 import { validator } from '../../../core/constrain/testing/validate.ts'
 import { randomText } from '../../../core/constrain/testing/walk.ts'
-import type { DecodeOptions } from '../../wire/protocol.ts'
+import type { DecodeOptions } from '../../types/reply.ts'
 import { decodeRequest } from './decode-options.ts'
 
 const ZOD: Readonly<Record<string, z.ZodType>> = {

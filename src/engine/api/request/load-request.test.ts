@@ -6,7 +6,7 @@ import { openai } from '../../../adapters/openai.ts'
 import { promptApi } from '../../../adapters/prompt-api.ts'
 import { Engine } from '../../../index.ts'
 import { openToy } from '../testing/toy-engine.ts'
-import { mostThreads } from './load-request.ts'
+import { mostThreads } from './load-options.ts'
 
 const NO_WORKERS =
   'no workers can be started here; load the engine in a page or in a dedicated worker, and in Node import the package unbundled'

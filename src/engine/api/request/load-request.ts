@@ -1,23 +1,14 @@
-// Checks what a caller wants to load, and turns it into a request that can be sent to the worker.
+// Turns what a caller wants to load into a request that can be sent to the worker.
 
-import {
-  checkChoice,
-  checkKeys,
-  checkList,
-  checkSignal,
-  readFrom,
-  shown,
-  wrongOption,
-} from '../../../core/base/check-options.ts'
+import { checkKeys, checkList, readFrom, shown, wrongOption } from '../../../core/base/check-options.ts'
 import { HalfbyteError } from '../../../core/base/errors.ts'
-import { isCount, isObject } from '../../../core/base/values.ts'
-import { GRAPH_DTYPES } from '../../../core/formats/names/graph-files.ts'
+import { isObject } from '../../../core/base/values.ts'
 import { givenPlace, type Place } from '../../../core/formats/names/named-files.ts'
-import { EXACT_KV, KEY_FORMATS, VALUE_FORMATS } from '../../../core/graph/ir.ts'
+import { EXACT_KV } from '../../../core/graph/ir.ts'
 import { type Hub, hubUrl, parseHubAddress, type RepoAddress } from '../../../core/store/hub.ts'
-import { WEIGHT_POLICIES } from '../../../core/weights/choose-encoding.ts'
 import type { LoadRequest } from '../../wire/protocol.ts'
-import type { LoadOptions, ModelSource, PrepareOptions, ProbeOptions } from '../types.ts'
+import type { LoadOptions, ModelSource, PrepareOptions } from '../types.ts'
+import { checkedLoad, LOAD_OPTIONS } from './load-options.ts'
 
 /** Resolves relative addresses against `base`; without `base` they stay relative. Throws `unsupported`. */
 export function resolveSource(
@@ -102,100 +93,6 @@ export function absolute(given: string | URL, base: string | undefined): string 
   )
 }
 
-/** Options that are one of a few words. */
-const CHOICES = {
-  pool: ['auto', 'shared', 'shards', 'single'],
-  weights: WEIGHT_POLICIES,
-  cache: ['opfs', 'none'],
-  build: ['auto', 'relaxed', 'simd128'],
-  dtype: GRAPH_DTYPES,
-}
-/** Options that are objects, with their own options. */
-const PARTS = {
-  assets: ['worker', 'compute', 'wasm'],
-  hub: ['baseUrl', 'token'],
-  kvCache: ['k', 'v'],
-}
-const COUNTS = ['threads', 'contextLength', 'stateBytes', 'imageTiles']
-const TEXTS = ['chatTemplate', 'architecture'] as const
-const OTHERS = ['signal', 'draft', 'vision', 'lora', ...TEXTS]
-
-/** More threads than this are refused, and no device is refused fewer than 32: see `mostThreads`. */
-const THREADS_A_CORE = 4
-
-/** Threads cost memory each, and those beyond the cores only wait. */
-export const mostThreads = (cores = globalThis.navigator?.hardwareConcurrency ?? 1): number =>
-  Math.max(32, THREADS_A_CORE * cores)
-
-/**
- * A copy of the options of `load` or `probe`, of which each has one option of its own. Throws `unsupported`
- * for a wrong one.
- */
-export function checkedLoad(
-  options: LoadOptions & ProbeOptions,
-  own: 'onProgress' | 'limitBytes',
-): LoadOptions & ProbeOptions {
-  return readFrom('the options', () => {
-    checkKeys('the options', options, [...OTHERS, ...COUNTS, ...Object.keys({ ...CHOICES, ...PARTS }), own])
-    const copy = { ...options }
-    const parts = Object.entries(PARTS).map(([name, keys]) => [name, partOf(name, copy, keys)])
-    const checked = { ...copy, ...Object.fromEntries(parts), lora: loraOf(copy.lora) }
-    checkValues(checked)
-    return checked
-  })
-}
-
-function partOf(name: string, options: object, keys: readonly string[]): object | undefined {
-  const part: unknown = (options as Readonly<Record<string, unknown>>)[name]
-  if (part === undefined) return undefined
-  checkKeys(name, part, keys)
-  return { ...(part as object) }
-}
-
-function loraOf(lora: unknown): LoadOptions['lora'] {
-  if (lora === undefined) return undefined
-  checkList('lora', lora)
-  return Array.from(lora, (each) => {
-    checkKeys('an entry of lora', each, ['source', 'scale'])
-    const { source, scale } = each as { source: ModelSource; scale: unknown }
-    if (scale === undefined) return { source }
-    if (typeof scale === 'number' && Number.isFinite(scale)) return { source, scale }
-    throw wrongOption('scale', scale, 'a number')
-  })
-}
-
-function checkValues(options: LoadOptions & ProbeOptions): void {
-  const values = options as Readonly<Record<string, unknown>>
-  for (const name of [...COUNTS, 'limitBytes']) {
-    const value = values[name]
-    if (value === undefined || (name === 'threads' && value === 'auto')) continue
-    const most = name === 'threads' ? mostThreads() : Number.MAX_SAFE_INTEGER
-    if (isCount(value) && value >= 1 && value <= most) continue
-    throw wrongOption(name, value, `a whole number from 1${name === 'threads' ? ` to ${most}` : ''}`)
-  }
-  for (const [name, choices] of Object.entries(CHOICES)) checkChoice(name, values[name], choices)
-  const { signal, onProgress, kvCache, hub, assets = {} } = options
-  checkChoice('kvCache.k', kvCache?.k, KEY_FORMATS)
-  checkChoice('kvCache.v', kvCache?.v, VALUE_FORMATS)
-  for (const key of ['baseUrl', 'token'] as const) {
-    if (hub?.[key] !== undefined && typeof hub[key] !== 'string')
-      throw wrongOption(`hub.${key}`, hub[key], 'a text')
-  }
-  for (const [key, address] of Object.entries(assets)) checkAddress(`assets.${key}`, address)
-  if (onProgress !== undefined && typeof onProgress !== 'function')
-    throw wrongOption('onProgress', onProgress, 'a function')
-  for (const key of TEXTS) {
-    if (options[key] !== undefined && typeof options[key] !== 'string')
-      throw wrongOption(key, options[key], 'a text')
-  }
-  checkSignal(signal)
-}
-
-function checkAddress(name: string, address: unknown): void {
-  if (address === undefined || typeof address === 'string' || address instanceof URL) return
-  throw wrongOption(name, address, 'an address')
-}
-
 /** Checks the options of `Engine.prepare`, and makes their addresses absolute. */
 export function prepareRequest(options: PrepareOptions): {
   readonly script: string | undefined
@@ -222,13 +119,14 @@ const place = (address: string | URL | undefined) =>
 /** Throws `unsupported` if the source does not name a model. */
 export function loadRequest(source: ModelSource, options: LoadOptions): LoadRequest {
   const {
-    threads = 'auto',
-    pool = 'auto',
+    threads = LOAD_OPTIONS.threads.default,
+    pool = LOAD_OPTIONS.pool.default,
     contextLength,
     stateBytes,
-    weights = 'auto',
+    weights = LOAD_OPTIONS.weights.default,
     kvCache,
-    build = 'auto',
+    build = LOAD_OPTIONS.build.default,
+    cache = LOAD_OPTIONS.cache.default,
   } = options
   const from = (given: ModelSource) => resolveSource(given, globalThis.location?.href, options.hub)
   const model = from(source)
@@ -248,7 +146,7 @@ export function loadRequest(source: ModelSource, options: LoadOptions): LoadRequ
     stateBytes,
     weights,
     kvCache: { ...EXACT_KV, ...kvCache },
-    cache: isPassing(model) ? 'none' : (options.cache ?? 'opfs'),
+    cache: isPassing(model) ? 'none' : cache,
     build,
     assets: hostAssets(options),
   }

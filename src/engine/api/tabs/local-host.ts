@@ -1,8 +1,10 @@
 // The host in the leading tab: its own engine, which answers this tab and, through `serveTabs`, the others.
 import { isHalfbyteError } from '../../../core/base/errors.ts'
+import { unlessAborted } from '../../../core/base/time/abort.ts'
+import type { EngineInfo, LoadProgress } from '../../types/model.ts'
 import { EngineClient } from '../../wire/client.ts'
 import type { Connection } from '../../wire/connection.ts'
-import type { EngineInfo, EngineService, LoadProgress, LoadRequest } from '../../wire/protocol.ts'
+import type { EngineService, LoadRequest } from '../../wire/protocol.ts'
 import type { Feed } from '../../wire/reply-stream.ts'
 import { CALLS, type CallName, type Host, Lost } from './tab-messages.ts'
 
@@ -44,7 +46,7 @@ export function localHost(
     loaded,
     async call(name, args, signal) {
       // A tab that takes over is asked before it has the model.
-      const info = await Promise.race([loaded, lost, abortOf(signal)])
+      const info = await unlessAborted(Promise.race([loaded, lost]), signal)
       if (name === 'load') return info
       const ask = (service: unknown, ...more: readonly unknown[]) =>
         (service as Service)[name](...args, ...more)
@@ -98,8 +100,3 @@ export function failedHost(error: unknown): LocalEngine {
 const isOver = (error: unknown): boolean => isHalfbyteError(error) && error.code === 'disposed'
 
 type Service = { readonly [Name in CallName & keyof EngineService]: (...args: unknown[]) => Promise<unknown> }
-
-const abortOf = (signal: AbortSignal): Promise<never> =>
-  new Promise((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
-  })

@@ -2,13 +2,8 @@
 // of another release.
 import { areCounts, isCount, isObject } from '../../../core/base/values.ts'
 import { isSavedSession } from '../../reply/transcript.ts'
-import type {
-  GenerateRequest,
-  LoadProgress,
-  StreamCommand,
-  StreamReport,
-  WireFailure,
-} from '../../wire/protocol.ts'
+import type { LoadProgress } from '../../types/model.ts'
+import type { GenerateRequest, StreamCommand, StreamReport, WireFailure } from '../../wire/protocol.ts'
 import type { Feed, Sink } from '../../wire/reply-stream.ts'
 
 /**

@@ -7,16 +7,10 @@
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { steadyClock } from '../../../core/base/time/clocks.ts'
 import { randomId } from '../../../core/base/values.ts'
+import type { EngineInfo, LoadProgress } from '../../types/model.ts'
+import type { TextChunk } from '../../types/reply.ts'
 import type { Connection } from '../../wire/connection.ts'
-import type {
-  EngineInfo,
-  EngineService,
-  GenerateRequest,
-  LoadProgress,
-  StreamCommand,
-  StreamReport,
-  TextChunk,
-} from '../../wire/protocol.ts'
+import type { EngineService, GenerateRequest, StreamCommand, StreamReport } from '../../wire/protocol.ts'
 import type { Feed } from '../../wire/reply-stream.ts'
 import { toFailure } from '../../wire/wire-failure.ts'
 import { failedHost, type LocalEngine } from './local-host.ts'

@@ -1,15 +1,14 @@
 // Runs one call of a tool: checks its arguments, waits for its function, and writes what the model is told.
 import { shown, wrongOption } from '../../../core/base/check-options.ts'
 import { HalfbyteError, isHalfbyteError, reasonOf } from '../../../core/base/errors.ts'
+import { unlessAborted, withTimeLimit } from '../../../core/base/time/abort.ts'
 import { isCount, isObject } from '../../../core/base/values.ts'
 import { type FaultFinder, faultFinder } from '../../../core/constrain/schema/faults.ts'
-import type { ToolCall } from '../../wire/protocol.ts'
+import type { ToolCall } from '../../types/conversation.ts'
 import type { RunnableTool, ToolRun } from '../types.ts'
 
 const TIMEOUT_MS = 60_000
 const RESULT_LENGTH = 8000
-/** Timers take no longer waits. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 /** A tool whose options have been checked. */
 export interface CheckedTool {
@@ -68,26 +67,13 @@ async function inTime(
   { execute, timeoutMs }: CheckedTool,
   outer: AbortSignal,
 ): Promise<unknown> {
-  const stop = new AbortController()
-  const abort = () => stop.abort(outer.reason)
-  if (outer.aborted) abort()
-  outer.addEventListener('abort', abort)
-  const late = () => stop.abort(new DOMException(`${name} took longer than ${timeoutMs} ms`, 'TimeoutError'))
-  const timer = timeoutMs > LONGEST_TIMER_MS ? undefined : setTimeout(late, timeoutMs)
-  try {
-    stop.signal.throwIfAborted()
-    return await new Promise((resolve, reject) => {
-      stop.signal.addEventListener('abort', () => reject(stop.signal.reason))
-      // The function gets a copy, so the conversation keeps what the model wrote.
-      new Promise((run) => run(execute(structuredClone(given), { callId: id, signal: stop.signal }))).then(
-        resolve,
-        reject,
-      )
-    })
-  } finally {
-    clearTimeout(timer)
-    outer.removeEventListener('abort', abort)
-  }
+  return withTimeLimit(outer, timeoutMs, `${name} took longer than ${timeoutMs} ms`, async (signal) => {
+    signal.throwIfAborted()
+    // The function gets a copy, so the conversation keeps what the model wrote.
+    const copy = structuredClone(given)
+    const run = new Promise((resolve) => resolve(execute(copy, { callId: id, signal })))
+    return unlessAborted(run, signal)
+  })
 }
 
 /** Throws for values that JSON can't represent, such as cycles. */

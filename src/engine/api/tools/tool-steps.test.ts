@@ -40,7 +40,7 @@ describe('a reply whose tools have functions', () => {
     })
     expect(chunks.map(({ text }) => text).join('')).toBe(result.text)
     expect(given).toEqual([{ a: 1 }, { callId: 'call00001', signal: expect.any(AbortSignal) }])
-    const one = { id: 'call00001', name: 'add', arguments: { a: 1 } }
+    const one = { id: 'call00001', name: 'add', arguments: { a: 1 }, argumentsJson: '{"a":1}' }
     const done = { ...one, state: 'done', value: { sum: 2 }, result: '{"sum":2}' }
     expect(runs).toEqual([{ ...one, state: 'running' }, done])
     expect(result.steps).toMatchObject([

@@ -2,9 +2,11 @@
 // results.
 //
 // Pages load this part of the library with the first reply whose tools have a function.
-import { readFrom, wrongOption } from '../../../core/base/check-options.ts'
-import { isCount, isObject } from '../../../core/base/values.ts'
-import type { Message, Outcome, TextChunk, Timings, Tool, ToolCall, Usage } from '../../wire/protocol.ts'
+import { readFrom } from '../../../core/base/check-options.ts'
+import { checkOption, whole } from '../../../core/base/options/option-kinds.ts'
+import { isObject } from '../../../core/base/values.ts'
+import type { Message, Tool, ToolCall } from '../../types/conversation.ts'
+import type { Outcome, TextChunk, Timings, Usage } from '../../types/reply.ts'
 import type { Feed, Sink } from '../../wire/reply-stream.ts'
 import type { ReplyOptions } from '../request/decode-options.ts'
 import type { GenerationResult, ReplyChunk, ReplyStep, RunnableTool, ToolRun } from '../types.ts'
@@ -45,8 +47,7 @@ class Steps implements Feed {
 
   constructor(host: StepHost) {
     const { tools = [], maxSteps = MAX_STEPS } = host.reply
-    if (!isCount(maxSteps) || maxSteps < 2 || maxSteps > MOST_STEPS)
-      throw wrongOption('maxSteps', maxSteps, `a whole number from 2 to ${MOST_STEPS}`)
+    checkOption('maxSteps', maxSteps, whole(2, MOST_STEPS))
     this.#host = host
     this.#most = maxSteps
     this.#tools = new Map(

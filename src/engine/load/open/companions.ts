@@ -5,7 +5,8 @@ import type { Sequence } from '../../../core/generate/schedule/sequence.ts'
 import type { Drafter } from '../../../core/generate/schedule/speculation.ts'
 import { ExpectedDrafter } from '../../../core/generate/speculate/draft-expected.ts'
 import { LookupDrafter } from '../../../core/generate/speculate/draft-lookup.ts'
-import type { DecodeOptions, Message } from '../../wire/protocol.ts'
+import type { Message } from '../../types/conversation.ts'
+import type { DecodeOptions } from '../../types/reply.ts'
 import type { LoadedModel, SeenPrompt } from '../loaded-model.ts'
 
 /** Release this when the reply has ended. */

@@ -4,7 +4,7 @@ import { checkPicture } from '../../../core/formats/pictures/check-picture.ts'
 import { checkPixels, checkSides, MOST_FILE_BYTES, type Pixels } from '../../../core/formats/pixels.ts'
 import type { Host } from '../../../core/runtime/host.ts'
 import { type CutPicture, type CutRules, cutPicture } from '../../../core/vision/cut-picture.ts'
-import type { PictureSource } from '../../wire/protocol.ts'
+import type { PictureSource } from '../../types/conversation.ts'
 
 /** Bytes that name the content: the file, or the sizes and pixels. */
 export async function pictureBytes(given: PictureSource): Promise<Uint8Array<ArrayBuffer>> {

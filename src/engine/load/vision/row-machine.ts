@@ -1,6 +1,7 @@
 // One plan in memory, which runs on rows that it is given.
 import { ABI } from '../../../core/abi/constants.ts'
-import type { RowSource, RowsView } from '../../../core/generate/schedule/step-buffer.ts'
+import { RowSource } from '../../../core/generate/schedule/row-source.ts'
+import type { RowsView } from '../../../core/generate/schedule/step-buffer.ts'
 import type { Plan } from '../../../core/graph/plan/plan.ts'
 import type { Arena } from '../../../core/runtime/memory/arena.ts'
 import type { Pool } from '../../../core/runtime/pool.ts'
@@ -111,14 +112,14 @@ const NO_ROWS = new Float32Array(0)
 const FIRST = 2 ** ABI.INPUT_BIT
 
 /** The rows of one run: word `FIRST` stands for the first of them. */
-class GivenRows implements RowSource {
-  readonly width: number
-  readonly isPlaced: boolean
-  readonly isWhole = false
+class GivenRows extends RowSource {
+  override readonly width: number
+  override readonly isPlaced: boolean
   #rows: Float32Array = NO_ROWS
   #order: RowOrder | undefined
 
   constructor(width: number, isPlaced: boolean) {
+    super()
     this.width = width
     this.isPlaced = isPlaced
   }
@@ -128,17 +129,13 @@ class GivenRows implements RowSource {
     this.#order = order
   }
 
-  row(word: number): Float32Array {
+  override row(word: number): Float32Array {
     const at = (word - FIRST) * this.width
     return this.#rows.subarray(at, at + this.width)
   }
 
-  rest(word: number): number {
-    return this.#rows.length / this.width - (word - FIRST)
-  }
-
   /** By row and column of the picture, whatever came before. */
-  locate(word: number, place: number, into: Uint32Array, at: number): number {
+  override locate(word: number, place: number, into: Uint32Array, at: number): number {
     const { patches, columns } = this.#order!
     const patch = patches[word - FIRST]!
     into[at] = 0

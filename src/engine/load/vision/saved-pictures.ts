@@ -1,6 +1,6 @@
 // Pictures in the file of a saved session: their bytes as text in base64.
 import { fromBase64, toBase64 } from '../../../core/base/base64.ts'
-import type { Message, PictureSource } from '../../wire/protocol.ts'
+import type { Message, PictureSource } from '../../types/conversation.ts'
 import { fileOf } from './picture-file.ts'
 
 /** A file with its media type, or pixels with their sizes. */

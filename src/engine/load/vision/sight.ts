@@ -1,14 +1,15 @@
 // What a model sees: puts the pictures of a conversation into its prompt, and reads each of them once.
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { sha256 } from '../../../core/base/sha256.ts'
-import type { InputRange, InputRows } from '../../../core/generate/schedule/input-rows.ts'
+import type { InputRows } from '../../../core/generate/schedule/input-rows.ts'
+import { isInputWord } from '../../../core/generate/schedule/row-source.ts'
 import type { Sequence } from '../../../core/generate/schedule/sequence.ts'
-import { isInputWord } from '../../../core/generate/schedule/step-buffer.ts'
 import type { CutPicture } from '../../../core/vision/cut-picture.ts'
 import type { Sides } from '../../../core/vision/tower.ts'
 import { pictureKeys, pictureMark, splitAtPictures } from '../../chat/picture-marks.ts'
-import type { Message, PictureSource, Prompt } from '../../wire/protocol.ts'
-import type { ModelText, SeenPrompt, Sight } from '../loaded-model.ts'
+import type { Message, PictureSource } from '../../types/conversation.ts'
+import type { Prompt } from '../../wire/protocol.ts'
+import type { ModelText, SeenPrompt, SeenSession, Sight } from '../loaded-model.ts'
 import { pictureBytes } from './picture-file.ts'
 import { readMessages, writtenMessages } from './saved-pictures.ts'
 
@@ -76,26 +77,22 @@ export class TowerSight implements Sight {
     }
   }
 
-  /** The ranges of rows in a sequence, to be saved with it. */
-  rangesOf(sequence: Sequence): readonly InputRange[] {
-    return this.#options.inputs.rangesIn(sequence.tokens)
+  async save(sequence: Sequence, messages: readonly Message[]): Promise<SeenSession> {
+    return {
+      messages: await writtenMessages(messages),
+      pictures: this.#options.inputs.rangesIn(sequence.tokens),
+    }
   }
 
-  /**
-   * Takes over the ranges of a saved sequence. Drops its state from the first that means something else
-   * here.
-   */
-  claim(sequence: Sequence, ranges: readonly InputRange[]): void {
+  restore(sequence: Sequence, { messages, pictures = [] }: SeenSession): readonly Message[] {
     const { inputs } = this.#options
-    const claimed = ranges.filter((range) => inputs.claim(range))
+    const claimed = pictures.filter((range) => inputs.claim(range))
     const isKnown = (word: number) =>
       claimed.some(({ first, count }) => word >= first && word < first + count)
     const lost = sequence.tokens.findIndex((word) => isInputWord(word) && !isKnown(word))
     if (lost >= 0) sequence.truncate(lost)
+    return readMessages(messages)
   }
-
-  readonly written = writtenMessages
-  readonly read = readMessages
 
   /** The message with marks in its text, and without pictures. */
   async #marked(

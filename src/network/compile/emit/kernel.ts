@@ -1,6 +1,6 @@
 // Kernels: what a group computes, without its sizes, so that one function serves all of them; and what a step
 // gives to the function.
-import type { Reduction, Ref, Value } from '../loops/program.ts'
+import type { Reduction, Ref, Value } from '../loops/loops.ts'
 import { isChecked, type Kind, type Tree } from '../loops/tree.ts'
 
 /** How a stream moves along the innermost axis: four at a time, not at all, or by any stride. */
@@ -114,7 +114,7 @@ export interface ProductCall {
   readonly windows?: WindowsCall | undefined
 }
 
-export interface WindowsCall {
+interface WindowsCall {
   readonly rows: Pick<StreamPlace, 'at'>
   readonly gaps: Pick<StreamPlace, 'at'>
   readonly run: number

@@ -8,7 +8,7 @@ import type { FunctionBody, Local } from '../wasm/assembler.ts'
 import type { VectorName } from '../wasm/opcodes.ts'
 
 /** Takes a vector from the stack, and leaves the result there. */
-export type Inline = (code: FunctionBody, fuse: boolean) => void
+type Inline = (code: FunctionBody, fuse: boolean) => void
 
 /** Adding and subtracting 1.5 * 2^23 rounds to the nearest whole number, which is then in the low bits. */
 const ROUNDER = 12582912

@@ -1,5 +1,5 @@
 // The code of one row of a kernel: passes over its elements, four at a time, and the numbers between them.
-import { neutralOf, type Reduction } from '../loops/program.ts'
+import { neutralOf, type Reduction } from '../loops/loops.ts'
 import { costOf, type Kind, type Tree } from '../loops/tree.ts'
 import type { FunctionBody, Local } from '../wasm/assembler.ts'
 import type { VectorName } from '../wasm/opcodes.ts'

@@ -2,37 +2,37 @@
 // compiled. A run goes from stage to stage, because the sizes of what a foreign part makes are known when it
 // has run.
 import { HalfbyteError } from '../../../core/base/errors.ts'
-import { type NetworkLimits, PlanBudget } from '../../onnx/graph-budget.ts'
+import { LruCache } from '../../../core/base/lru-cache.ts'
+import { SerialQueue } from '../../../core/base/time/serial-queue.ts'
+import { type NetworkLimits, ProgramBudget } from '../../onnx/graph-budget.ts'
 import { inferTypes } from '../../onnx/infer.ts'
 import type { Graph, Input, Type } from '../../onnx/ir/graph.ts'
 import type { Tensor } from '../../onnx/ir/tensor.ts'
 import { runPasses } from '../../onnx/passes/pass.ts'
 import { COMPILER_PASSES, PASSES } from '../../onnx/passes.ts'
 import { boundGraph, checkDtypes, keyOf, shapesOf } from '../bind.ts'
-import type { RunnableGraph } from '../compiled-graph.ts'
-import { Kept } from '../kept.ts'
+import { MAX_PROGRAMS, type RunnableGraph } from '../compiled-graph.ts'
 import { type CompileOptions, LateMachine } from '../late-machine.ts'
 import type { ForeignNode } from '../refusal.ts'
 import { constantTensor } from '../run/constants.ts'
-import type { LoadedPlan } from '../run/machine.ts'
-import { Turns } from '../turns.ts'
+import type { LoadedProgram } from '../run/machine.ts'
 import { withFloatProducts } from './float-products.ts'
 import { Sessions } from './sessions.ts'
 import { namesOfSizes, type Part, restOf, splitGraph } from './split.ts'
 import { type PlannedStage, planStage, reasonsOf, refusedNodes } from './stage.ts'
 
-/** A stage whose plan is loaded, and those that come after it, by the sizes of what its parts make. */
+/** A stage whose program is loaded, and those that come after it, by the sizes of what its parts make. */
 interface Stage extends Omit<PlannedStage, 'compiled'> {
-  readonly compiled: LoadedPlan | undefined
-  readonly next: Kept<Stage>
+  readonly compiled: LoadedProgram | undefined
+  readonly next: LruCache<string, Stage>
 }
 
 export class MixedGraph implements RunnableGraph {
   readonly machine: LateMachine
   readonly #graph: Graph
   readonly #sessions = new Sessions()
-  readonly #first = new Kept<Stage>((stage) => this.#drop(stage))
-  readonly #turns = new Turns()
+  readonly #first = new LruCache<string, Stage>(MAX_PROGRAMS, (stage) => this.#drop(stage))
+  readonly #queue = new SerialQueue()
   readonly #foreign = new Map<string, ForeignNode>()
   /** What was known of values at the load. */
   readonly #types = new Map<string, Type>()
@@ -51,7 +51,7 @@ export class MixedGraph implements RunnableGraph {
    */
   static async open(graph: Graph, options: CompileOptions, signal?: AbortSignal): Promise<MixedGraph> {
     const own = options.weights === 'f32' ? withFloatProducts(graph) : graph
-    const budget = new PlanBudget(options.limits, signal)
+    const budget = new ProgramBudget(options.limits, signal)
     const mixed = new MixedGraph(runPasses(own, COMPILER_PASSES, { budget }).graph, options)
     try {
       await mixed.#survey(signal)
@@ -77,7 +77,7 @@ export class MixedGraph implements RunnableGraph {
   /** Waits for the run that has begun. */
   async dispose(): Promise<void> {
     this.#isClosed = true
-    await this.#turns.take(() => this.#sessions.close())
+    await this.#queue.run(() => this.#sessions.close())
     this.machine.dispose()
   }
 
@@ -86,7 +86,7 @@ export class MixedGraph implements RunnableGraph {
    * nodes that no runtime knows, `format` for values that a node refuses, and `disposed`.
    */
   run(feeds: ReadonlyMap<string, Tensor>, signal?: AbortSignal): Promise<Map<string, Tensor>> {
-    return this.#turns.take(() => this.#run(feeds, signal), signal)
+    return this.#queue.run(() => this.#run(feeds, signal), signal)
   }
 
   async #run(feeds: ReadonlyMap<string, Tensor>, signal?: AbortSignal): Promise<Map<string, Tensor>> {
@@ -160,7 +160,7 @@ export class MixedGraph implements RunnableGraph {
     const key = keyOf(this.#graph, shapes)
     const known = this.#first.get(key)
     if (known !== undefined) return known
-    const budget = new PlanBudget(this.#limits, signal)
+    const budget = new ProgramBudget(this.#limits, signal)
     return this.#loaded(this.#first, key, boundGraph(this.#graph, shapes, PASSES, budget), budget, signal)
   }
 
@@ -178,7 +178,7 @@ export class MixedGraph implements RunnableGraph {
       const { dtype, dims } = values.get(name)!
       return { name, type: { dtype, dims } }
     })
-    const budget = new PlanBudget(this.#limits, signal)
+    const budget = new ProgramBudget(this.#limits, signal)
     const { graph } = runPasses({ ...rest, inputs }, PASSES, { budget })
     return this.#loaded(next, key, graph, budget, signal)
   }
@@ -189,17 +189,22 @@ export class MixedGraph implements RunnableGraph {
   }
 
   async #loaded(
-    to: Kept<Stage>,
+    to: LruCache<string, Stage>,
     key: string,
     graph: Graph,
-    budget: PlanBudget,
+    budget: ProgramBudget,
     signal?: AbortSignal,
   ): Promise<Stage> {
     const planned = planStage(graph, this.machine.weights, budget)
     this.#note(planned.reasons)
     const { compiled } = planned
-    const loaded = compiled && (await (await this.machine.open()).load(compiled.plan, compiled.graph, signal))
-    const stage: Stage = { ...planned, compiled: loaded, next: new Kept((each) => this.#drop(each)) }
+    const loaded =
+      compiled && (await (await this.machine.open()).load(compiled.program, compiled.graph, signal))
+    const stage: Stage = {
+      ...planned,
+      compiled: loaded,
+      next: new LruCache(MAX_PROGRAMS, (each) => this.#drop(each)),
+    }
     to.set(key, stage)
     return stage
   }

@@ -1,11 +1,11 @@
 // What a run with a fallback would do for some sizes, without running it: for `halfbyte inspect`.
-import { PlanBudget } from '../../onnx/graph-budget.ts'
+import { ProgramBudget } from '../../onnx/graph-budget.ts'
 import type { Graph, Type } from '../../onnx/ir/graph.ts'
 import { runPasses } from '../../onnx/passes/pass.ts'
 import { PASSES } from '../../onnx/passes.ts'
 import { boundGraph } from '../bind.ts'
 import type { WeightPolicy } from '../lower/policy.ts'
-import { printNetworkPlan } from '../plan/print.ts'
+import { printProgram } from '../program/print.ts'
 import { Sessions } from './sessions.ts'
 import { restOf } from './split.ts'
 import { type PlannedStage, planStage } from './stage.ts'
@@ -23,7 +23,7 @@ export async function outlineOf(
   const sessions = new Sessions()
   const pages: string[] = []
   try {
-    const budget = new PlanBudget({}, signal)
+    const budget = new ProgramBudget({}, signal)
     let next: Graph | undefined = boundGraph(graph, shapes, PASSES, budget)
     while (next !== undefined) {
       const stage = planStage(next, weights, budget)
@@ -43,7 +43,7 @@ export async function outlineOf(
 
 function pageOf({ compiled, reasons }: PlannedStage): string {
   const foreign = reasons.map(({ node, op, reason }) => `onnxruntime-web  ${node} (${op}): ${reason}`)
-  return [compiled && printNetworkPlan(compiled.plan), foreign.join('\n')].filter(Boolean).join('\n\n')
+  return [compiled && printProgram(compiled.program), foreign.join('\n')].filter(Boolean).join('\n\n')
 }
 
 async function restAfter(

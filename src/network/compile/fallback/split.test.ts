@@ -1,8 +1,8 @@
 // Splits. In: random graphs, and random nodes that are foreign. Out: whether every node runs once and after
 // what it reads, and whether the stages give what the whole graph gives.
 import { expect, test } from 'vitest'
+import { evaluate } from '../../../../test/conformance/onnx/verify/evaluate.ts'
 import { Random } from '../../../../test/helpers/random.ts'
-import { evaluate } from '../../onnx/evaluate.ts'
 import { type Graph, isStored, type Node } from '../../onnx/ir/graph.ts'
 import type { Tensor } from '../../onnx/ir/tensor.ts'
 import { randomGraph } from '../testing/random-graph.ts'

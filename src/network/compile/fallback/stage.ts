@@ -1,11 +1,11 @@
-// One stage of a graph whose sizes are known: a plan, and the foreign parts that read what it makes.
-import type { PlanBudget } from '../../onnx/graph-budget.ts'
+// One stage of a graph whose sizes are known: a program, and the foreign parts that read what it makes.
+import type { ProgramBudget } from '../../onnx/graph-budget.ts'
 import { inferTypes } from '../../onnx/infer.ts'
 import type { Graph, Node, Type } from '../../onnx/ir/graph.ts'
-import { planBound } from '../bind.ts'
+import { boundProgram } from '../bind.ts'
 import { refusalOf } from '../lower/lower.ts'
 import type { WeightPolicy } from '../lower/policy.ts'
-import type { Plan } from '../plan/plan.ts'
+import type { Program } from '../program/program.ts'
 import { type ForeignNode, refusedIn } from '../refusal.ts'
 import { NOTHING } from '../stages.ts'
 import { namesOfSizes, type Part, restOf, splitGraph } from './split.ts'
@@ -13,8 +13,8 @@ import { namesOfSizes, type Part, restOf, splitGraph } from './split.ts'
 export interface PlannedStage {
   /** All that is left of the graph at this stage. */
   readonly graph: Graph
-  /** The plan and its graph; undefined where a foreign part comes first. */
-  readonly compiled: { readonly plan: Plan; readonly graph: Graph } | undefined
+  /** The program and its graph; undefined where a foreign part comes first. */
+  readonly compiled: { readonly program: Program; readonly graph: Graph } | undefined
   readonly foreign: readonly Part[]
   /** Why the nodes of the foreign parts are not compiled. */
   readonly reasons: readonly ForeignNode[]
@@ -28,7 +28,7 @@ export interface PlannedStage {
  * `graph`: bound, after its passes. A node that cannot be planned joins the foreign ones. Throws what has
  * other causes, such as sizes that do not fit together.
  */
-export function planStage(graph: Graph, weights: WeightPolicy, budget: PlanBudget): PlannedStage {
+export function planStage(graph: Graph, weights: WeightPolicy, budget: ProgramBudget): PlannedStage {
   const types = inferTypes(graph)
   const reasons = refusedNodes(graph, types)
   for (;;) {
@@ -38,7 +38,8 @@ export function planStage(graph: Graph, weights: WeightPolicy, budget: PlanBudge
     try {
       return {
         graph,
-        compiled: own.nodes.length === 0 ? undefined : planBound(own, { weights, leftOut: NOTHING, budget }),
+        compiled:
+          own.nodes.length === 0 ? undefined : boundProgram(own, { weights, leftOut: NOTHING, budget }),
         foreign,
         reasons: reasonsOf(foreign, reasons),
         types,

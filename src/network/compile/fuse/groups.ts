@@ -1,6 +1,6 @@
 // Grows groups of loops that become one function each.
 import type { Budget } from '../../../core/base/budget.ts'
-import { isAlone, type Loop, type ProductLoop, type Program, type Ref, type Value } from '../loops/program.ts'
+import { isAlone, type Loop, type LoopList, type ProductLoop, type Ref, type Value } from '../loops/loops.ts'
 import { costOf } from '../loops/tree.ts'
 import { isWhole, reshaped, type View, whole } from '../loops/view.ts'
 import { MOST_ROW, PAIRS } from './pairs.ts'
@@ -22,7 +22,7 @@ export interface Group {
   readonly made: Map<Value, Loop[]>
   /** Values that its loops read, its own among them. */
   readonly read: Set<Value>
-  /** The place of its first loop in the program. */
+  /** The place of its first loop in the list. */
   first: number
   /** The place of the last loop in it and in all groups that it needs. */
   reach: number
@@ -36,7 +36,7 @@ const isSame = (a: readonly number[], b: readonly number[]): boolean =>
   a.length === b.length && a.every((size, axis) => size === b[axis])
 
 /** The space over which a loop runs. */
-export const spaceOf = (loop: Loop): readonly number[] =>
+const spaceOf = (loop: Loop): readonly number[] =>
   squeezed(OVER_ARGUMENT.includes(loop.loop) ? loop.args[0].view.dims : loop.out.dims)
 
 const OVER_ARGUMENT: readonly Loop['loop'][] = ['reduce', 'place', 'scatter', 'select']
@@ -118,7 +118,7 @@ const VISIT_UNITS = 4
 
 /** Without `fuses`, each loop is a group of its own. */
 export function growGroups(
-  { loops }: Pick<Program, 'loops'>,
+  { loops }: Pick<LoopList, 'loops'>,
   fuses: boolean,
   budget: Spend,
 ): readonly Group[] {

@@ -23,7 +23,7 @@ import {
   type ScatterLoop,
   type SelectLoop,
   type Value,
-} from '../loops/program.ts'
+} from '../loops/loops.ts'
 import { costOf, type Kind, type Tree } from '../loops/tree.ts'
 import { type View, whole } from '../loops/view.ts'
 import { type Group, overProduct, scopeIn, squeezedView } from './groups.ts'

@@ -100,13 +100,6 @@ export function checked(tree: Tree): Tree {
 export const isChecked = (tree: Tree): boolean =>
   'op' in tree && (tree.op.endsWith(' checked') || tree.of.some(isChecked))
 
-/** Replaces each argument by what `of` gives for it. */
-export function withArgs(tree: Tree, of: (index: number, kind: Kind) => Tree): Tree {
-  if ('arg' in tree) return of(tree.arg, tree.kind)
-  if (!('op' in tree)) return tree
-  return { ...tree, of: tree.of.map((each) => withArgs(each, of)) }
-}
-
 /** Instructions that take more than about five cycles. */
 const COSTLY: readonly Instruction[] = ['div', 'sqrt', 'exp', 'log', 'tanh', 'erf', 'sin', 'cos', 'pow']
 

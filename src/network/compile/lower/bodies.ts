@@ -1,6 +1,7 @@
 // The bodies of operators that compute element by element: their arithmetic as trees.
 import type { Node } from '../../onnx/ir/graph.ts'
 import { floatOf, intOf, stringOf, unclaimed } from '../../onnx/ir/operator.ts'
+import { type BodyOperator, operatorName } from '../../onnx/operator-table.ts'
 import {
   add,
   apply,
@@ -137,87 +138,84 @@ const mod: Body = ([a, b], node) => {
 const exponential = (x: Tree, alpha: number, scale = 1): Tree =>
   select(less(x, zero), mul(number(alpha), sub(exp(mul(x, number(1 / scale))), one)), x)
 
-const BODIES: ReadonlyMap<string, Body> = new Map(
-  Object.entries<Body>({
-    Identity: ([x]) => x!,
-    Dropout: ([x]) => x!,
-    Add: either('add', 'i.add'),
-    Sub: either('sub', 'i.sub'),
-    Mul: either('mul', 'i.mul'),
-    Div: either('div', 'i.div'),
-    Sum: folded('add', 'i.add'),
-    Mean: (args) => mul(args.reduce(add), number(1 / args.length)),
-    Min: folded('min', 'i.min'),
-    Max: folded('max', 'i.max'),
-    Neg: either('neg', 'i.neg'),
-    Abs: either('abs', 'i.abs'),
-    Sqrt: f('sqrt'),
-    Exp: f('exp'),
-    Log: f('log'),
-    Tanh: f('tanh'),
-    Erf: f('erf'),
-    Sin: f('sin'),
-    Cos: f('cos'),
-    Floor: f('floor'),
-    Ceil: f('ceil'),
-    Round: f('nearest'),
-    Pow: pow,
-    Mod: mod,
-    Reciprocal: ([x]) => div(one, x!),
-    Sigmoid: ([x]) => sigmoid(x!),
-    Softplus: ([x]) => softplus(x!),
-    Softsign: ([x]) => div(x!, add(one, apply('abs', x!))),
-    HardSwish: ([x]) => mul(x!, limited(add(mul(x!, number(1 / 6)), number(0.5)))),
-    HardSigmoid: ([x], node) =>
-      limited(add(mul(number(floatOf(node, 'alpha', 0.2)), x!), number(floatOf(node, 'beta', 0.5)))),
-    Mish: ([x]) => mish(x!),
-    Gelu: gelu,
-    Swish: ([x], node) => mul(x!, sigmoid(mul(number(floatOf(node, 'alpha', 1)), x!))),
-    // A comparison instead of max: NaN stays NaN, as in the definition.
-    Relu: ([x]) => select(less(x!, number(0, x!.kind)), number(0, x!.kind), x!),
-    LeakyRelu: ([x], node) => select(less(x!, zero), mul(number(floatOf(node, 'alpha', 0.01)), x!), x!),
-    ThresholdedRelu: ([x], node) => select(less(number(floatOf(node, 'alpha', 1)), x!), x!, zero),
-    PRelu: ([x, slope]) => select(less(x!, zero), mul(slope!, x!), x!),
-    Elu: ([x], node) => exponential(x!, floatOf(node, 'alpha', 1)),
-    Celu: ([x], node) => exponential(x!, floatOf(node, 'alpha', 1), floatOf(node, 'alpha', 1)),
-    Selu: ([x], node) =>
-      mul(
-        number(floatOf(node, 'gamma', 1.0507010221481323)),
-        exponential(x!, floatOf(node, 'alpha', 1.6732631921768188)),
-      ),
-    Equal: either('eq', 'i.eq'),
-    Less: ([a, b]) => less(a!, b!),
-    LessOrEqual: ([a, b]) => lessOrEqual(a!, b!),
-    Greater: ([a, b]) => less(b!, a!),
-    GreaterOrEqual: ([a, b]) => lessOrEqual(b!, a!),
-    And: f('i.and'),
-    Or: f('i.or'),
-    Xor: f('i.xor'),
-    Not: ([x]) => not(x!),
-    BitwiseAnd: f('i.and'),
-    BitwiseOr: f('i.or'),
-    BitwiseXor: f('i.xor'),
-    BitwiseNot: ([x]) => apply('i.xor', x!, whole(-1)),
-    Sign: ([x]) => sign(x!),
-    Tan: ([x]) => div(apply('sin', x!), apply('cos', x!)),
-    Sinh: ([x]) => sub(halfExp(x!), halfExp(neg(x!))),
-    Cosh: ([x]) => add(halfExp(x!), halfExp(neg(x!))),
-    IsInf: isInf,
-    IsNaN: ([x]) => not(apply('eq', x!, x!)),
-    Where: ([c, a, b]) => select(c!, a!, b!),
-    'com.microsoft Gelu': biased(exactGelu),
-    'com.microsoft BiasGelu': biased(exactGelu),
-    'com.microsoft FastGelu': biased(fastGelu),
-    'com.microsoft QuickGelu': ([x], node) =>
-      mul(x!, sigmoid(mul(number(floatOf(node, 'alpha', 1.702)), x!))),
-  }),
-)
+/** Operators whose trees depend on more than their arguments: `elementwise.ts` makes them. */
+type OwnTree = 'Clip' | 'Cast' | 'CastLike'
 
-/** How tables name a node's operator: with its domain, where that is not ONNX's own. */
-export const operatorName = ({ domain, op }: Node): string => (domain === '' ? op : `${domain} ${op}`)
+const BODIES: Readonly<Record<Exclude<BodyOperator, OwnTree>, Body>> = {
+  Identity: ([x]) => x!,
+  Dropout: ([x]) => x!,
+  Add: either('add', 'i.add'),
+  Sub: either('sub', 'i.sub'),
+  Mul: either('mul', 'i.mul'),
+  Div: either('div', 'i.div'),
+  Sum: folded('add', 'i.add'),
+  Mean: (args) => mul(args.reduce(add), number(1 / args.length)),
+  Min: folded('min', 'i.min'),
+  Max: folded('max', 'i.max'),
+  Neg: either('neg', 'i.neg'),
+  Abs: either('abs', 'i.abs'),
+  Sqrt: f('sqrt'),
+  Exp: f('exp'),
+  Log: f('log'),
+  Tanh: f('tanh'),
+  Erf: f('erf'),
+  Sin: f('sin'),
+  Cos: f('cos'),
+  Floor: f('floor'),
+  Ceil: f('ceil'),
+  Round: f('nearest'),
+  Pow: pow,
+  Mod: mod,
+  Reciprocal: ([x]) => div(one, x!),
+  Sigmoid: ([x]) => sigmoid(x!),
+  Softplus: ([x]) => softplus(x!),
+  Softsign: ([x]) => div(x!, add(one, apply('abs', x!))),
+  HardSwish: ([x]) => mul(x!, limited(add(mul(x!, number(1 / 6)), number(0.5)))),
+  HardSigmoid: ([x], node) =>
+    limited(add(mul(number(floatOf(node, 'alpha', 0.2)), x!), number(floatOf(node, 'beta', 0.5)))),
+  Mish: ([x]) => mish(x!),
+  Gelu: gelu,
+  Swish: ([x], node) => mul(x!, sigmoid(mul(number(floatOf(node, 'alpha', 1)), x!))),
+  // A comparison instead of max: NaN stays NaN, as in the definition.
+  Relu: ([x]) => select(less(x!, number(0, x!.kind)), number(0, x!.kind), x!),
+  LeakyRelu: ([x], node) => select(less(x!, zero), mul(number(floatOf(node, 'alpha', 0.01)), x!), x!),
+  ThresholdedRelu: ([x], node) => select(less(number(floatOf(node, 'alpha', 1)), x!), x!, zero),
+  PRelu: ([x, slope]) => select(less(x!, zero), mul(slope!, x!), x!),
+  Elu: ([x], node) => exponential(x!, floatOf(node, 'alpha', 1)),
+  Celu: ([x], node) => exponential(x!, floatOf(node, 'alpha', 1), floatOf(node, 'alpha', 1)),
+  Selu: ([x], node) =>
+    mul(
+      number(floatOf(node, 'gamma', 1.0507010221481323)),
+      exponential(x!, floatOf(node, 'alpha', 1.6732631921768188)),
+    ),
+  Equal: either('eq', 'i.eq'),
+  Less: ([a, b]) => less(a!, b!),
+  LessOrEqual: ([a, b]) => lessOrEqual(a!, b!),
+  Greater: ([a, b]) => less(b!, a!),
+  GreaterOrEqual: ([a, b]) => lessOrEqual(b!, a!),
+  And: f('i.and'),
+  Or: f('i.or'),
+  Xor: f('i.xor'),
+  Not: ([x]) => not(x!),
+  BitwiseAnd: f('i.and'),
+  BitwiseOr: f('i.or'),
+  BitwiseXor: f('i.xor'),
+  BitwiseNot: ([x]) => apply('i.xor', x!, whole(-1)),
+  Sign: ([x]) => sign(x!),
+  Tan: ([x]) => div(apply('sin', x!), apply('cos', x!)),
+  Sinh: ([x]) => sub(halfExp(x!), halfExp(neg(x!))),
+  Cosh: ([x]) => add(halfExp(x!), halfExp(neg(x!))),
+  IsInf: isInf,
+  IsNaN: ([x]) => not(apply('eq', x!, x!)),
+  Where: ([c, a, b]) => select(c!, a!, b!),
+  'com.microsoft:Gelu': biased(exactGelu),
+  'com.microsoft:BiasGelu': biased(exactGelu),
+  'com.microsoft:FastGelu': biased(fastGelu),
+  'com.microsoft:QuickGelu': ([x], node) => mul(x!, sigmoid(mul(number(floatOf(node, 'alpha', 1.702)), x!))),
+}
 
-/** The body of a one-to-one operator; undefined where it is not compiled. */
-export const bodyOf = (node: Node): Body | undefined => BODIES.get(operatorName(node))
+/** The body of an operator whose row says `body`, but for those with trees of their own. */
+export const bodyOf = (node: Node): Body => BODIES[operatorName(node) as keyof typeof BODIES]
 
 /** Clip, whose limits may be left out. The upper one wins where they cross. */
 export function clipped(x: Tree, low: Tree | undefined, high: Tree | undefined): Tree {

@@ -8,17 +8,20 @@ import { intOf, unclaimed, unfit } from '../../onnx/ir/operator.ts'
 import { countOf, numbersOf, type Tensor, tensorOf } from '../../onnx/ir/tensor.ts'
 import { formOf, perElement } from '../../onnx/operators/contrib/products.ts'
 import { limitsOf } from '../../onnx/operators/quantise.ts'
-import { type Codes, dimsOf, type Ref, SIGNED_MIDDLE } from '../loops/program.ts'
+import { type Codes, dimsOf, type Ref, SIGNED_MIDDLE } from '../loops/loops.ts'
 import { add, apply, arg, div, mul, number, sub } from '../loops/tree.ts'
 import { sliced, transposed } from '../loops/view.ts'
-import type { Handler } from './handlers.ts'
+import type { Handler, SomeHandlers } from './handler.ts'
 import { gatherAlong } from './indices.ts'
-import type { Lowering } from './lowering.ts'
+import { reshape } from './lowering/layouts.ts'
+import { map } from './lowering/loops.ts'
+import type { Lowering } from './lowering/lowering.ts'
+import { operand } from './lowering/operands.ts'
 import { productOf } from './products.ts'
 
 const constantOf = (lowering: Lowering, node: Node, index: number, fallback: number[]): number[] => {
   if (!hasInput(node, index)) return fallback
-  const tensor = lowering.known(node.inputs[index]!)
+  const tensor = lowering.values.known(node.inputs[index]!)
   if (tensor === undefined) throw unclaimed(node, `its input ${index} is computed`)
   return numbersOf(tensor)
 }
@@ -34,66 +37,70 @@ const dequantize: Handler = (lowering, node) => {
   if (!lowering.graph.constants.has(name)) {
     const [size = 1, offset = 0] = [codes.scale[0], codes.zero[0]]
     if (scale.length > 1) throw unclaimed(node, 'computed codes with several scales are not compiled')
-    const x = lowering.ref(node, name)
+    const x = lowering.values.ref(node, name)
     const float = x.value.kind === 'f32' ? arg(0) : apply('to f32', arg(0, 'i32'))
     const tree = mul(sub(float, number(offset)), number(size))
-    lowering.name(node.outputs[0]!, lowering.map(node, [x], tree, node.outputs[0]!))
+    lowering.values.name(node.outputs[0]!, map(lowering, node, [x], tree, node.outputs[0]!))
     return
   }
-  const rank = lowering.dims(node, name).length
+  const rank = lowering.values.dims(node, name).length
   const axis = intOf(node, 'axis', 1)
-  const ref = lowering.decoded(node, name, { ...codes, axis: axis < 0 ? axis + rank : axis })
-  lowering.name(node.outputs[0]!, ref)
+  const ref = lowering.values.decoded(node, name, { ...codes, axis: axis < 0 ? axis + rank : axis })
+  lowering.values.name(node.outputs[0]!, ref)
 }
 
 /** Rounded to the nearest code, ties to even. */
 const quantize: Handler = (lowering, node) => {
-  const [x, scale] = [0, 1].map((index) => lowering.ref(node, node.inputs[index]!)) as [Ref, Ref]
+  const [x, scale] = [0, 1].map((index) => lowering.values.ref(node, node.inputs[index]!)) as [Ref, Ref]
   const [name = ''] = node.outputs
-  if (lowering.dtype(node, node.inputs[0]!) !== 'f32' || scale.value.kind !== 'f32')
+  if (lowering.values.dtype(node, node.inputs[0]!) !== 'f32' || scale.value.kind !== 'f32')
     throw unclaimed(node, 'it rounds other numbers than f32')
   if (intOf(node, 'block_size', 0) !== 0) throw unclaimed(node, 'scales of blocks are not compiled')
   if (intOf(node, 'precision', 0) !== 0) throw unclaimed(node, 'a precision of its own is not compiled')
-  const [low, high] = limitsOf(lowering.dtype(node, name))
+  const [low, high] = limitsOf(lowering.values.dtype(node, name))
   const rank = dimsOf(x).length
   const after = countOf(dimsOf(scale)) === 1 ? 0 : rank - 1 - axisOf(node, intOf(node, 'axis', 1), rank)
   const along = (ref: Ref): Ref =>
-    lowering.reshape(node, ref, [countOf(dimsOf(ref)), ...Array.from({ length: after }, () => 1)])
+    reshape(lowering, node, ref, [countOf(dimsOf(ref)), ...Array.from({ length: after }, () => 1)])
   const args = [x, along(scale)]
   // Beyond it is not a code, whatever the zero point is, and i32 has room for the sum.
   const limit = number(2 ** 20)
   const rounded = apply('nearest', div(arg(0), arg(1)))
   const code = apply('to i32', apply('max', apply('neg', limit), apply('min', limit, rounded)))
   const zero = hasInput(node, 2)
-    ? arg(args.push(along(lowering.ref(node, node.inputs[2]!))) - 1, 'i32')
+    ? arg(args.push(along(lowering.values.ref(node, node.inputs[2]!))) - 1, 'i32')
     : undefined
   const shifted = zero === undefined ? code : apply('i.add', code, zero)
   const tree = apply('i.max', number(low, 'i32'), apply('i.min', number(high, 'i32'), shifted))
-  lowering.name(name, lowering.reshape(node, lowering.map(node, args, tree, name), dimsOf(x)))
+  lowering.values.name(name, reshape(lowering, node, map(lowering, node, args, tree, name), dimsOf(x)))
 }
 
 /** x, 1 and 0: what products make of the three is the product of x. */
 const dynamicQuantize: Handler = (lowering, node) => {
   const [codes = '', scale = '', zero = ''] = node.outputs
-  lowering.name(codes, lowering.ref(node, node.inputs[0]!))
-  lowering.settle(scale, tensorOf('f32', [], [1]))
-  lowering.settle(zero, tensorOf('u8', [], [0]))
+  lowering.values.name(codes, lowering.values.ref(node, node.inputs[0]!))
+  lowering.values.settle(scale, tensorOf('f32', [], [1]))
+  lowering.values.settle(zero, tensorOf('u8', [], [0]))
 }
 
 /** Codes of a matrix, without their zero points, times rows that were not rounded. */
 const matMulInteger: Handler = (lowering, node) => {
   const [left = '', right = ''] = node.inputs
-  const a = lowering.ref(node, left)
+  const a = lowering.values.ref(node, left)
   if (a.value.kind !== 'f32')
     throw unclaimed(node, 'codes that DynamicQuantizeLinear did not make are not compiled')
   const offset: Tensor | undefined = hasInput(node, 2)
-    ? lowering.known(node.inputs[2]!)
+    ? lowering.values.known(node.inputs[2]!)
     : tensorOf('u8', [], [0])
   if (offset === undefined || numbersOf(offset).some((each) => each !== 0))
     throw unclaimed(node, 'its rows have a zero point that DynamicQuantizeLinear did not make')
-  const axis = lowering.dims(node, right).length - 1
-  const b: Ref = lowering.decoded(node, right, { axis, scale: [1], zero: constantOf(lowering, node, 3, [0]) })
-  lowering.name(node.outputs[0]!, productOf(lowering, node, a, b))
+  const axis = lowering.values.dims(node, right).length - 1
+  const b: Ref = lowering.values.decoded(node, right, {
+    axis,
+    scale: [1],
+    zero: constantOf(lowering, node, 3, [0]),
+  })
+  lowering.values.name(node.outputs[0]!, productOf(lowering, node, a, b))
 }
 
 interface ScaledInputs {
@@ -105,31 +112,31 @@ interface ScaledInputs {
 
 /** Rows that were not rounded, times codes with their scales, and a bias. */
 function scaledProduct(lowering: Lowering, node: Node, at: ScaledInputs): void {
-  const a = lowering.ref(node, node.inputs[0]!)
+  const a = lowering.values.ref(node, node.inputs[0]!)
   const right = node.inputs[at.right]!
-  const dims = lowering.dims(node, right)
+  const dims = lowering.values.dims(node, right)
   const scale = constantOf(lowering, node, at.scale, [])
   const zero = constantOf(lowering, node, at.zero, [0])
   for (const { length } of [scale, zero])
     if (length !== 1 && length !== dims.at(-1))
       throw unfit(node, `it has ${length} scales or zero points for ${dims.at(-1)} columns`)
-  const b = lowering.decoded(node, right, { axis: dims.length - 1, scale, zero })
+  const b = lowering.values.decoded(node, right, { axis: dims.length - 1, scale, zero })
   const made = productOf(lowering, node, a, b)
   const [name = ''] = node.outputs
   if (!hasInput(node, at.bias)) {
-    lowering.name(name, made)
+    lowering.values.name(name, made)
     return
   }
   const args = [made]
-  const sum = add(arg(0), lowering.tree(node, node.inputs[at.bias]!, args))
-  lowering.name(name, lowering.map(node, args, sum, name))
+  const sum = add(arg(0), operand(lowering, node, node.inputs[at.bias]!, args))
+  lowering.values.name(name, map(lowering, node, args, sum, name))
 }
 
 const dynamicQuantizeMatMul: Handler = (lowering, node) =>
   scaledProduct(lowering, node, { right: 1, scale: 2, zero: 3, bias: 4 })
 
 const matMulIntegerToFloat: Handler = (lowering, node) => {
-  if (lowering.ref(node, node.inputs[0]!).value.kind !== 'f32')
+  if (lowering.values.ref(node, node.inputs[0]!).value.kind !== 'f32')
     throw unclaimed(node, 'codes that DynamicQuantizeLinear did not make are not compiled')
   scaledProduct(lowering, node, { right: 1, scale: 3, zero: 5, bias: 6 })
 }
@@ -144,16 +151,16 @@ const matMulNBits: Handler = (lowering, node) => {
   const constants = [right, scales, ...(zeros === '' ? [] : [zeros])]
   if (constants.some((name) => !lowering.graph.constants.has(name)))
     throw unclaimed(node, 'its codes, scales or zero points are computed')
-  if (zeros !== '' && lowering.dtype(node, zeros) !== 'u8')
+  if (zeros !== '' && lowering.values.dtype(node, zeros) !== 'u8')
     throw unclaimed(node, 'zero points that are not codes are not compiled')
   const codes = { bits, block, k, scales, ...(zeros !== '' && { zeros }) } as const
-  const rows = lowering.decoded(node, right, codes, [n, k])
+  const rows = lowering.values.decoded(node, right, codes, [n, k])
   const b = { ...rows, view: transposed(rows.view, [1, 0]) }
-  const made = productOf(lowering, node, lowering.ref(node, left), b)
+  const made = productOf(lowering, node, lowering.values.ref(node, left), b)
   const args = [made]
-  const whole = bias === '' ? undefined : add(arg(0), lowering.tree(node, bias, args))
+  const whole = bias === '' ? undefined : add(arg(0), operand(lowering, node, bias, args))
   const [name = ''] = node.outputs
-  lowering.name(name, whole === undefined ? made : lowering.map(node, args, whole, name))
+  lowering.values.name(name, whole === undefined ? made : map(lowering, node, args, whole, name))
 }
 
 /**
@@ -162,10 +169,10 @@ const matMulNBits: Handler = (lowering, node) => {
  */
 const gatherBlocks: Handler = (lowering, node) => {
   const [data = '', chosen = '', scales = '', zeros = ''] = node.inputs
-  const dtype = lowering.dtype(node, data)
+  const dtype = lowering.values.dtype(node, data)
   const bits = 32 / (dtype === 'u8' ? 4 * perElement(node, dtype) : 8)
   const each = 32 / bits
-  const dims = lowering.dims(node, data)
+  const dims = lowering.values.dims(node, data)
   const axis = (name: string, usual: number) => axisOf(node, intOf(node, name, usual), dims.length)
   if (dims.length !== 2 || axis('gather_axis', 0) !== 0 || axis('quantize_axis', 1) !== 1)
     throw unclaimed(node, 'it gathers no rows of blocks')
@@ -174,47 +181,47 @@ const gatherBlocks: Handler = (lowering, node) => {
   const blocks = k / block
   if (block < 16 || !Number.isInteger(blocks))
     throw unclaimed(node, `its rows of ${k} are not whole blocks of ${block}`)
-  const indices = lowering.ref(node, chosen)
+  const indices = lowering.values.ref(node, chosen)
   const rows = (table: Ref, ...tail: number[]): Ref => {
     const made = gatherAlong(lowering, node, { data: table, axis: 0, indices, name: node.name })
-    return lowering.reshape(node, made, [...dimsOf(indices), blocks, ...tail, 1])
+    return reshape(lowering, node, made, [...dimsOf(indices), blocks, ...tail, 1])
   }
-  const words = rows(lowering.packed(node, data, 'words', [dims[0]!, k / each]), block / each)
+  const words = rows(lowering.values.packed(node, data, 'words', [dims[0]!, k / each]), block / each)
   const toTop = lowering.once(`top ${bits}`, () =>
-    lowering.table('i32', [each], (at) => 2 ** (32 - bits * (at + 1))),
+    lowering.values.table('i32', [each], (at) => 2 ** (32 - bits * (at + 1))),
   )
-  const args = [words, toTop, rows(lowering.ref(node, scales), 1)]
+  const args = [words, toTop, rows(lowering.values.ref(node, scales), 1)]
   const moved = apply('i.mul', arg(0, 'i32'), arg(1, 'i32'))
   const code = apply('i.shr', moved, number(32 - bits, 'i32'))
   const middle = dtype === 'i4' ? SIGNED_MIDDLE : dtype === 'u8' && zeros === '' ? 2 ** (bits - 1) : 0
   let whole = apply('i.sub', code, number(middle, 'i32'))
   if (zeros !== '')
     whole = apply('i.sub', whole, arg(args.push(rows(zerosOf(lowering, node, blocks), 1)) - 1, 'i32'))
-  const made = lowering.map(node, args, mul(apply('to f32', whole), arg(2)))
+  const made = map(lowering, node, args, mul(apply('to f32', whole), arg(2)))
   const [name = ''] = node.outputs
-  lowering.name(name, lowering.reshape(node, made, lowering.dims(node, name)))
+  lowering.values.name(name, reshape(lowering, node, made, lowering.values.dims(node, name)))
 }
 
 /** Zero points [n, blocks], of which two may share a byte. Rows begin at whole bytes. */
 function zerosOf(lowering: Lowering, node: Node, blocks: number): Ref {
   const name = node.inputs[3]!
-  const dtype = lowering.dtype(node, name)
+  const dtype = lowering.values.dtype(node, name)
   const perByte = perElement(node, dtype)
-  if (dtype === 'u8' && perByte === 1) return lowering.ref(node, name)
-  const [n = 0, own = 0] = lowering.dims(node, name)
+  if (dtype === 'u8' && perByte === 1) return lowering.values.ref(node, name)
+  const [n = 0, own = 0] = lowering.values.dims(node, name)
   const count = perByte * own
   if (count < blocks) throw unfit(node, `it has ${count} zero points for ${blocks} blocks`)
-  const all = lowering.packed(node, name, 'nibbles', [n, count])
+  const all = lowering.values.packed(node, name, 'nibbles', [n, count])
   return { ...all, view: sliced(all.view, 1, 0, blocks) }
 }
 
-export const CODE_HANDLERS: Readonly<Record<string, Handler>> = {
+export const CODE_HANDLERS = {
   DequantizeLinear: dequantize,
   QuantizeLinear: quantize,
   DynamicQuantizeLinear: dynamicQuantize,
   MatMulInteger: matMulInteger,
-  'com.microsoft DynamicQuantizeMatMul': dynamicQuantizeMatMul,
-  'com.microsoft MatMulIntegerToFloat': matMulIntegerToFloat,
-  'com.microsoft MatMulNBits': matMulNBits,
-  'com.microsoft GatherBlockQuantized': gatherBlocks,
-}
+  'com.microsoft:DynamicQuantizeMatMul': dynamicQuantizeMatMul,
+  'com.microsoft:MatMulIntegerToFloat': matMulIntegerToFloat,
+  'com.microsoft:MatMulNBits': matMulNBits,
+  'com.microsoft:GatherBlockQuantized': gatherBlocks,
+} satisfies SomeHandlers

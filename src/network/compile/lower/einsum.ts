@@ -3,11 +3,14 @@ import type { Node } from '../../onnx/ir/graph.ts'
 import { unclaimed } from '../../onnx/ir/operator.ts'
 import { countOf } from '../../onnx/ir/tensor.ts'
 import { equationOf, sizesOf } from '../../onnx/operators/einsum.ts'
-import { dimsOf, type Ref } from '../loops/program.ts'
+import { dimsOf, type Ref } from '../loops/loops.ts'
 import { arg, mul } from '../loops/tree.ts'
 import { spread, transposed } from '../loops/view.ts'
-import type { Handler } from './handlers.ts'
-import type { Lowering } from './lowering.ts'
+import type { Handler, SomeHandlers } from './handler.ts'
+import { reshape } from './lowering/layouts.ts'
+import { map } from './lowering/loops.ts'
+import type { Lowering } from './lowering/lowering.ts'
+import { multiply, reduce } from './lowering/sums.ts'
 
 /** A reference whose axes have letters. */
 interface Lettered {
@@ -17,7 +20,7 @@ interface Lettered {
 
 const einsum: Handler = (lowering, node) => {
   const [name = ''] = node.outputs
-  const refs = node.inputs.map((input) => lowering.ref(node, input))
+  const refs = node.inputs.map((input) => lowering.values.ref(node, input))
   if (refs.length > 2) throw unclaimed(node, `an equation of ${refs.length} inputs is not compiled`)
   if (refs.some(({ value }) => value.kind !== 'f32')) throw unclaimed(node, 'it is not of floats')
   const equation = equationOf(
@@ -36,7 +39,7 @@ const einsum: Handler = (lowering, node) => {
   })
   const [left, right] = sides as [Lettered, Lettered | undefined]
   const made = right === undefined ? left : product(lowering, node, left, right, output)
-  lowering.name(name, ordered(made, output))
+  lowering.values.name(name, ordered(made, output))
 }
 
 /** The sum over the letters that are left. */
@@ -49,7 +52,7 @@ function summed(
   const axes = [...side.letters.keys()].filter((axis) => isLeft(side.letters[axis]!))
   if (axes.length === 0) return side
   const letters = side.letters.filter((letter) => !isLeft(letter))
-  return { ref: lowering.reduce(node, side.ref, axes, 'sum'), letters }
+  return { ref: reduce(lowering, node, side.ref, axes, 'sum'), letters }
 }
 
 /** Its axes in the order of `letters`. */
@@ -82,15 +85,15 @@ function product(
   const dims = (some: readonly string[]): number[] => some.map(sizeOf)
   const [m, k, n] = [rows, inner, columns].map((some) => countOf(dims(some))) as [number, number, number]
   if (inner.length === 0) {
-    const a = lowering.reshape(node, ordered(left, [...batch, ...rows]), [...dims(batch), m, 1])
-    const b = lowering.reshape(node, ordered(right, [...batch, ...columns]), [...dims(batch), 1, n])
-    const made = lowering.map(node, [a, b], mul(arg(0), arg(1)))
-    return { ref: lowering.reshape(node, made, dims(letters)), letters }
+    const a = reshape(lowering, node, ordered(left, [...batch, ...rows]), [...dims(batch), m, 1])
+    const b = reshape(lowering, node, ordered(right, [...batch, ...columns]), [...dims(batch), 1, n])
+    const made = map(lowering, node, [a, b], mul(arg(0), arg(1)))
+    return { ref: reshape(lowering, node, made, dims(letters)), letters }
   }
   if (k === 0) throw unclaimed(node, 'it adds up no numbers')
-  const a = lowering.reshape(node, ordered(left, [...batch, ...rows, ...inner]), [...dims(batch), m, k])
-  const b = lowering.reshape(node, ordered(right, [...batch, ...inner, ...columns]), [...dims(batch), k, n])
-  return { ref: lowering.reshape(node, lowering.product(node, a, b), dims(letters)), letters }
+  const a = reshape(lowering, node, ordered(left, [...batch, ...rows, ...inner]), [...dims(batch), m, k])
+  const b = reshape(lowering, node, ordered(right, [...batch, ...inner, ...columns]), [...dims(batch), k, n])
+  return { ref: reshape(lowering, node, multiply(lowering, node, a, b), dims(letters)), letters }
 }
 
-export const EINSUM_HANDLERS: Readonly<Record<string, Handler>> = { Einsum: einsum }
+export const EINSUM_HANDLERS = { Einsum: einsum } satisfies SomeHandlers

@@ -3,11 +3,15 @@ import { axisOf } from '../../onnx/ir/broadcast.ts'
 import type { Node } from '../../onnx/ir/graph.ts'
 import { flagOf, intOf, unclaimed, unfit } from '../../onnx/ir/operator.ts'
 import { countOf, numbersOf, stridesOf } from '../../onnx/ir/tensor.ts'
-import { dimsOf, type Ref, refTo } from '../loops/program.ts'
+import { dimsOf, type Ref, refTo } from '../loops/loops.ts'
 import { add, apply, arg, number, select, type Tree } from '../loops/tree.ts'
 import { sliced, spread, type View } from '../loops/view.ts'
-import type { Handler } from './handlers.ts'
-import type { Lowering } from './lowering.ts'
+import type { Handler, SomeHandlers } from './handler.ts'
+import { joined, reshape, viewed } from './lowering/layouts.ts'
+import { filled, map } from './lowering/loops.ts'
+import type { Lowering } from './lowering/lowering.ts'
+import { exactTree } from './lowering/operands.ts'
+import { reduce } from './lowering/sums.ts'
 
 /** What a gather reads: a table that stands still along the axes of the index. */
 interface Gathered {
@@ -19,7 +23,7 @@ interface Gathered {
 }
 
 function gathered(lowering: Lowering, node: Node, name: string, { table, index, step, size }: Gathered): Ref {
-  const out = lowering.value(name, table.value.kind, dimsOf(table))
+  const out = lowering.values.make(name, table.value.kind, dimsOf(table))
   const args = [table, index] as const
   lowering.add({ loop: 'gather', node: node.name, mapping: 'shuffle', out, args, step, size })
   return refTo(out)
@@ -49,19 +53,19 @@ export function gatherAlong(
 }
 
 const inputs = (lowering: Lowering, node: Node): [Ref, Ref] => [
-  lowering.ref(node, node.inputs[0]!),
-  lowering.ref(node, node.inputs[1]!),
+  lowering.values.ref(node, node.inputs[0]!),
+  lowering.values.ref(node, node.inputs[1]!),
 ]
 
 /** One known index is a part of the data; other indices are read by a loop. */
 const gather: Handler = (lowering, node) => {
   const [name = ''] = node.outputs
-  const data = lowering.ref(node, node.inputs[0]!)
+  const data = lowering.values.ref(node, node.inputs[0]!)
   const axis = axisOf(node, intOf(node, 'axis', 0), dimsOf(data).length)
-  const index = lowering.known(node.inputs[1]!)
+  const index = lowering.values.known(node.inputs[1]!)
   if (index?.data.length !== 1) {
-    const indices = lowering.ref(node, node.inputs[1]!)
-    lowering.name(name, gatherAlong(lowering, node, { data, axis, indices, name }))
+    const indices = lowering.values.ref(node, node.inputs[1]!)
+    lowering.values.name(name, gatherAlong(lowering, node, { data, axis, indices, name }))
     return
   }
   const size = dimsOf(data)[axis]!
@@ -69,7 +73,7 @@ const gather: Handler = (lowering, node) => {
   const place = at < 0 ? at + size : at
   if (place < 0 || place >= size) throw unfit(node, `index ${at} is outside of axis ${axis} of ${size}`)
   const part = { ...data, view: sliced(data.view, axis, place, 1) }
-  lowering.viewed(node, name, lowering.reshape(node, part, lowering.dims(node, name)))
+  viewed(lowering, node, name, reshape(lowering, node, part, lowering.values.dims(node, name)))
 }
 
 /** An index along an axis for each element. */
@@ -103,7 +107,7 @@ const gatherElements: Handler = (lowering, node) => {
   const [name = ''] = node.outputs
   const [data, index] = inputs(lowering, node)
   const axis = axisOf(node, intOf(node, 'axis', 0), dimsOf(data).length)
-  lowering.name(name, elementsAlong(lowering, node, { data, index, axis, name }))
+  lowering.values.name(name, elementsAlong(lowering, node, { data, index, axis, name }))
 }
 
 /** An index that no table has. */
@@ -154,9 +158,9 @@ export function placesAmong(
     isRight = apply('i.and', isRight, isInside)
     place = add32(place, apply('i.mul', from, number(steps[at]!, 'i32')))
     const part = sliced(indices.view, own.length - 1, at, 1)
-    return lowering.reshape(node, { ...indices, view: part }, own.slice(0, -1))
+    return reshape(lowering, node, { ...indices, view: part }, own.slice(0, -1))
   })
-  return { index: lowering.map(node, parts, select(isRight, place, OUTSIDE)), named, rest }
+  return { index: map(lowering, node, parts, select(isRight, place, OUTSIDE)), named, rest }
 }
 
 const gatherNd: Handler = (lowering, node) => {
@@ -166,7 +170,7 @@ const gatherNd: Handler = (lowering, node) => {
   const dims = dimsOf(data)
   const own = dimsOf(indices)
   const { index, named, rest } = placesAmong(lowering, node, dims, indices, batch)
-  const rows = lowering.reshape(node, data, [...dims.slice(0, batch), countOf(named), ...rest])
+  const rows = reshape(lowering, node, data, [...dims.slice(0, batch), countOf(named), ...rest])
   const made = [...own.slice(0, -1), ...rest]
   const { offset, strides } = rows.view
   const between = own.slice(batch, -1).map(() => 0)
@@ -178,14 +182,14 @@ const gatherNd: Handler = (lowering, node) => {
   const tail: View = { ...index.view, dims: made, strides: [...index.view.strides, ...rest.map(() => 0)] }
   const found = { table: { ...rows, view: table }, index: { ...index, view: tail } }
   const step = strides[batch]!
-  lowering.name(name, gathered(lowering, node, name, { ...found, step, size: countOf(named) }))
+  lowering.values.name(name, gathered(lowering, node, name, { ...found, step, size: countOf(named) }))
 }
 
 /** The places along an axis, before as many axes of one element: i32. */
 export const placesAlong = (lowering: Lowering, size: number, after: number): Ref =>
   lowering.once(`places ${size} before ${after}`, () => {
     const dims = [size, ...Array.from({ length: after }, () => 1)]
-    return lowering.table('i32', dims, (at) => at)
+    return lowering.values.table('i32', dims, (at) => at)
   })
 
 export const add32 = (a: Tree, b: Tree): Tree => apply('i.add', a, b)
@@ -193,10 +197,10 @@ export const add32 = (a: Tree, b: Tree): Tree => apply('i.add', a, b)
 /** Doubling: after step s, each element is the sum of the last 2^s up to it. */
 const cumSum: Handler = (lowering, node) => {
   const [name = ''] = node.outputs
-  const x = lowering.ref(node, node.inputs[0]!)
+  const x = lowering.values.ref(node, node.inputs[0]!)
   const { kind } = x.value
   const dims = dimsOf(x)
-  const axis = axisOf(node, lowering.list(node, 1)[0] ?? 0, dims.length)
+  const axis = axisOf(node, lowering.values.list(node, 1)[0] ?? 0, dims.length)
   const size = dims[axis]!
   const isReverse = flagOf(node, 'reverse')
   const turn = (ref: Ref): Ref =>
@@ -207,29 +211,29 @@ const cumSum: Handler = (lowering, node) => {
   })
   let sums = turn(x)
   if (flagOf(node, 'exclusive') && size > 0) {
-    const none = lowering.filled(node, number(0, kind), dims.with(axis, 1))
-    sums = size === 1 ? none : lowering.joined(node, name, [none, part(sums, 0, size - 1)], axis)
+    const none = filled(lowering, node, number(0, kind), dims.with(axis, 1))
+    sums = size === 1 ? none : joined(lowering, node, name, [none, part(sums, 0, size - 1)], axis)
   }
   const sum = kind === 'f32' ? add(arg(0), arg(1)) : add32(arg(0, 'i32'), arg(1, 'i32'))
-  const tree = lowering.exact(node, sum)
+  const tree = exactTree(lowering, node, sum)
   for (let reach = 1; reach < size; reach *= 2) {
-    const both = lowering.map(node, [part(sums, reach, size - reach), part(sums, 0, size - reach)], tree)
-    sums = lowering.joined(node, name, [part(sums, 0, reach), both], axis)
+    const both = map(lowering, node, [part(sums, reach, size - reach), part(sums, 0, size - reach)], tree)
+    sums = joined(lowering, node, name, [part(sums, 0, reach), both], axis)
   }
-  lowering.name(name, turn(sums))
+  lowering.values.name(name, turn(sums))
 }
 
 /** The place of an extreme: the first, or the last, of the places that have it. */
 function extreme(how: 'max' | 'min'): Handler {
   return (lowering, node) => {
-    const x = lowering.ref(node, node.inputs[0]!)
+    const x = lowering.values.ref(node, node.inputs[0]!)
     const { kind } = x.value
     const dims = dimsOf(x)
     const axis = axisOf(node, intOf(node, 'axis', 0), dims.length)
     const size = dims[axis]!
     if (size === 0) throw unfit(node, `axis ${axis} has no elements`)
     const kept = dims.with(axis, 1)
-    const most = lowering.reshape(node, lowering.reduce(node, x, [axis], how), kept)
+    const most = reshape(lowering, node, reduce(lowering, node, x, [axis], how), kept)
     const isLast = flagOf(node, 'select_last_index')
     const tail = dims.slice(axis + 1)
     const places = placesAlong(lowering, size, tail.length)
@@ -240,19 +244,23 @@ function extreme(how: 'max' | 'min'): Handler {
       kind === 'f32' ? apply('i.or', isEqual, apply('i.eq', isNumber, number(0, 'i32'))) : isEqual
     const other = number(isLast ? -1 : size, 'i32')
     const all = { ...places, view: spread(places.view, dims) }
-    const found = lowering.map(node, [x, most, all], select(isMost, arg(2, 'i32'), other))
-    const made = lowering.reduce(node, found, [axis], isLast ? 'max' : 'min')
-    lowering.name(node.outputs[0]!, lowering.reshape(node, made, lowering.dims(node, node.outputs[0]!)))
+    const found = map(lowering, node, [x, most, all], select(isMost, arg(2, 'i32'), other))
+    const made = reduce(lowering, node, found, [axis], isLast ? 'max' : 'min')
+    lowering.values.name(
+      node.outputs[0]!,
+      reshape(lowering, node, made, lowering.values.dims(node, node.outputs[0]!)),
+    )
   }
 }
 
 const tile: Handler = (lowering, node) => {
   const [name = ''] = node.outputs
-  const x = lowering.ref(node, node.inputs[0]!)
+  const x = lowering.values.ref(node, node.inputs[0]!)
   const dims = dimsOf(x)
-  const times = lowering.list(node, 1)
+  const times = lowering.values.list(node, 1)
   if (times.length !== dims.length) throw unclaimed(node, 'it has repeats for other axes')
-  const apart = lowering.reshape(
+  const apart = reshape(
+    lowering,
     node,
     x,
     dims.flatMap((size) => [1, size]),
@@ -261,10 +269,15 @@ const tile: Handler = (lowering, node) => {
     apart.view,
     dims.flatMap((size, axis) => [times[axis]!, size]),
   )
-  lowering.viewed(node, name, lowering.reshape(node, { ...apart, view: repeated }, lowering.dims(node, name)))
+  viewed(
+    lowering,
+    node,
+    name,
+    reshape(lowering, node, { ...apart, view: repeated }, lowering.values.dims(node, name)),
+  )
 }
 
-export const INDEX_HANDLERS: Readonly<Record<string, Handler>> = {
+export const INDEX_HANDLERS = {
   Gather: gather,
   GatherElements: gatherElements,
   GatherND: gatherNd,
@@ -272,4 +285,4 @@ export const INDEX_HANDLERS: Readonly<Record<string, Handler>> = {
   ArgMax: extreme('max'),
   ArgMin: extreme('min'),
   Tile: tile,
-}
+} satisfies SomeHandlers

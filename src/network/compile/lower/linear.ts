@@ -12,9 +12,10 @@ import {
   type MatrixEncoding,
   type Ref,
   refTo,
-} from '../loops/program.ts'
+} from '../loops/loops.ts'
 import { sliced } from '../loops/view.ts'
-import type { Lowering } from './lowering.ts'
+import { copy } from './lowering/loops.ts'
+import type { Lowering } from './lowering/lowering.ts'
 import type { WeightPolicy } from './policy.ts'
 
 /** Numbers that share a scale; kernels have no part of it. */
@@ -41,14 +42,14 @@ const isNibbles = (codes: Codes | BlockCodes): boolean =>
 export function linear(lowering: Lowering, node: Node, a: Ref, matrix: Ref, encoding: MatrixEncoding): Ref {
   const [m, k] = dimsOf(a) as [number, number]
   const n = dimsOf(matrix)[1]!
-  const rows = a.view.strides[1] === 1 ? a : lowering.copy(node, a)
+  const rows = a.view.strides[1] === 1 ? a : copy(lowering, node, a)
   const x = lowering.once(`codes ${rows.value.id} ${JSON.stringify(rows.view)}`, () => {
-    const out = lowering.value(node.name, 'i32', [m, codedRowBytes(k) / 4])
+    const out = lowering.values.make(node.name, 'i32', [m, codedRowBytes(k) / 4])
     lowering.add({ loop: 'quantize', node: node.name, mapping: 'many-to-many', out, args: [rows] })
     return refTo(out)
   })
   // Kernels write whole groups of columns.
-  const out = lowering.value(node.name, 'f32', [m, roundUp(n, GROUP)])
+  const out = lowering.values.make(node.name, 'f32', [m, roundUp(n, GROUP)])
   lowering.add({
     loop: 'linear',
     node: node.name,

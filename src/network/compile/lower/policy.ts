@@ -6,3 +6,6 @@
  */
 export type WeightPolicy = (typeof NETWORK_WEIGHTS)[number]
 export const NETWORK_WEIGHTS = ['auto', 'f32', 'w8', 'w4'] as const
+
+/** What runs the nodes that are not compiled. */
+export const NETWORK_FALLBACKS = ['ort'] as const

@@ -4,16 +4,19 @@ import { axisOf } from '../../onnx/ir/broadcast.ts'
 import { hasInput, type Node } from '../../onnx/ir/graph.ts'
 import { flagOf, stringOf, unclaimed, unfit } from '../../onnx/ir/operator.ts'
 import { countedTaps, type PoolAxis, poolOf } from '../../onnx/operators/images/pool.ts'
-import { dimsOf, type Reduction, type Ref } from '../loops/program.ts'
+import { dimsOf, type Reduction, type Ref } from '../loops/loops.ts'
 import { add, apply, arg, mul, number, type Tree } from '../loops/tree.ts'
 import { inverseOf, orderOf, sliced, spread, transposed } from '../loops/view.ts'
-import type { Handler } from './handlers.ts'
-import type { Lowering } from './lowering.ts'
+import type { Handler, SomeHandlers } from './handler.ts'
+import { joined, padded } from './lowering/layouts.ts'
+import { map } from './lowering/loops.ts'
+import type { Lowering } from './lowering/lowering.ts'
+import { reduce } from './lowering/sums.ts'
 
 /** Views that one loop reads: more would leave no registers. */
 const MOST_TAPS = 8
 
-/** Taps from which on a window is reduced as a row: a loop for each few of them would be a long plan. */
+/** Taps from which on a window is reduced as a row: a loop for each few of them would be a long program. */
 const LONG_WINDOW = 64
 
 type Combine = (a: Tree, b: Tree) => Tree
@@ -41,7 +44,7 @@ function along(
       dims: [...dims.with(axis, places), kernel],
       strides: [...strides.with(axis, stride * step), dilation * step],
     }
-    return lowering.reduce(node, { ...x, view }, [dims.length], by.how)
+    return reduce(lowering, node, { ...x, view }, [dims.length], by.how)
   }
   const taps = Array.from(
     { length: kernel },
@@ -52,13 +55,13 @@ function along(
     const some = taps.splice(0, made === undefined ? MOST_TAPS : MOST_TAPS - 1)
     if (made !== undefined) some.unshift(made)
     const [first, ...rest] = some.map((_, index): Tree => arg(index))
-    made = rest.length === 0 ? some[0]! : lowering.map(node, some, rest.reduce(by.combine, first!))
+    made = rest.length === 0 ? some[0]! : map(lowering, node, some, rest.reduce(by.combine, first!))
   }
   return made!
 }
 
 function pooled(lowering: Lowering, node: Node, by: Combined) {
-  const x = lowering.ref(node, node.inputs[0]!)
+  const x = lowering.values.ref(node, node.inputs[0]!)
   const { axes, places } = poolOf(node, dimsOf(x).slice(2)) as {
     axes: readonly PoolAxis[]
     places: readonly number[]
@@ -67,7 +70,7 @@ function pooled(lowering: Lowering, node: Node, by: Combined) {
   const none = [0, 0] as const
   const around = [none, none, ...axes.map(({ before, after, over }) => [before, after + over] as const)]
   const isBordered = around.some(([before, after]) => before + after > 0)
-  let made = isBordered ? lowering.padded(node, x, around, by.fill) : x
+  let made = isBordered ? padded(lowering, node, x, around, by.fill) : x
   // Rows of what lies last are read whole.
   const order = orderOf(made.view)
   made = { ...made, view: transposed(made.view, order) }
@@ -80,13 +83,13 @@ const LARGEST: Combined = { combine: (a, b) => apply('max', a, b), how: 'max', f
 const SUM: Combined = { combine: add, how: 'sum', fill: 0 }
 
 const maxPool: Handler = (lowering, node) => {
-  lowering.name(node.outputs[0]!, pooled(lowering, node, LARGEST).made)
+  lowering.values.name(node.outputs[0]!, pooled(lowering, node, LARGEST).made)
 }
 
 const averagePool: Handler = (lowering, node) => {
   const [name = ''] = node.outputs
   const { made, axes, places } = pooled(lowering, node, SUM)
-  const sizes = lowering.dims(node, node.inputs[0]!).slice(2)
+  const sizes = lowering.values.dims(node, node.inputs[0]!).slice(2)
   const isBorderCounted = flagOf(node, 'count_include_pad')
   const args = [made]
   let tree: Tree = arg(0)
@@ -98,20 +101,20 @@ const averagePool: Handler = (lowering, node) => {
       continue
     }
     const dims = [counts.length, ...places.slice(at + 1).map(() => 1)]
-    const shares = lowering.table('f32', dims, (place) => 1 / counts[place]!)
+    const shares = lowering.values.table('f32', dims, (place) => 1 / counts[place]!)
     tree = mul(tree, arg(args.push(shares) - 1))
   }
-  lowering.name(name, lowering.map(node, args, tree, name))
+  lowering.values.name(name, map(lowering, node, args, tree, name))
 }
 
 /** A border of one number, or of what is inside. Negative borders cut off. */
 const pad: Handler = (lowering, node) => {
   const mode = stringOf(node, 'mode', 'constant')
-  let x = lowering.ref(node, node.inputs[0]!)
-  const pads = lowering.list(node, 1)
+  let x = lowering.values.ref(node, node.inputs[0]!)
+  const pads = lowering.values.list(node, 1)
   const rank = dimsOf(x).length
-  const axes = hasInput(node, 3) ? lowering.list(node, 3) : dimsOf(x).map((_, axis) => axis)
-  const fill = hasInput(node, 2) ? (lowering.list(node, 2)[0] ?? 0) : 0
+  const axes = hasInput(node, 3) ? lowering.values.list(node, 3) : dimsOf(x).map((_, axis) => axis)
+  const fill = hasInput(node, 2) ? (lowering.values.list(node, 2)[0] ?? 0) : 0
   const around = dimsOf(x).map((): readonly [number, number] => [0, 0])
   for (const [index, each] of axes.entries()) {
     const axis = axisOf(node, each, rank)
@@ -122,11 +125,11 @@ const pad: Handler = (lowering, node) => {
     if (left < size) x = { ...x, view: sliced(x.view, axis, Math.max(0, -before), left) }
     around[axis] = [Math.max(0, before), Math.max(0, after)]
   }
-  if (mode === 'constant') x = lowering.padded(node, x, around, fill)
+  if (mode === 'constant') x = padded(lowering, node, x, around, fill)
   else
     for (const [axis, [before, after]] of around.entries())
       if (before + after > 0) x = repeated(lowering, node, x, { axis, before, after, mode })
-  lowering.name(node.outputs[0]!, x)
+  lowering.values.name(node.outputs[0]!, x)
 }
 
 /** A border that repeats what is inside along one axis. */
@@ -161,11 +164,11 @@ function repeated(
           ? [part(size - before, before), part(0, after)]
           : undefined
   if (sides === undefined) throw unclaimed(node, `its mode is ${mode}`)
-  return lowering.joined(node, node.name, [sides[0], x, sides[1]], axis)
+  return joined(lowering, node, node.name, [sides[0], x, sides[1]], axis)
 }
 
-export const POOL_HANDLERS: Readonly<Record<string, Handler>> = {
+export const POOL_HANDLERS = {
   MaxPool: maxPool,
   AveragePool: averagePool,
   Pad: pad,
-}
+} satisfies SomeHandlers

@@ -2,12 +2,16 @@
 import type { Node } from '../../onnx/ir/graph.ts'
 import { flagOf, floatOf, unclaimed } from '../../onnx/ir/operator.ts'
 import { countOf } from '../../onnx/ir/tensor.ts'
-import { dimsOf, type Ref } from '../loops/program.ts'
+import { dimsOf, type Ref } from '../loops/loops.ts'
 import { add, arg, mul, number, type Tree } from '../loops/tree.ts'
 import { reshaped, spread, transposed, type View } from '../loops/view.ts'
-import type { Handler } from './handlers.ts'
+import type { Handler, SomeHandlers } from './handler.ts'
 import { encodingOf, linear } from './linear.ts'
-import { checkSpread, type Lowering, misfit } from './lowering.ts'
+import { reshape } from './lowering/layouts.ts'
+import { map, orderedValue } from './lowering/loops.ts'
+import type { Lowering } from './lowering/lowering.ts'
+import { checkSpread, misfit } from './lowering/misfit.ts'
+import { operand } from './lowering/operands.ts'
 
 const padded = ({ offset, dims, strides }: View, front: boolean): View =>
   front
@@ -16,10 +20,10 @@ const padded = ({ offset, dims, strides }: View, front: boolean): View =>
 
 /** [..., m, k] times [..., k, n]. A vector is a row on the left, a column on the right. */
 const matMul: Handler = (lowering, node) => {
-  const [left, right] = node.inputs.map((name) => lowering.ref(node, name)) as [Ref, Ref]
+  const [left, right] = node.inputs.map((name) => lowering.values.ref(node, name)) as [Ref, Ref]
   if (left.value.kind !== 'f32' || right.value.kind !== 'f32')
     throw unclaimed(node, 'products of whole numbers are not compiled')
-  lowering.name(node.outputs[0]!, productOf(lowering, node, left, right))
+  lowering.values.name(node.outputs[0]!, productOf(lowering, node, left, right))
 }
 
 /** The product of two references under the dims of the node's output. */
@@ -28,7 +32,7 @@ export function productOf(lowering: Lowering, node: Node, left: Ref, right: Ref)
   const isColumn = dimsOf(right).length === 1
   const a = isRow ? padded(left.view, true) : left.view
   const b = isColumn ? padded(right.view, false) : right.view
-  const dims = lowering.dims(node, node.outputs[0]!)
+  const dims = lowering.values.dims(node, node.outputs[0]!)
   const batch = dims.slice(0, dims.length - (isRow ? 0 : 1) - (isColumn ? 0 : 1))
   const m = a.dims.at(-2)!
   const n = b.dims.at(-1)!
@@ -42,7 +46,7 @@ export function productOf(lowering: Lowering, node: Node, left: Ref, right: Ref)
     b: { ...right, view: extended(b) },
     dims: [...batch, m, n],
   })
-  return lowering.reshape(node, made, dims)
+  return reshape(lowering, node, made, dims)
 }
 
 interface Sides {
@@ -60,7 +64,7 @@ function product(lowering: Lowering, node: Node, name: string, { a, b, dims }: S
   if (summed === 0) throw unclaimed(node, 'it adds up no numbers')
   const byKernel = linearOf(lowering, node, { a, b, dims })
   if (byKernel !== undefined) return byKernel
-  const { out, ref } = lowering.room(name, dims)
+  const { out, ref } = orderedValue(lowering, name, dims)
   const rows = asRows(a, b, ref)
   const { view: at } = rows?.at ?? ref
   const args = rows === undefined ? ([a, b] as const) : ([rows.a, rows.b] as const)
@@ -73,8 +77,8 @@ function linearOf(lowering: Lowering, node: Node, { a, b, dims }: Sides): Ref | 
   const matrix = isOneMatrix(b) ? { ...b, view: matrixOf(b.view) } : undefined
   const encoding = matrix && encodingOf(matrix, lowering.weights)
   if (matrix === undefined || encoding === undefined || countOf(dims) === 0) return undefined
-  const rows = lowering.reshape(node, a, [rowsOf(a), a.view.dims.at(-1)!])
-  return lowering.reshape(node, linear(lowering, node, rows, matrix, encoding), dims)
+  const rows = reshape(lowering, node, a, [rowsOf(a), a.view.dims.at(-1)!])
+  return reshape(lowering, node, linear(lowering, node, rows, matrix, encoding), dims)
 }
 
 /** Whether the whole batch has one matrix. */
@@ -103,7 +107,7 @@ function asRows(a: Ref, b: Ref, at: Ref): { a: Ref; b: Ref; at: Ref } | undefine
 
 /** alpha A B + beta C. */
 const gemm: Handler = (lowering, node) => {
-  const [left, right] = node.inputs.slice(0, 2).map((name) => lowering.ref(node, name)) as [Ref, Ref]
+  const [left, right] = node.inputs.slice(0, 2).map((name) => lowering.values.ref(node, name)) as [Ref, Ref]
   if (left.value.kind !== 'f32') throw unclaimed(node, 'products of whole numbers are not compiled')
   const turned = (ref: Ref, is: boolean): Ref => (is ? { ...ref, view: transposed(ref.view, [1, 0]) } : ref)
   const a = turned(left, flagOf(node, 'transA'))
@@ -112,24 +116,24 @@ const gemm: Handler = (lowering, node) => {
   const beta = floatOf(node, 'beta', 1)
   const third = node.inputs[2] ?? ''
   const isPlain = alpha === 1 && third === ''
-  const dims = lowering.dims(node, node.outputs[0]!)
+  const dims = lowering.values.dims(node, node.outputs[0]!)
   const made = product(lowering, node, isPlain ? node.outputs[0]! : '', { a, b, dims })
   const scaled = (tree: Tree, by: number): Tree => (by === 1 ? tree : mul(tree, number(by)))
   if (isPlain) {
-    lowering.name(node.outputs[0]!, made)
+    lowering.values.name(node.outputs[0]!, made)
     return
   }
   const args = [made]
   const tree = scaled(arg(0), alpha)
-  const whole = third === '' ? tree : add(tree, scaled(lowering.tree(node, third, args), beta))
-  lowering.name(node.outputs[0]!, lowering.map(node, args, whole, node.outputs[0]!))
+  const whole = third === '' ? tree : add(tree, scaled(operand(lowering, node, third, args), beta))
+  lowering.values.name(node.outputs[0]!, map(lowering, node, args, whole, node.outputs[0]!))
 }
 
 /** A product of matrices that may be transposed, times a number. */
 const fusedMatMul: Handler = (lowering, node) => {
   const sides = ['A', 'B'].map((side, index): Ref => {
     if (flagOf(node, `transBatch${side}`)) throw unclaimed(node, 'it transposes the axes of its batch')
-    const ref = lowering.ref(node, node.inputs[index]!)
+    const ref = lowering.values.ref(node, node.inputs[index]!)
     const axes = [...dimsOf(ref).keys()]
     const isTurned = flagOf(node, `trans${side}`) && axes.length > 1
     return isTurned
@@ -139,11 +143,14 @@ const fusedMatMul: Handler = (lowering, node) => {
   const made = productOf(lowering, node, ...sides)
   const [name = ''] = node.outputs
   const alpha = floatOf(node, 'alpha', 1)
-  lowering.name(name, alpha === 1 ? made : lowering.map(node, [made], mul(arg(0), number(alpha)), name))
+  lowering.values.name(
+    name,
+    alpha === 1 ? made : map(lowering, node, [made], mul(arg(0), number(alpha)), name),
+  )
 }
 
-export const PRODUCT_HANDLERS: Readonly<Record<string, Handler>> = {
+export const PRODUCT_HANDLERS = {
   MatMul: matMul,
   Gemm: gemm,
-  'com.microsoft FusedMatMul': fusedMatMul,
-}
+  'com.microsoft:FusedMatMul': fusedMatMul,
+} satisfies SomeHandlers

@@ -3,13 +3,16 @@
 import { hasInput, type Node } from '../../onnx/ir/graph.ts'
 import { flagOf, unclaimed, wants } from '../../onnx/ir/operator.ts'
 import { isBackward, type Recurrence, recurrenceOf } from '../../onnx/operators/recurrent.ts'
-import { dimsOf, type Ref, refTo, type Value } from '../loops/program.ts'
+import { dimsOf, type Ref, refTo, type Value } from '../loops/loops.ts'
 import { add, apply, arg, div, mul, number, sub, type Tree } from '../loops/tree.ts'
 import { sliced, transposed, whole } from '../loops/view.ts'
-import type { Handler } from './handlers.ts'
-import type { Lowering } from './lowering.ts'
+import type { Handler, SomeHandlers } from './handler.ts'
+import { reshape } from './lowering/layouts.ts'
+import { filled, map } from './lowering/loops.ts'
+import type { Lowering } from './lowering/lowering.ts'
+import { multiply } from './lowering/sums.ts'
 
-/** A step is two to four loops of a plan. */
+/** A step is two to four loops of a program. */
 const MOST_STEPS = 2000
 
 const sigmoid = (x: Tree): Tree => div(number(1), add(number(1), apply('exp', apply('neg', x))))
@@ -37,21 +40,22 @@ const part = (ref: Ref, gate: number, hidden: number): Ref => {
 
 /** What states add to the gates. */
 function fromState(lowering: Lowering, node: Node, state: Ref, weights: Ref, bias: Ref | undefined): Ref {
-  const made = lowering.product(node, state, weights)
-  return bias === undefined ? made : lowering.map(node, [made, bias], add(arg(0), arg(1)))
+  const made = multiply(lowering, node, state, weights)
+  return bias === undefined ? made : map(lowering, node, [made, bias], add(arg(0), arg(1)))
 }
 
 /** Gates in the order input, output, forget, cell. */
 const lstmStep: Step = (lowering, node, { hidden, inputs, weights, bias, state, cell }) => {
   const own = fromState(lowering, node, state, weights, bias)
-  const gates = lowering.map(node, [inputs, own], add(arg(0), arg(1)))
+  const gates = map(lowering, node, [inputs, own], add(arg(0), arg(1)))
   const of = (gate: number) => part(gates, gate, hidden)
-  const next = lowering.map(
+  const next = map(
+    lowering,
     node,
     [of(2), cell, of(0), of(3)],
     add(mul(sigmoid(arg(0)), arg(1)), mul(sigmoid(arg(2)), tanh(arg(3)))),
   )
-  return { state: lowering.map(node, [of(1), next], mul(sigmoid(arg(0)), tanh(arg(1)))), cell: next }
+  return { state: map(lowering, node, [of(1), next], mul(sigmoid(arg(0)), tanh(arg(1)))), cell: next }
 }
 
 /** Gates in the order update, reset, hidden. */
@@ -67,16 +71,17 @@ const gruStep: Step = (lowering, node, { hidden, inputs, weights, bias, state, c
   )
   const gate = (index: number): [Ref, Ref] => [part(inputs, index, hidden), part(own, index, hidden)]
   const sum = sigmoid(add(arg(0), arg(1)))
-  const reset = lowering.map(node, gate(1), sum)
+  const reset = map(lowering, node, gate(1), sum)
   let candidate: Ref
-  if (isAfter) candidate = lowering.map(node, [...gate(2), reset], tanh(add(arg(0), mul(arg(2), arg(1)))))
+  if (isAfter) candidate = map(lowering, node, [...gate(2), reset], tanh(add(arg(0), mul(arg(2), arg(1)))))
   else {
-    const kept = lowering.map(node, [reset, state], mul(arg(0), arg(1)))
+    const kept = map(lowering, node, [reset, state], mul(arg(0), arg(1)))
     const made = fromState(lowering, node, kept, part(weights, 2, hidden), bias && part(bias, 2, hidden))
-    candidate = lowering.map(node, [part(inputs, 2, hidden), made], tanh(add(arg(0), arg(1))))
+    candidate = map(lowering, node, [part(inputs, 2, hidden), made], tanh(add(arg(0), arg(1))))
   }
-  const update = lowering.map(node, gate(0), sum)
-  const next = lowering.map(
+  const update = map(lowering, node, gate(0), sum)
+  const next = map(
+    lowering,
     node,
     [update, candidate, state],
     add(mul(sub(number(1), arg(0)), arg(1)), mul(arg(0), arg(2))),
@@ -86,20 +91,24 @@ const gruStep: Step = (lowering, node, { hidden, inputs, weights, bias, state, c
 
 function recurrent(gates: number, step: Step): Handler {
   return (lowering, node) => {
-    const [x, w, r] = node.inputs.slice(0, 3).map((name) => lowering.ref(node, name)) as [Ref, Ref, Ref]
+    const [x, w, r] = node.inputs.slice(0, 3).map((name) => lowering.values.ref(node, name)) as [
+      Ref,
+      Ref,
+      Ref,
+    ]
     const sizes = recurrenceOf(node, gates, dimsOf(x), dimsOf(w), dimsOf(r))
     const { steps, batch, hidden, directions } = sizes
     if (steps > MOST_STEPS)
       throw unclaimed(node, `a sequence of ${steps} steps is not compiled, where ${MOST_STEPS} are the most`)
     const wanted = (index: number, dims: readonly number[]): Value | undefined =>
-      wants(node, index) ? lowering.value(node.outputs[index]!, 'f32', dims) : undefined
+      wants(node, index) ? lowering.values.make(node.outputs[index]!, 'f32', dims) : undefined
     const y = wanted(0, [steps, directions, batch, hidden])
     const ends = [1, 2].map((index) => wanted(index, [directions, batch, hidden]))
     const place = (out: Value | undefined, from: Ref, at: readonly number[]): void => {
       if (out === undefined) return
       let view = whole(out.dims)
       for (const [axis, index] of at.entries()) view = sliced(view, axis, index, 1)
-      const ref = lowering.reshape(node, from, view.dims)
+      const ref = reshape(lowering, node, from, view.dims)
       lowering.add({ loop: 'place', node: node.name, mapping: 'shuffle', out, args: [ref], at: view })
     }
     for (let direction = 0; direction < directions; direction++) {
@@ -107,7 +116,8 @@ function recurrent(gates: number, step: Step): Handler {
       let { state, cell } = layer
       for (let done = 0; done < steps; done++) {
         const at = isBackward(node, direction) ? steps - 1 - done : done
-        const inputs = lowering.reshape(
+        const inputs = reshape(
+          lowering,
           node,
           { ...layer.products, view: sliced(layer.products.view, 0, at, 1) },
           [batch, gates * hidden],
@@ -119,7 +129,7 @@ function recurrent(gates: number, step: Step): Handler {
       }
       for (const [index, end] of [state, cell].entries()) place(ends[index]!, end, [direction])
     }
-    for (const value of [y, ...ends]) if (value !== undefined) lowering.name(value.name, refTo(value))
+    for (const value of [y, ...ends]) if (value !== undefined) lowering.values.name(value.name, refTo(value))
   }
 }
 
@@ -133,24 +143,24 @@ function layerOf(
 ) {
   const rows = gates * hidden
   const ofDirection = (index: number, dims: readonly number[]): Ref => {
-    const ref = lowering.ref(node, node.inputs[index]!)
-    return lowering.reshape(node, { ...ref, view: sliced(ref.view, 0, direction, 1) }, dims)
+    const ref = lowering.values.ref(node, node.inputs[index]!)
+    return reshape(lowering, node, { ...ref, view: sliced(ref.view, 0, direction, 1) }, dims)
   }
   const turned = (ref: Ref): Ref => ({ ...ref, view: transposed(ref.view, [1, 0]) })
-  const x = lowering.reshape(node, lowering.ref(node, node.inputs[0]!), [steps * batch, width])
-  const made = lowering.product(node, x, turned(ofDirection(1, [rows, width])))
+  const x = reshape(lowering, node, lowering.values.ref(node, node.inputs[0]!), [steps * batch, width])
+  const made = multiply(lowering, node, x, turned(ofDirection(1, [rows, width])))
   const biases = hasInput(node, 3) ? ofDirection(3, [2 * rows]) : undefined
   const half = (index: number): Ref | undefined =>
     biases && { ...biases, view: sliced(biases.view, 0, index * rows, rows) }
   const first = half(0)
-  const products = first === undefined ? made : lowering.map(node, [made, first], add(arg(0), arg(1)))
+  const products = first === undefined ? made : map(lowering, node, [made, first], add(arg(0), arg(1)))
   const begun = (index: number): Ref =>
     hasInput(node, index)
       ? ofDirection(index, [batch, hidden])
-      : lowering.filled(node, number(0), [batch, hidden])
+      : filled(lowering, node, number(0), [batch, hidden])
   const state = begun(5)
   return {
-    products: lowering.reshape(node, products, [steps, batch, rows]),
+    products: reshape(lowering, node, products, [steps, batch, rows]),
     weights: turned(ofDirection(2, [rows, hidden])),
     bias: half(1),
     state,
@@ -158,7 +168,7 @@ function layerOf(
   }
 }
 
-export const RECURRENT_HANDLERS: Readonly<Record<string, Handler>> = {
+export const RECURRENT_HANDLERS = {
   LSTM: recurrent(4, lstmStep),
   GRU: recurrent(3, gruStep),
-}
+} satisfies SomeHandlers

@@ -3,12 +3,16 @@ import { axisOf } from '../../onnx/ir/broadcast.ts'
 import type { Node } from '../../onnx/ir/graph.ts'
 import { intOf, stringOf, unclaimed, unfit } from '../../onnx/ir/operator.ts'
 import { countOf } from '../../onnx/ir/tensor.ts'
-import { dimsOf, type Ref, refTo, type Value } from '../loops/program.ts'
+import { dimsOf, type Ref, refTo, type Value } from '../loops/loops.ts'
 import { apply, arg, type Instruction, type Kind, select, type Tree } from '../loops/tree.ts'
 import { type View, whole } from '../loops/view.ts'
-import type { Handler } from './handlers.ts'
+import type { Handler, SomeHandlers } from './handler.ts'
 import { placesAmong, viewAlong } from './indices.ts'
-import { COMPUTED, type Lowering, misfit } from './lowering.ts'
+import { reshape } from './lowering/layouts.ts'
+import type { Lowering } from './lowering/lowering.ts'
+import { misfit } from './lowering/misfit.ts'
+import { exactTree } from './lowering/operands.ts'
+import { COMPUTED } from './lowering/values.ts'
 
 /** What the old element (0) and the update (1) become; undefined where the update replaces it. */
 function combined(node: Node, kind: Kind): Tree | undefined {
@@ -48,10 +52,10 @@ interface Parts {
 
 /** The inputs, and a copy of the data, whose elements may be replaced. */
 function opened(lowering: Lowering, node: Node): Pick<Parts, 'data' | 'index' | 'updates'> & { out: Value } {
-  const [data, index, updates] = node.inputs.map((name) => lowering.ref(node, name)) as [Ref, Ref, Ref]
+  const [data, index, updates] = node.inputs.map((name) => lowering.values.ref(node, name)) as [Ref, Ref, Ref]
   if (data.value.kind !== updates.value.kind) throw misfit(node, 'its inputs are of different types')
   const [name = ''] = node.outputs
-  const out = lowering.value(name, data.value.kind, dimsOf(data))
+  const out = lowering.values.make(name, data.value.kind, dimsOf(data))
   const at = whole(out.dims)
   if (countOf(out.dims) > 0)
     lowering.add({ loop: 'place', node: node.name, mapping: 'shuffle', out, args: [data], at })
@@ -60,12 +64,12 @@ function opened(lowering: Lowering, node: Node): Pick<Parts, 'data' | 'index' | 
 
 function write(lowering: Lowering, node: Node, out: Value, { updates, index, to, step, size }: Parts): void {
   const made = combined(node, out.kind)
-  const tree = made && lowering.exact(node, made)
-  const dtype = lowering.dtype(node, node.inputs[0]!)
+  const tree = made && exactTree(lowering, node, made)
+  const dtype = lowering.values.dtype(node, node.inputs[0]!)
   if (tree !== undefined && !COMPUTED.includes(dtype))
     throw unclaimed(node, `arithmetic on ${dtype} is not compiled`)
   const [name = ''] = node.outputs
-  lowering.name(name, refTo(out))
+  lowering.values.name(name, refTo(out))
   if (countOf(to.dims) === 0) return
   if (countOf(out.dims) === 0)
     throw unfit(node, `it writes [${to.dims}] to [${out.dims}], which has no elements`)
@@ -90,7 +94,7 @@ const scatterNd: Handler = (lowering, node) => {
   const made = [...dimsOf(index), ...rest]
   const updated = dimsOf(parts.updates)
   if (countOf(made) !== countOf(updated)) throw unfit(node, `it writes [${updated}] where [${made}] is due`)
-  const updates = lowering.reshape(node, parts.updates, made)
+  const updates = reshape(lowering, node, parts.updates, made)
   const still = dimsOf(index).map(() => 0)
   const to: View = { offset: 0, dims: made, strides: [...still, ...whole(rest).strides] }
   const along: View = { ...index.view, dims: made, strides: [...index.view.strides, ...rest.map(() => 0)] }
@@ -98,7 +102,7 @@ const scatterNd: Handler = (lowering, node) => {
   write(lowering, node, out, { ...parts, updates, index: at, to, step: countOf(rest), size: countOf(named) })
 }
 
-export const SCATTER_HANDLERS: Readonly<Record<string, Handler>> = {
+export const SCATTER_HANDLERS = {
   ScatterElements: scatterElements,
   ScatterND: scatterNd,
-}
+} satisfies SomeHandlers

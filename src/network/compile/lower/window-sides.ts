@@ -3,9 +3,10 @@
 import { walk } from '../../onnx/ir/broadcast.ts'
 import type { Node } from '../../onnx/ir/graph.ts'
 import { countOf } from '../../onnx/ir/tensor.ts'
-import { dimsOf, type ProductLoop, type Ref, type Windows } from '../loops/program.ts'
+import { dimsOf, type ProductLoop, type Ref, type Windows } from '../loops/loops.ts'
 import { collapsed, orderOf, reshaped, spread, transposed, type View } from '../loops/view.ts'
-import type { Lowering } from './lowering.ts'
+import { reshape } from './lowering/layouts.ts'
+import type { Lowering } from './lowering/lowering.ts'
 
 /** The least neighbouring numbers of a run that is read where it lies. Shorter ones are copied first. */
 const LEAST_RUN = 4
@@ -27,14 +28,14 @@ export function productSides(
   const a = { ...windows, view: transposed(windows.view, order) }
   const each = count / group
   const k = countOf(taps)
-  const split = lowering.reshape(node, filters, [group, each, ...taps])
+  const split = reshape(lowering, node, filters, [group, each, ...taps])
   const perm = [0, 1, ...sums.map((axis) => axis + 2)]
-  const rows = lowering.reshape(node, { ...split, view: transposed(split.view, perm) }, [group, each, k])
+  const rows = reshape(lowering, node, { ...split, view: transposed(split.view, perm) }, [group, each, k])
   const b = { ...rows, view: spread(transposed(rows.view, [0, 2, 1]), [batch, group, k, each]) }
   const plain = [batch, group, countOf(dims.slice(2, front)), k]
   const tables = reshaped(a.view, plain) === undefined ? windowsOf(lowering, a.view, front) : undefined
   if (tables !== undefined) return { args: [a, b], windows: tables }
-  return { args: [lowering.reshape(node, a, plain), b] }
+  return { args: [reshape(lowering, node, a, plain), b] }
 }
 
 /** Undefined where runs are too short. */
@@ -64,7 +65,9 @@ const ROW_UNITS = 4
 /** Elements as bytes. Layers of one shape share a table. */
 function table(lowering: Lowering, elements: Int32Array): Ref {
   const bytes = elements.map((each) => 4 * each)
-  return lowering.once(`table ${bytes}`, () => lowering.table('i32', [bytes.length], (at) => bytes[at]!))
+  return lowering.once(`table ${bytes}`, () =>
+    lowering.values.table('i32', [bytes.length], (at) => bytes[at]!),
+  )
 }
 
 const axesOf = ({ offset, dims, strides }: View, first: number, end = dims.length): View => ({

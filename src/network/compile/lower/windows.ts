@@ -4,20 +4,23 @@ import type { Node } from '../../onnx/ir/graph.ts'
 import { intOf, unclaimed, unfit } from '../../onnx/ir/operator.ts'
 import { countOf, numbersOf, stridesOf } from '../../onnx/ir/tensor.ts'
 import { type Axis, axesOf, type SpreadAxis, spreadAxes } from '../../onnx/operators/images/conv.ts'
-import { dimsOf, type Ref, refTo } from '../loops/program.ts'
+import { dimsOf, type Ref, refTo } from '../loops/loops.ts'
 import { add, arg, mul, number, type Tree } from '../loops/tree.ts'
 import { reshaped, sliced, spread, transposed, type View, whole } from '../loops/view.ts'
-import type { Handler } from './handlers.ts'
-import type { Lowering } from './lowering.ts'
+import type { Handler, SomeHandlers } from './handler.ts'
+import { padded, reshape } from './lowering/layouts.ts'
+import { copy, filled, map } from './lowering/loops.ts'
+import type { Lowering } from './lowering/lowering.ts'
+import { multiply } from './lowering/sums.ts'
 import { productSides } from './window-sides.ts'
 
 /** What both convolutions read. */
 function sidesOf(lowering: Lowering, node: Node) {
   const [name = '', filterName = '', biasName = ''] = node.inputs
-  const x = lowering.ref(node, name)
-  const filters = lowering.ref(node, filterName)
+  const x = lowering.values.ref(node, name)
+  const filters = lowering.values.ref(node, filterName)
   if (x.value.kind !== 'f32') throw unclaimed(node, 'it is not of floats')
-  const bias = biasName === '' ? undefined : lowering.ref(node, biasName)
+  const bias = biasName === '' ? undefined : lowering.values.ref(node, biasName)
   return { x, filters, bias, group: intOf(node, 'group', 1) }
 }
 
@@ -28,8 +31,8 @@ const conv: Handler = (lowering, node) => {
   if (dimsOf(x).length < 3 || channels !== perGroup * group || count % group !== 0)
     throw unfit(node, `filters [${dimsOf(filters)}] in ${group} groups do not fit its input [${dimsOf(x)}]`)
   const axes = axesOf(node, dimsOf(x).slice(2), dimsOf(filters).slice(2))!
-  const [, , ...places] = lowering.dims(node, node.outputs[0]!)
-  lowering.name(node.outputs[0]!, convolved(lowering, node, { x, filters, bias, axes, places, group }))
+  const [, , ...places] = lowering.values.dims(node, node.outputs[0]!)
+  lowering.values.name(node.outputs[0]!, convolved(lowering, node, { x, filters, bias, axes, places, group }))
 }
 
 interface Convolution {
@@ -58,15 +61,15 @@ function convolved(
   const sides = productSides(lowering, node, rowsOf(lowering, node, x, { axes, places, group }), filters)
   // Channels are last, so that rows are written as vectors.
   const dims = group === 1 ? [batch, ...places, count] : [batch, ...places, group, each]
-  const out = lowering.value(node.outputs[0]!, 'f32', dims)
+  const out = lowering.values.make(node.outputs[0]!, 'f32', dims)
   const at = productView(dims, { batch, m, group, each })
   lowering.add({ loop: 'product', node: node.name, mapping: 'many-to-many', out, ...sides, at })
   let made = refTo(out)
   if (bias !== undefined) {
     const own = group === 1 ? [count] : [group, each]
-    made = lowering.map(node, [made, lowering.reshape(node, bias, own)], add(arg(0), arg(1)))
+    made = map(lowering, node, [made, reshape(lowering, node, bias, own)], add(arg(0), arg(1)))
   }
-  const last = lowering.reshape(node, made, [batch, ...places, count])
+  const last = reshape(lowering, node, made, [batch, ...places, count])
   const order = [0, places.length + 1, ...places.map((_, axis) => axis + 1)]
   return { ...last, view: transposed(last.view, order) }
 }
@@ -79,9 +82,9 @@ function channelwise(lowering: Lowering, node: Node, { x, filters, bias, axes, p
   const channels = dimsOf(filters)[0]!
   const taps = countOf(axes.map(({ kernel }) => kernel))
   const padded = bordered(lowering, node, x, axes)
-  const flat = lowering.reshape(node, filters, [channels, taps])
-  const columns = lowering.copy(node, { ...flat, view: transposed(flat.view, [1, 0]) })
-  const ofChannels = (ref: Ref): Ref => lowering.reshape(node, ref, [channels, ...places.map(() => 1)])
+  const flat = reshape(lowering, node, filters, [channels, taps])
+  const columns = copy(lowering, node, { ...flat, view: transposed(flat.view, [1, 0]) })
+  const ofChannels = (ref: Ref): Ref => reshape(lowering, node, ref, [channels, ...places.map(() => 1)])
   let made: Ref | undefined = bias && ofChannels(bias)
   let args: Ref[] = []
   let terms: Tree[] = []
@@ -97,7 +100,7 @@ function channelwise(lowering: Lowering, node: Node, { x, filters, bias, axes, p
     terms.push(mul(arg(args.length - 2), arg(args.length - 1)))
     if (terms.length < MOST_TAPS && tap < taps - 1) continue
     if (made !== undefined) terms.unshift(arg(args.push(made) - 1))
-    made = lowering.map(node, args, terms.reduce(add))
+    made = map(lowering, node, args, terms.reduce(add))
     args = []
     terms = []
   }
@@ -117,7 +120,8 @@ function productView(
 function bordered(lowering: Lowering, node: Node, x: Ref, axes: readonly Axis[]): Ref {
   if (axes.every(({ before, after }) => before + after === 0)) return x
   const none = [0, 0] as const
-  return lowering.padded(
+  return padded(
+    lowering,
     node,
     x,
     [none, none, ...axes.map(({ before, after }) => [before, after] as const)],
@@ -183,25 +187,25 @@ const convTranspose: Handler = (lowering, node) => {
       }),
     )
     // Filters [in, out of a group, ...taps] become [out, in of a group, ...taps from the end].
-    const split = lowering.reshape(node, filters, [group, perGroup, each, ...kernel])
+    const split = reshape(lowering, node, filters, [group, perGroup, each, ...kernel])
     const rest = kernel.map((_, at) => at + 3)
     let view = transposed(split.view, [0, 2, 1, ...rest])
     for (const [at, size] of kernel.entries()) view = sliced(view, at + 3, size - 1, size, -1)
-    const turned = lowering.reshape(node, { ...split, view }, [group * each, perGroup, ...kernel])
+    const turned = reshape(lowering, node, { ...split, view }, [group * each, perGroup, ...kernel])
     const windows = axes.map((axis) => ({ ...axis, stride: 1, before: 0, after: 0 }))
     made = convolved(lowering, node, { x: apart, filters: turned, axes: windows, places, group })
   }
   if (bias !== undefined) {
-    const ofChannels = lowering.reshape(node, bias, [each * group, ...kernel.map(() => 1)])
-    made = lowering.map(node, [made, ofChannels], add(arg(0), arg(1)))
+    const ofChannels = reshape(lowering, node, bias, [each * group, ...kernel.map(() => 1)])
+    made = map(lowering, node, [made, ofChannels], add(arg(0), arg(1)))
   }
-  lowering.name(node.outputs[0]!, lowering.reshape(node, made, [batch, each * group, ...places]))
+  lowering.values.name(node.outputs[0]!, reshape(lowering, node, made, [batch, each * group, ...places]))
 }
 
 /** Whether the filters are no infinity and no NaN: those that stay in the file count as finite. */
 function areFinite(lowering: Lowering, node: Node): boolean {
   const name = node.inputs[1]!
-  const known = lowering.known(name)
+  const known = lowering.values.known(name)
   return known === undefined ? lowering.graph.constants.has(name) : numbersOf(known).every(Number.isFinite)
 }
 
@@ -228,11 +232,11 @@ function tapByTap(
   const taps = countOf(kernel)
   const m = countOf(sizes)
   // [batch, group, m, in] times [group, in, out x taps].
-  const split = lowering.reshape(node, x, [batch, group, perGroup, m])
+  const split = reshape(lowering, node, x, [batch, group, perGroup, m])
   const rows = { ...split, view: transposed(split.view, [0, 1, 3, 2]) }
-  const flat = lowering.reshape(node, filters, [1, group, perGroup, each * taps])
+  const flat = reshape(lowering, node, filters, [1, group, perGroup, each * taps])
   const b = { ...flat, view: spread(flat.view, [batch, group, perGroup, each * taps]) }
-  const products = lowering.reshape(node, lowering.product(node, rows, b), [
+  const products = reshape(lowering, node, multiply(lowering, node, rows, b), [
     batch,
     group,
     ...sizes,
@@ -248,14 +252,14 @@ function tapByTap(
     )
     if (isOutside) return []
     const part = { ...byTap, view: sliced(byTap.view, 0, tap, 1) }
-    const channelsFirst = lowering.reshape(node, part, [batch, group * each, ...sizes])
+    const channelsFirst = reshape(lowering, node, part, [batch, group * each, ...sizes])
     return [spreadPlaces(lowering, node, channelsFirst, borders)]
   })
   const dims = [batch, group * each, ...axes.map(({ made }) => made as number)]
-  let made = parts.shift() ?? lowering.filled(node, number(0), dims)
+  let made = parts.shift() ?? filled(lowering, node, number(0), dims)
   while (parts.length > 0) {
     const args = [made, ...parts.splice(0, MOST_SUMMED - 1)]
-    made = lowering.map(node, args, args.map((_, at): Tree => arg(at)).reduce(add))
+    made = map(lowering, node, args, args.map((_, at): Tree => arg(at)).reduce(add))
   }
   return made
 }
@@ -278,15 +282,15 @@ function tiles(lowering: Lowering, node: Node, x: Ref, filters: Ref): Ref {
   const m = countOf(sizes)
   const n = each * countOf(kernel)
   const perm = [0, ...sizes.map((_, axis) => axis + 2), 1]
-  const rows = lowering.reshape(node, { ...x, view: transposed(x.view, perm) }, [batch, m, channels])
-  const columns = lowering.reshape(node, filters, [1, channels, n])
+  const rows = reshape(lowering, node, { ...x, view: transposed(x.view, perm) }, [batch, m, channels])
+  const columns = reshape(lowering, node, filters, [1, channels, n])
   const b = { ...columns, view: spread(columns.view, [batch, channels, n]) }
   // [batch, ...places, out, ...taps]: each place is followed by its taps.
-  const apart = lowering.reshape(node, lowering.product(node, rows, b), [batch, ...sizes, each, ...kernel])
+  const apart = reshape(lowering, node, multiply(lowering, node, rows, b), [batch, ...sizes, each, ...kernel])
   const rank = sizes.length
   const order = [0, rank + 1, ...sizes.flatMap((_, axis) => [axis + 1, rank + 2 + axis])]
   const view = transposed(apart.view, order)
-  return lowering.reshape(node, { ...apart, view }, [
+  return reshape(lowering, node, { ...apart, view }, [
     batch,
     each,
     ...sizes.map((size, axis) => size * kernel[axis]!),
@@ -314,9 +318,9 @@ function spreadPlaces(lowering: Lowering, node: Node, x: Ref, axes: readonly Apa
     const around = dims.map((size, at): readonly [number, number] =>
       at >= 2 && at % 2 === 1 ? [0, size - 1] : [0, 0],
     )
-    const ones = lowering.reshape(node, x, [batch, channels, ...sizes.flatMap((size) => [size, 1])])
-    const wide = lowering.padded(node, ones, around, 0)
-    const whole = lowering.reshape(node, wide, [
+    const ones = reshape(lowering, node, x, [batch, channels, ...sizes.flatMap((size) => [size, 1])])
+    const wide = padded(lowering, node, ones, around, 0)
+    const whole = reshape(lowering, node, wide, [
       batch,
       channels,
       ...sizes.map((size, at) => size * axes[at]!.stride),
@@ -335,7 +339,7 @@ function spreadPlaces(lowering: Lowering, node: Node, x: Ref, axes: readonly Apa
     view = sliced(view, at + 2, cut, left)
     around.push([Math.max(0, front), Math.max(0, back)])
   }
-  return lowering.padded(node, { ...made, view }, around, 0)
+  return padded(lowering, node, { ...made, view }, around, 0)
 }
 
-export const CONV_HANDLERS: Readonly<Record<string, Handler>> = { Conv: conv, ConvTranspose: convTranspose }
+export const CONV_HANDLERS = { Conv: conv, ConvTranspose: convTranspose } satisfies SomeHandlers

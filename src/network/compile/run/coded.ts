@@ -1,6 +1,6 @@
 // Reads codes of constants: the code and the scale of each element, or packed codes as whole numbers.
 import { stridesOf, type Tensor } from '../../onnx/ir/tensor.ts'
-import { type BlockCodes, type Codes, type Packing, SIGNED_MIDDLE } from '../loops/program.ts'
+import { type BlockCodes, type Codes, type Packing, SIGNED_MIDDLE } from '../loops/loops.ts'
 
 /** Element `at` in row order is code(at) * scale(at). */
 export interface Coded {

@@ -8,7 +8,7 @@ import { arrayOf, countOf, type DType, type Tensor } from '../../onnx/ir/tensor.
 import { tensorFromBytes } from '../../onnx/proto/tensor-proto.ts'
 import { PANEL } from '../emit/kernel.ts'
 import { unheldOf, WHY_UNHELD, wordsOf } from '../loops/held.ts'
-import type { BlockCodes, Codes, GivenConstant, MatrixEncoding, Ref, Value } from '../loops/program.ts'
+import type { BlockCodes, Codes, GivenConstant, MatrixEncoding, Ref, Value } from '../loops/loops.ts'
 import type { Kind } from '../loops/tree.ts'
 import type { View } from '../loops/view.ts'
 import { type Coded, codedBy, codedInBlocks, packed } from './coded.ts'
@@ -19,7 +19,7 @@ export interface LaidConstant {
   readonly constant: Constant
   readonly form: string
   readonly address: number
-  /** Plans that use it. */
+  /** Programs that use it. */
   users: number
 }
 
@@ -30,7 +30,7 @@ interface Memory {
   give(address: number): void
 }
 
-/** Loads constants once, whichever plans use them. */
+/** Loads constants once, whichever programs use them. */
 export class Constants {
   readonly #memory: Memory
   /** By the constant itself: two graphs may give one name to two of them. */
@@ -40,7 +40,7 @@ export class Constants {
     this.#memory = memory
   }
 
-  /** A plan no longer uses it. It is freed after its last user. */
+  /** A program no longer uses it. It is freed after its last user. */
   release(laid: LaidConstant): void {
     if (--laid.users > 0) return
     const forms = this.#laid.get(laid.constant)

@@ -1,8 +1,9 @@
-// Runs plans: the functions of their kernels, the constants, and one arena for the values of a run.
+// Runs programs: the functions of their kernels, the constants, and one arena for the values of a run.
 import { SYNC_WORDS } from '../../../core/abi/constants.ts'
 import { rowsAfter, SINGLE_OP_BYTES, writeSingleOp } from '../../../core/abi/records.ts'
 import { quickTurn } from '../../../core/base/budget.ts'
 import { HalfbyteError, reasonOf } from '../../../core/base/errors.ts'
+import { arenaAligned } from '../../../core/graph/plan/arena.ts'
 import { FunctionPool } from '../../../core/runtime/functions/function-pool.ts'
 import {
   addFunctions,
@@ -20,9 +21,8 @@ import { arrayOf, countOf, rounder, type Tensor } from '../../onnx/ir/tensor.ts'
 import { emitKernel, PARAMETERS } from '../emit/emit.ts'
 import { canLeave, type Kernel, STATUS, type StreamPlace } from '../emit/kernel.ts'
 import { wordsOf } from '../loops/held.ts'
-import { isConstant, type Value } from '../loops/program.ts'
-import { aligned } from '../plan/memory.ts'
-import { emitted, type Plan, type Step } from '../plan/plan.ts'
+import { isConstant, type Value } from '../loops/loops.ts'
+import { emitted, type Program, type Step } from '../program/program.ts'
 import { moduleBytes } from '../wasm/assembler.ts'
 import { Constants, checkHeld, fill, type LaidConstant } from './constants.ts'
 import { listOf, partsOf, type RunPart } from './parts.ts'
@@ -43,25 +43,25 @@ export interface MachineOptions {
   /** Whether functions may use fused multiply-add, an instruction of relaxed SIMD. */
   readonly fuse: boolean
   /**
-   * The engine's module, for plans with steps that its kernels run, and for threads. Default: there are none.
+   * The engine's module, for programs with steps that its kernels run, and for threads. Default: there are none.
    */
   readonly kernels?: WebAssembly.Module | undefined
   /** Starts a worker for each thread but the first. The module is then the one for shared memory. */
   readonly workers?: { readonly threads: number; readonly start: () => ComputePort } | undefined
 }
 
-/** A plan whose records are in the arena. */
-interface PlacedPlan {
-  readonly plan: Plan
+/** A program whose records are in the arena. */
+interface PlacedProgram {
+  readonly program: Program
   readonly base: number
   /** Addresses by thread, then by step. */
   readonly records: readonly (readonly number[])[]
   readonly lists: readonly StepList[]
 }
 
-/** A plan whose functions and constants are there. */
-export interface LoadedPlan {
-  readonly plan: Plan
+/** A program whose functions and constants are there. */
+export interface LoadedProgram {
+  readonly program: Program
   readonly graph: Graph
   readonly constants: ReadonlySet<LaidConstant>
 }
@@ -77,7 +77,7 @@ export class Machine {
   readonly #constants: Constants
   #pool: FunctionPool | undefined
   readonly #pieces: Pieces
-  #current: PlacedPlan | undefined
+  #current: PlacedProgram | undefined
   #codeBytes = 0
 
   private constructor({ fuse, kernels, workers }: MachineOptions) {
@@ -133,12 +133,12 @@ export class Machine {
     return { memoryBytes: byteLength, codeBytes: this.#codeBytes, functions: this.#numbers.size }
   }
 
-  /** Makes the functions that the plan lacks, and loads its constants. */
-  async load(plan: Plan, graph: Graph, signal?: AbortSignal): Promise<LoadedPlan> {
-    const loaded = { plan, graph, constants: new Set<LaidConstant>() }
+  /** Makes the functions that the program lacks, and loads its constants. */
+  async load(program: Program, graph: Graph, signal?: AbortSignal): Promise<LoadedProgram> {
+    const loaded = { program, graph, constants: new Set<LaidConstant>() }
     try {
       await this.#loadConstants(loaded, signal)
-      await this.#emit(plan)
+      await this.#emit(program)
       return loaded
     } catch (error) {
       this.unload(loaded)
@@ -146,13 +146,13 @@ export class Machine {
     }
   }
 
-  /** Frees the constants that no other plan has. The plan must not run again. */
-  unload({ constants }: LoadedPlan): void {
+  /** Frees the constants that no other program has. The program must not run again. */
+  unload({ constants }: LoadedProgram): void {
     for (const laid of constants) this.#constants.release(laid)
   }
 
   async #loadConstants(
-    { plan, graph, constants }: LoadedPlan & { readonly constants: Set<LaidConstant> },
+    { program, graph, constants }: LoadedProgram & { readonly constants: Set<LaidConstant> },
     signal: AbortSignal | undefined,
   ): Promise<void> {
     const use = async (laying: Promise<LaidConstant>): Promise<void> => {
@@ -163,7 +163,7 @@ export class Machine {
     const plain = async ({ at }: Pick<StreamPlace, 'at'>): Promise<void> => {
       if ('value' in at && isConstant(at.value)) await use(this.#constants.loadPlain(graph, at.value, signal))
     }
-    for (const step of plan.steps) {
+    for (const step of program.steps) {
       if ('kernel' in step) {
         const { kernel } = step
         await plain({ at: { value: kernel.args[0].value, offset: 0 } })
@@ -184,9 +184,9 @@ export class Machine {
     }
   }
 
-  async #emit(plan: Plan): Promise<void> {
+  async #emit(program: Program): Promise<void> {
     const missing = new Map(
-      emitted(plan.steps)
+      emitted(program.steps)
         .filter(({ key }) => !this.#numbers.has(key))
         .map(({ key, call }) => [key, call.kernel]),
     )
@@ -206,41 +206,41 @@ export class Machine {
    * bits, `out-of-memory`, `internal` where a thread died, or the signal's reason. Runs must not overlap.
    */
   async run(
-    { plan, graph }: LoadedPlan,
+    { program, graph }: LoadedProgram,
     feeds: ReadonlyMap<string, Tensor>,
     signal?: AbortSignal,
   ): Promise<Map<string, Tensor>> {
-    const placed = this.#place(plan, graph)
+    const placed = this.#place(program, graph)
     const { buffer } = this.#memory
-    const addressOf = (value: Value): number => placed.base + plan.places.get(value)!
-    for (const [name, value] of plan.program.inputs) {
+    const addressOf = (value: Value): number => placed.base + program.places.get(value)!
+    for (const [name, value] of program.lowered.inputs) {
       // Inputs that nothing reads have no place.
-      if (!plan.places.has(value)) continue
+      if (!program.places.has(value)) continue
       const { dtype, data } = feeds.get(name)!
       checkHeld(`the input ${name}`, dtype, data)
       fill(buffer, addressOf(value), value.kind, data)
     }
     let failure: HalfbyteError | undefined
     try {
-      for (const [at, part] of partsOf(plan.steps, this.#pool === undefined).entries()) {
+      for (const [at, part] of partsOf(program.steps, this.#pool === undefined).entries()) {
         if (at > 0) await quickTurn()
         signal?.throwIfAborted()
-        if (this.#pool === undefined) this.#runAlone(plan, placed, part)
+        if (this.#pool === undefined) this.#runAlone(program, placed, part)
         else this.#pool.run(placed.lists.map((list) => listOf(list, part)))
       }
     } finally {
-      failure = this.#takeStatus(plan, placed)
+      failure = this.#takeStatus(program, placed)
     }
     if (failure !== undefined) throw failure
     return new Map(
-      plan.program.outputs.map(({ name, ref, dtype }) => [
+      program.lowered.outputs.map(({ name, ref, dtype }) => [
         name,
         readTensor(buffer, addressOf(ref.value), ref.value.kind, dtype, ref.view.dims),
       ]),
     )
   }
 
-  #runAlone({ steps }: Plan, { records }: PlacedPlan, { from, to, units }: RunPart): void {
+  #runAlone({ steps }: Program, { records }: PlacedProgram, { from, to, units }: RunPart): void {
     for (let index = from; index < to; index++) {
       const step = steps[index]!
       const record = records[0]![index]!
@@ -256,7 +256,7 @@ export class Machine {
    * Functions read nothing outside of a table. They note that they would have, and that a number left 32
    * bits. Returns the first such error of the run and clears the notes.
    */
-  #takeStatus({ steps }: Plan, { records }: PlacedPlan): HalfbyteError | undefined {
+  #takeStatus({ steps }: Program, { records }: PlacedProgram): HalfbyteError | undefined {
     const words = new Int32Array(this.#memory.buffer)
     let failure: HalfbyteError | undefined
     for (const [index, step] of steps.entries()) {
@@ -272,21 +272,21 @@ export class Machine {
     return failure
   }
 
-  /** Writes the plan's records, for each thread its own, unless they are there. */
-  #place(plan: Plan, graph: Graph): PlacedPlan {
+  /** Writes the program's records, for each thread its own, unless they are there. */
+  #place(program: Program, graph: Graph): PlacedProgram {
     const base = this.#pieces.top
-    if (this.#current?.plan === plan && this.#current.base === base) return this.#current
-    let next = base + plan.arenaBytes
+    if (this.#current?.program === program && this.#current.base === base) return this.#current
+    let next = base + program.arenaBytes
     const take = (bytes: number): number => {
-      next += aligned(bytes)
-      return next - aligned(bytes)
+      next += arenaAligned(bytes)
+      return next - arenaAligned(bytes)
     }
     const threads = Array.from({ length: this.threads }, () => ({
-      scratch: take(plan.scratchBytes),
-      records: plan.steps.map((step) => take(recordBytes(step))),
-      entries: take(4 * STEP_ENTRY_WORDS * plan.steps.length),
+      scratch: take(program.scratchBytes),
+      records: program.steps.map((step) => take(recordBytes(step))),
+      entries: take(4 * STEP_ENTRY_WORDS * program.steps.length),
     }))
-    const shared = { claims: take(4 * plan.steps.length), barrier: take(SINGLE_OP_BYTES) }
+    const shared = { claims: take(4 * program.steps.length), barrier: take(SINGLE_OP_BYTES) }
     this.#grow(next)
     for (const { scratch, records } of threads) {
       const room: Room = {
@@ -295,22 +295,24 @@ export class Machine {
           if (!('value' in at)) return scratch + at.scratch
           const { value, offset } = at
           const isOwn = isConstant(value)
-          return (isOwn ? this.#constants.plain(graph, value) : base + plan.places.get(value)!) + 4 * offset
+          return (
+            (isOwn ? this.#constants.plain(graph, value) : base + program.places.get(value)!) + 4 * offset
+          )
         },
         packed: (matrix) => this.#constants.packed(graph, matrix),
         matrix: (matrix, encoding) => this.#constants.matrix(graph, matrix, encoding),
       }
-      for (const [index, step] of plan.steps.entries())
+      for (const [index, step] of program.steps.entries())
         writeRecord(this.#memory.buffer, step, records[index]!, room)
     }
-    const lists = threads.map(({ entries }) => ({ entries, count: plan.steps.length, ...shared }))
-    if (this.#pool !== undefined) this.#writeLists(plan, threads, shared)
-    this.#current = { plan, base, records: threads.map(({ records }) => records), lists }
+    const lists = threads.map(({ entries }) => ({ entries, count: program.steps.length, ...shared }))
+    if (this.#pool !== undefined) this.#writeLists(program, threads, shared)
+    this.#current = { program, base, records: threads.map(({ records }) => records), lists }
     return this.#current
   }
 
   #writeLists(
-    { steps }: Plan,
+    { steps }: Program,
     threads: readonly { readonly entries: number; readonly records: readonly number[] }[],
     { claims, barrier }: Pick<StepList, 'claims' | 'barrier'>,
   ): void {

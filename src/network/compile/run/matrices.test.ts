@@ -6,7 +6,7 @@ import { matrixBytes } from '../../../core/abi/encodings.ts'
 import { packRows } from '../../../core/weights/slabs.ts'
 import { unpackPanels } from '../../../core/weights/unpack.ts'
 import { tensorOf } from '../../onnx/ir/tensor.ts'
-import type { MatrixEncoding } from '../loops/program.ts'
+import type { MatrixEncoding } from '../loops/loops.ts'
 import { codedBy, codedInBlocks } from './coded.ts'
 import { laidMatrix } from './matrices.ts'
 

@@ -5,7 +5,7 @@
 import { GROUP_SIZE, matrixBytes, PANEL_ROWS } from '../../../core/abi/encodings.ts'
 import { quantize4, quantize8, shiftedFloat } from '../../../core/weights/quantize-weights.ts'
 import type { Tensor } from '../../onnx/ir/tensor.ts'
-import type { MatrixEncoding } from '../loops/program.ts'
+import type { MatrixEncoding } from '../loops/loops.ts'
 import type { View } from '../loops/view.ts'
 import type { Coded } from './coded.ts'
 

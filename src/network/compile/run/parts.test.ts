@@ -1,7 +1,7 @@
-// Parts of a run. In: steps of a plan. Out: whether parts have each step and each unit once, in order, and
+// Parts of a run. In: steps of a program. Out: whether parts have each step and each unit once, in order, and
 // none takes much longer than the others.
 import { expect, test } from 'vitest'
-import type { Step } from '../plan/plan.ts'
+import type { Step } from '../program/program.ts'
 import { listOf, PART_STEPS, partsOf, type RunPart } from './parts.ts'
 
 const step = (taken: number, units: number) => ({ taken, units }) as unknown as Step

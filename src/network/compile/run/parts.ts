@@ -1,8 +1,8 @@
 // Cuts the steps of a run into parts, between which the thread hears an abort.
 import { STEP_ENTRY_WORDS, type StepList } from '../../../core/runtime/functions/step-list.ts'
-import type { Step } from '../plan/plan.ts'
+import type { Step } from '../program/program.ts'
 
-/** Steps `from` to `to` of a plan; with `units`, a range of the units of step `from`. */
+/** Steps `from` to `to` of a program; with `units`, a range of the units of step `from`. */
 export interface RunPart {
   readonly from: number
   readonly to: number

@@ -1,4 +1,4 @@
-// Memory over many plans. In: pieces that are taken and given back, and runs of many sizes. Out: that pieces
+// Memory over many programs. In: pieces that are taken and given back, and runs of many sizes. Out: that pieces
 // never overlap, and that memory stays below a bound.
 import { expect, test } from 'vitest'
 import { Random } from '../../../../test/helpers/random.ts'
@@ -32,9 +32,9 @@ test('pieces never overlap, and all that is given back is one piece again', () =
   expect(pieces.top).toBe(start)
 })
 
-test('200 sizes need no more memory than the plans that are kept', async () => {
+test('200 sizes need no more memory than the programs that are kept', async () => {
   const g = new NodeWriter()
-  // A causal mask of the size of the input, which is a constant of each plan.
+  // A causal mask of the size of the input, which is a constant of each program.
   const size = g.op('Gather', [g.op('Shape', ['x']), g.int(0)])
   const columns = g.op('Range', [g.int(0), size, g.int(1)])
   const seen = g.op('LessOrEqual', [columns, g.op('Unsqueeze', [columns, g.ints([1])])])

@@ -1,5 +1,5 @@
 // Memory below the arena, in pieces that come and go.
-import { ALIGNMENT, aligned } from '../plan/memory.ts'
+import { ARENA_ALIGNMENT, arenaAligned } from '../../../core/graph/plan/arena.ts'
 
 interface Gap {
   readonly at: number
@@ -14,12 +14,12 @@ export class Pieces {
   readonly #ends = new Map<number, number>()
 
   constructor(top: number) {
-    this.top = aligned(top)
+    this.top = arenaAligned(top)
   }
 
   /** The address of so many bytes, with room after them: vectors that end a row may be read beyond it. */
   take(bytes: number): number {
-    const size = aligned(bytes + ALIGNMENT)
+    const size = arenaAligned(bytes + ARENA_ALIGNMENT)
     const index = this.#gaps.findIndex(({ at, end }) => end - at >= size)
     const gap = this.#gaps[index]
     const at = gap?.at ?? this.top

@@ -15,8 +15,8 @@ import {
   streamWord,
   TILE_ROWS,
 } from '../emit/kernel.ts'
-import { codedRowBytes, dimsOf, type KernelLoop, type Ref } from '../loops/program.ts'
-import type { Step } from '../plan/plan.ts'
+import { codedRowBytes, dimsOf, type KernelLoop, type Ref } from '../loops/loops.ts'
+import type { Step } from '../program/program.ts'
 
 /** Addresses of what a step reads and writes. */
 export interface Room {

@@ -1,5 +1,6 @@
 // How far the outputs of a graph move when its numbers are rounded otherwise. In: a graph and its inputs.
 // Out: the largest change of each element of its outputs.
+import { EVALUATORS } from '../../../../test/conformance/onnx/verify/evaluate.ts'
 import { Random } from '../../../../test/helpers/random.ts'
 import { evaluateNode } from '../../onnx/evaluate.ts'
 import type { Graph } from '../../onnx/ir/graph.ts'
@@ -40,6 +41,7 @@ function computed(
     const made = evaluateNode(
       node,
       node.inputs.map((name) => (name === '' ? undefined : values.get(name))),
+      { evaluators: EVALUATORS },
     )
     for (const [index, name] of node.outputs.entries()) {
       const tensor = made[index]

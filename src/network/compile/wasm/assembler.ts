@@ -16,7 +16,7 @@ import {
   vectorOpcode,
 } from './opcodes.ts'
 
-export type ValueType = 'i32' | 'i64' | 'v128'
+type ValueType = 'i32' | 'i64' | 'v128'
 const TYPES: Readonly<Record<ValueType, number>> = { i32: 0x7f, i64: 0x7e, v128: 0x7b }
 const EMPTY = 0x40
 /** log2 of 4: elements are aligned to their own size. */
@@ -29,7 +29,7 @@ export interface Local {
   readonly type: ValueType
 }
 
-export function leb(value: number): number[] {
+function leb(value: number): number[] {
   const bytes: number[] = []
   let rest = value >>> 0
   do {
@@ -232,7 +232,7 @@ const text = (value: string): number[] => {
   return [...leb(bytes.length), ...bytes]
 }
 
-export interface ModuleOptions {
+interface ModuleOptions {
   /** The number of parameters of every function, each an i32. */
   readonly parameters: number
   /** Whether the imported memory is shared, and then its most pages of 64 KB. */

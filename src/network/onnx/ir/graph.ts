@@ -65,7 +65,7 @@ export const sizeOf = ({ nodes }: Pick<Graph, 'nodes'>): number =>
 
 const SIZES = new WeakMap<readonly Node[], number>()
 
-export function sizeOfNode(node: Node): number {
+function sizeOfNode(node: Node): number {
   let size = 1 + node.inputs.length + node.outputs.length
   if (!hasGraph(node)) return size
   for (const { kind, value } of node.attributes.values()) if (kind === 'graph') size += sizeOf(value)

@@ -1,11 +1,11 @@
-// Operators as data: the entry of the registry with its schema, shape rule, evaluator, mapping type and
-// layout class; and helpers for entries.
+// Operators as data: the entry of the registry with its schema, shape rule and evaluator; and helpers for
+// entries.
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import type { Attribute, AttributeKind, Domain, Graph, Node, Type } from './graph.ts'
 import { type DType, MOST_AXES, reader, type Tensor } from './tensor.ts'
 
 /** Defaults: ONNX's own domain, one input, one output, no attributes. */
-type Definition = Pick<Operator, 'name' | 'infer' | 'evaluate' | 'mapping' | 'layout'> &
+type Definition = Pick<Operator, 'name' | 'infer' | 'evaluate'> &
   Partial<Pick<Operator, 'domain'>> &
   Partial<Omit<Schema, 'dtypes'>> &
   Pick<Schema, 'dtypes'> & {
@@ -16,15 +16,13 @@ type Definition = Pick<Operator, 'name' | 'infer' | 'evaluate' | 'mapping' | 'la
   }
 
 export function define(definition: Definition): Operator {
-  const { name, domain = '', since, until = LATEST_OPSET, mapping, layout, infer, evaluate } = definition
+  const { name, domain = '', since, until = LATEST_OPSET, infer, evaluate } = definition
   const { inputs = [1, 1], outputs = [1, 1], attributes = {}, dtypes } = definition
   return {
     name,
     domain,
     versions: [since, until],
     schema: { inputs, outputs, attributes, dtypes },
-    mapping,
-    layout,
     infer,
     evaluate,
   }
@@ -44,6 +42,12 @@ export const sameType = ({ inputs: [input] }: Inference): [Type | undefined] => 
 /** Whether the node names this output. */
 export const wants = (node: { readonly outputs: readonly string[] }, output: number): boolean =>
   (node.outputs[output] ?? '') !== ''
+
+/** The inputs of a commutative operator: which of them is meant, and which is the other. */
+export const EITHER_ORDER = [
+  [0, 1],
+  [1, 0],
+] as const
 
 /** The first element of an input; undefined if the input is left out. */
 export const scalarOf = (tensor: Tensor | undefined): number | undefined =>
@@ -82,20 +86,6 @@ export const floatOf = <F extends number | undefined>(node: Node, name: string, 
 export const stringOf = <F extends string | undefined>(node: Node, name: string, fallback: F): string | F =>
   or(node, name, 'string', fallback)
 export const graphOf = (node: Node, name: string): ValueOf<'graph'> | undefined => found(node, name, 'graph')
-
-/**
- * How an output element depends on input elements (the mapping types of DNNFusion):
- * `one-to-one` elementwise; `one-to-many` with broadcasting or repetition; `many-to-many` reductions and
- * products; `reorganize` the same elements in the same order under other dims; `shuffle` the same elements in
- * another order.
- */
-export type Mapping = 'one-to-one' | 'one-to-many' | 'many-to-many' | 'reorganize' | 'shuffle'
-
-/**
- * Whether the time of an operator depends on the layout of its inputs, and whether it may choose that of its
- * output: `ILD` input-layout dependent, `ILI` independent; `variable` output layout, or `fixed`.
- */
-export type Layout = 'ILD variable' | 'ILI variable' | 'ILD fixed' | 'ILI fixed'
 
 export interface Schema {
   /** Fewest and most inputs; `Infinity` where any number may come. */
@@ -145,8 +135,6 @@ export interface Operator {
   /** First and last opset whose definition the entry follows. `node.version` says which one a node has. */
   readonly versions: readonly [number, number]
   readonly schema: Schema
-  readonly mapping: Mapping
-  readonly layout: Layout
   /** One type for each output; undefined where nothing is known. Throws what `unfit` makes. */
   infer(context: Inference): readonly (Type | undefined)[]
   /**

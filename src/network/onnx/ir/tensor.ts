@@ -175,7 +175,7 @@ const FLOAT = new Float32Array(1)
 const WORD = new Uint32Array(FLOAT.buffer)
 
 /** Rounds to nearest even. */
-export function toBfloat16(value: number): number {
+function toBfloat16(value: number): number {
   FLOAT[0] = value
   const word = WORD[0]!
   if (Number.isNaN(value)) return Number.NaN

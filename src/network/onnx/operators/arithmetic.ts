@@ -33,8 +33,6 @@ function comparison(name: string, since: number, dtypes: readonly DType[], compa
     domain: '',
     versions: [since, LATEST_OPSET],
     schema: { inputs: [2, 2], outputs: [1, 1], attributes: {}, dtypes: [dtypes] },
-    mapping: 'one-to-one',
-    layout: 'ILI variable',
     infer: (context) => [inferComparison(context, compare)],
     evaluate: (context) => [evaluateComparison(context, compare)],
   }
@@ -107,8 +105,6 @@ function binary(name: string, since: number, dtypes: readonly DType[], arithmeti
     since,
     inputs: [2, 2],
     dtypes: [dtypes],
-    mapping: 'one-to-one',
-    layout: 'ILI variable',
     infer: ({ node, inputs: [left, right] }) => [inferPair(node, left, right, arithmetic)],
     evaluate: (context) => [evaluatePair(context.node, given(context, 0), given(context, 1), arithmetic)],
   })
@@ -226,8 +222,6 @@ const pow: Operator = define({
   since: 7,
   inputs: [2, 2],
   dtypes: [[...FLOATS, 'i32', 'i64'], NUMBERS],
-  mapping: 'one-to-one',
-  layout: 'ILI variable',
   infer: ({ node, inputs: [base, exponent] }: Inference) => [
     base && { dtype: base.dtype, dims: broadcastDims(node, [base.dims, exponent?.dims]) },
   ],

@@ -12,8 +12,6 @@ export const rotaryEmbedding: Operator = define({
   inputs: [3, 4],
   attributes: { interleaved: 'int', num_heads: 'int', rotary_embedding_dim: 'int' },
   dtypes: [FLOATS, FLOATS, FLOATS, ['i64']],
-  mapping: 'one-to-one',
-  layout: 'ILD fixed',
   infer: sameType,
 })
 
@@ -36,8 +34,6 @@ export const attention: Operator = define({
     right_window_size: 'int',
   },
   dtypes: [FLOATS, FLOATS, FLOATS, [...FLOATS, ...INTEGERS, 'bool'], FLOATS, FLOATS, ['i64']],
-  mapping: 'many-to-many',
-  layout: 'ILD fixed',
   infer: inferAttention,
 })
 

@@ -33,8 +33,6 @@ const where: Operator = {
   domain: '',
   versions: [9, LATEST_OPSET],
   schema: { inputs: [3, 3], outputs: [1, 1], attributes: {}, dtypes: [['bool'], ALL_DTYPES] },
-  mapping: 'one-to-one',
-  layout: 'ILI variable',
   infer: (context) => [inferWhere(context)],
   evaluate: (context) => [evaluateWhere(context)],
 }
@@ -104,8 +102,6 @@ const cast: Operator = define({
   since: 9,
   attributes: { to: 'int', ...SATURATE },
   dtypes: [ALL_DTYPES],
-  mapping: 'one-to-one',
-  layout: 'ILI variable',
   infer: ({ node, inputs: [input] }) => [inferCast(targetOf(node), input)],
   evaluate: (context) => [evaluateCast(given(context, 0), targetOf(context.node))],
 })
@@ -116,8 +112,6 @@ const castLike: Operator = define({
   inputs: [2, 2],
   attributes: SATURATE,
   dtypes: [ALL_DTYPES],
-  mapping: 'one-to-one',
-  layout: 'ILI variable',
   infer: ({ inputs: [input, like] }) => [like && inferCast(like.dtype, input)],
   evaluate: (context) => [evaluateCast(given(context, 0), given(context, 1).dtype)],
 })
@@ -135,8 +129,6 @@ const clip: Operator = define({
   since: 11,
   inputs: [1, 3],
   dtypes: [NUMBERS],
-  mapping: 'one-to-one',
-  layout: 'ILI variable',
   infer: sameType,
   evaluate(context) {
     const input = given(context, 0)

@@ -41,8 +41,6 @@ const constant: Operator = {
     },
     dtypes: [],
   },
-  mapping: 'one-to-many',
-  layout: 'ILI fixed',
   infer: ({ node }) => [typeOf(constantOf(node))],
   evaluate: ({ node }) => [constantOf(node)],
 }
@@ -60,8 +58,6 @@ const constantOfShape: Operator = {
   domain: '',
   versions: [9, LATEST_OPSET],
   schema: { inputs: [1, 1], outputs: [1, 1], attributes: { value: 'tensor' }, dtypes: [['i64']] },
-  mapping: 'one-to-many',
-  layout: 'ILI fixed',
   infer({ node, inputs: [shape] }) {
     const fill = fillOf(node)
     const dims = shape?.elements
@@ -89,8 +85,6 @@ const range: Operator = {
   domain: '',
   versions: [11, LATEST_OPSET],
   schema: { inputs: [3, 3], outputs: [1, 1], attributes: {}, dtypes: [RANGED] },
-  mapping: 'one-to-many',
-  layout: 'ILI fixed',
   infer({ inputs: [start, limit, delta] }) {
     if (start === undefined) return [undefined]
     const from = start.elements?.[0]
@@ -127,8 +121,6 @@ const trilu: Operator = {
   domain: '',
   versions: [14, LATEST_OPSET],
   schema: { inputs: [1, 2], outputs: [1, 1], attributes: { upper: 'int' }, dtypes: [ALL_DTYPES, ['i64']] },
-  mapping: 'one-to-one',
-  layout: 'ILD fixed',
   infer: ({ inputs: [input] }) => [input && { dtype: input.dtype, dims: input.dims }],
   evaluate: (context) => [evaluateTrilu(context)],
 }

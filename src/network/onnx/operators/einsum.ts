@@ -74,8 +74,6 @@ const einsum: Operator = define({
   inputs: [1, 8],
   attributes: { equation: 'string' },
   dtypes: [[...FLOATS, 'i32']],
-  mapping: 'many-to-many',
-  layout: 'ILD variable',
   infer({ node, inputs }) {
     const dtype = inputs[0]?.dtype
     const shapes = inputs.map((input) => input?.dims)

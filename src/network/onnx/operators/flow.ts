@@ -26,7 +26,7 @@ function bodyOf(node: Node, name: string): Graph {
   return graph
 }
 
-const FLOW = { outputs: [0, Infinity], mapping: 'many-to-many', layout: 'ILD fixed' } as const
+const FLOW = { outputs: [0, Infinity] } as const
 
 /** What both branches have in common. */
 function joined(a: Type | undefined, b: Type | undefined): Type | undefined {

@@ -59,8 +59,6 @@ const gatherElements: Operator = define({
   inputs: [2, 2],
   attributes: { axis: 'int' },
   dtypes: [ALL_DTYPES, ['i32', 'i64']],
-  mapping: 'shuffle',
-  layout: 'ILD fixed',
   infer: ({ inputs: [data, indices] }) => [data && { dtype: data.dtype, dims: indices?.dims }],
   evaluate(context) {
     const data = given(context, 0)
@@ -102,8 +100,6 @@ function combineOf(node: Node): Combine {
 
 const SCATTER = {
   inputs: [3, 3],
-  mapping: 'shuffle',
-  layout: 'ILD fixed',
   infer: sameType,
 } as const
 
@@ -154,8 +150,6 @@ const gatherND: Operator = define({
   inputs: [2, 2],
   attributes: { batch_dims: 'int' },
   dtypes: [ALL_DTYPES, ['i64']],
-  mapping: 'shuffle',
-  layout: 'ILD fixed',
   infer({ node, inputs: [data, indices] }) {
     if (data === undefined) return [undefined]
     const depth = indices?.dims?.at(-1)
@@ -212,8 +206,6 @@ const oneHot: Operator = define({
   inputs: [3, 3],
   attributes: { axis: 'int' },
   dtypes: [NUMBERS, NUMBERS, ALL_DTYPES],
-  mapping: 'one-to-many',
-  layout: 'ILI fixed',
   infer: (context) => [inferOneHot(context)],
   evaluate: (context) => [evaluateOneHot(context)],
 })
@@ -253,8 +245,6 @@ const nonZero: Operator = define({
   name: 'NonZero',
   since: 9,
   dtypes: [ALL_DTYPES],
-  mapping: 'many-to-many',
-  layout: 'ILD fixed',
   infer({ constant }) {
     const known = constant(0)
     return [{ dtype: 'i64', ...(known && { dims: [known.dims.length, placesOf(known).length] }) }]
@@ -283,8 +273,6 @@ const tensorScatter: Operator = define({
   inputs: [2, 3],
   attributes: { axis: 'int', mode: 'string' },
   dtypes: [ALL_DTYPES, ALL_DTYPES, ['i64']],
-  mapping: 'shuffle',
-  layout: 'ILD fixed',
   infer: sameType,
   evaluate(context) {
     const { node, inputs } = context

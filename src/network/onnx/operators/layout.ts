@@ -32,8 +32,6 @@ const transpose: Operator = {
   domain: '',
   versions: [1, LATEST_OPSET],
   schema: { inputs: [1, 1], outputs: [1, 1], attributes: { perm: 'ints' }, dtypes: [ALL_DTYPES] },
-  mapping: 'shuffle',
-  layout: 'ILD variable',
   infer({ node, inputs: [input] }) {
     const { dims } = input ?? {}
     if (input === undefined || dims === undefined) return [input && { dtype: input.dtype }]
@@ -78,8 +76,6 @@ const unsqueeze: Operator = {
   domain: '',
   versions: [1, LATEST_OPSET],
   schema: axesSchema,
-  mapping: 'reorganize',
-  layout: 'ILI variable',
   infer({ node, inputs: [input, second] }) {
     const axes = intsOf(node, 'axes', undefined) ?? wholeNumbers(second)
     if (input === undefined) return [undefined]
@@ -109,8 +105,6 @@ const squeeze: Operator = {
   domain: '',
   versions: [1, LATEST_OPSET],
   schema: axesSchema,
-  mapping: 'reorganize',
-  layout: 'ILI variable',
   infer({ node, inputs: [input, second] }) {
     const isGiven = hasInput(node, 1)
     const axes = intsOf(node, 'axes', undefined) ?? wholeNumbers(second)
@@ -137,8 +131,6 @@ const expand: Operator = {
   domain: '',
   versions: [8, LATEST_OPSET],
   schema: { inputs: [2, 2], outputs: [1, 1], attributes: {}, dtypes: [ALL_DTYPES, ['i64']] },
-  mapping: 'one-to-many',
-  layout: 'ILI variable',
   infer({ node, inputs: [input, shape] }) {
     if (input === undefined) return [undefined]
     return [{ dtype: input.dtype, dims: broadcastDims(node, [input.dims, shape?.elements]) }]
@@ -161,8 +153,6 @@ const slice: Operator = {
     attributes: {},
     dtypes: [ALL_DTYPES, ['i32', 'i64']],
   },
-  mapping: 'shuffle',
-  layout: 'ILD fixed',
   infer: (context) => [inferSlice(context)],
   evaluate: (context) => [evaluateSlice(context)],
 }

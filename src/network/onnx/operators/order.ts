@@ -41,8 +41,6 @@ const topK: Operator = define({
   outputs: [2, 2],
   attributes: { axis: 'int', largest: 'int', sorted: 'int' },
   dtypes: [NUMBERS, ['i64']],
-  mapping: 'many-to-many',
-  layout: 'ILD fixed',
   infer: inferTopK,
   evaluate: evaluateTopK,
 })
@@ -96,8 +94,6 @@ function extreme(name: string, sign: number): Operator {
     since: 1,
     attributes: { axis: 'int', keepdims: 'int', select_last_index: 'int' },
     dtypes: [NUMBERS],
-    mapping: 'many-to-many',
-    layout: 'ILD fixed',
     infer({ node, inputs: [input] }) {
       if (input?.dims === undefined) return [{ dtype: 'i64' }]
       const axis = axisOf(node, intOf(node, 'axis', 0), input.dims.length)
@@ -141,8 +137,6 @@ function running(
     inputs: [2, 2],
     attributes: { exclusive: 'int', reverse: 'int' },
     dtypes: [NUMBERS, ['i32', 'i64']],
-    mapping: 'many-to-many',
-    layout: 'ILD fixed',
     infer: sameType,
     evaluate(context) {
       const { node } = context

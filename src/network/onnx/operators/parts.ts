@@ -38,8 +38,6 @@ const split: Operator = define({
   outputs: [1, Infinity],
   attributes: { axis: 'int', split: 'ints', num_outputs: 'int' },
   dtypes: [ALL_DTYPES, ['i64']],
-  mapping: 'shuffle',
-  layout: 'ILD fixed',
   infer: inferSplit,
   evaluate: evaluateSplit,
 })
@@ -99,8 +97,6 @@ const tile: Operator = define({
   since: 6,
   inputs: [2, 2],
   dtypes: [ALL_DTYPES, ['i64']],
-  mapping: 'one-to-many',
-  layout: 'ILI fixed',
   infer({ node, inputs: [input, repeats] }) {
     if (input === undefined) return [undefined]
     const dims = input.dims
@@ -148,8 +144,6 @@ const pad: Operator = define({
   inputs: [2, 4],
   attributes: { mode: 'string' },
   dtypes: [ALL_DTYPES, ['i64'], ALL_DTYPES, ['i32', 'i64']],
-  mapping: 'one-to-many',
-  layout: 'ILI fixed',
   infer: (context) => [inferPad(context)],
   evaluate: (context) => [evaluatePad(context)],
 })
@@ -222,8 +216,6 @@ const flatten: Operator = define({
   since: 1,
   attributes: { axis: 'int' },
   dtypes: [ALL_DTYPES],
-  mapping: 'reorganize',
-  layout: 'ILI fixed',
   infer({ node, inputs: [input] }) {
     if (input?.dims === undefined) return [input && { dtype: input.dtype }]
     const axis = cutOf(node, input.dims.length)
@@ -247,8 +239,6 @@ const size: Operator = define({
   name: 'Size',
   since: 1,
   dtypes: [ALL_DTYPES],
-  mapping: 'one-to-many',
-  layout: 'ILD fixed',
   infer({ inputs: [input] }) {
     const elements = input?.dims && [productOf(input.dims)]
     return [{ dtype: 'i64', dims: [], elements }]
@@ -264,8 +254,6 @@ const dropout: Operator = define({
   outputs: [1, 2],
   attributes: { ratio: 'float', seed: 'int' },
   dtypes: [FLOATS, FLOATS, ['bool']],
-  mapping: 'one-to-one',
-  layout: 'ILI variable',
   infer: (context) => [sameType(context)[0], { dtype: 'bool', dims: context.inputs[0]?.dims }],
   evaluate(context) {
     const input = given(context, 0)

@@ -20,8 +20,6 @@ export const matMul: Operator = define({
   since: 1,
   inputs: [2, 2],
   dtypes: [[...FLOATS, 'i32', 'u32']],
-  mapping: 'many-to-many',
-  layout: 'ILD variable',
   infer: ({ node, inputs: [left, right] }) => [inferProduct(node, left, right)],
   evaluate: (context) => [product(context, given(context, 0), given(context, 1))],
 })
@@ -99,8 +97,6 @@ const gemm: Operator = define({
   inputs: [2, 3],
   attributes: { alpha: 'float', beta: 'float', transA: 'int', transB: 'int' },
   dtypes: [[...FLOATS, 'i32', 'u32']],
-  mapping: 'many-to-many',
-  layout: 'ILD variable',
   infer({ node, inputs: [a, b] }: Inference) {
     if (a?.dims === undefined || b?.dims === undefined) return [a && { dtype: a.dtype }]
     if (a.dims.length !== 2 || b.dims.length !== 2) throw unfit(node, 'one of its inputs is not a matrix')

@@ -2,7 +2,7 @@
 
 import { axisOf } from '../ir/broadcast.ts'
 import type { Node } from '../ir/graph.ts'
-import { define, type Evaluation, given, intOf, type Operator, unclaimed, unfit } from '../ir/operator.ts'
+import { define, given, intOf, type Operator, unclaimed, unfit } from '../ir/operator.ts'
 import {
   BITS,
   countOf,
@@ -12,14 +12,13 @@ import {
   reader,
   rounder,
   type Tensor,
-  tensorOf,
   writer,
   zeros,
 } from '../ir/tensor.ts'
-import { inferProduct, product } from './products.ts'
+import { inferProduct } from './products.ts'
 import { roundEven } from './unary.ts'
 
-export const QUANTISED: readonly DType[] = ['i8', 'u8', 'i16', 'u16', 'i4', 'u4']
+const QUANTISED: readonly DType[] = ['i8', 'u8', 'i16', 'u16', 'i4', 'u4']
 const BYTES: readonly DType[] = ['i8', 'u8']
 
 /** Smallest and largest number of an integer dtype. */
@@ -76,8 +75,6 @@ const quantizeLinear: Operator = define({
   inputs: [2, 3],
   attributes: { axis: 'int', saturate: 'int', block_size: 'int', output_dtype: 'int', precision: 'int' },
   dtypes: [[...FLOATS, 'i32'], [...FLOATS, 'i32'], QUANTISED],
-  mapping: 'one-to-one',
-  layout: 'ILI variable',
   infer: ({ node, inputs: [x, , zero] }) => [{ dtype: quantisedOf(node, zero?.dtype), dims: x?.dims }],
   evaluate(context) {
     const { node, inputs } = context
@@ -112,8 +109,6 @@ const dequantizeLinear: Operator = define({
   inputs: [2, 3],
   attributes: { axis: 'int', block_size: 'int', output_dtype: 'int' },
   dtypes: [[...QUANTISED, 'i32'], FLOATS, [...QUANTISED, 'i32']],
-  mapping: 'one-to-one',
-  layout: 'ILI variable',
   infer({ node, inputs: [x, scale] }) {
     const dtype = dtypeOf(node, 'output_dtype') ?? scale?.dtype
     return [dtype && { dtype, dims: x?.dims }]
@@ -136,78 +131,24 @@ const dequantizeLinear: Operator = define({
   },
 })
 
-/** One scale for all, so that 0 is a number of u8. Ties round to even. */
-export function quantisedBytes(x: Tensor): { y: Tensor; scale: number; zero: number } {
-  const read = reader(x)
-  let low = 0
-  let high = 0
-  for (let at = 0; at < x.data.length; at++) {
-    low = Math.min(low, read(at))
-    high = Math.max(high, read(at))
-  }
-  const scale = Math.fround(Math.fround(high - low) / 255)
-  const zero = scale === 0 ? 0 : clampByte(roundEven(Math.fround(-low / scale)))
-  const y = zeros('u8', x.dims)
-  for (let at = 0; at < x.data.length; at++)
-    y.data[at] = scale === 0 ? 0 : clampByte(roundEven(Math.fround(read(at) / scale)) + zero)
-  return { y, scale, zero }
-}
-
-const clampByte = (value: number): number => Math.min(255, Math.max(0, value))
-
 const dynamicQuantizeLinear: Operator = define({
   name: 'DynamicQuantizeLinear',
   since: 11,
   outputs: [3, 3],
   dtypes: [['f32']],
-  mapping: 'many-to-many',
-  layout: 'ILD variable',
   infer: ({ inputs: [x] }) => [
     { dtype: 'u8', dims: x?.dims },
     { dtype: 'f32', dims: [] },
     { dtype: 'u8', dims: [] },
   ],
-  evaluate(context) {
-    const { y, scale, zero } = quantisedBytes(given(context, 0))
-    return [y, tensorOf('f32', [], [scale]), tensorOf('u8', [], [zero])]
-  },
 })
-
-/** The tensor as whole numbers without its zero points: one, one per row of A, or one per column of B. */
-export function centred(
-  node: Node,
-  tensor: Tensor,
-  zero: Tensor | undefined,
-  side: 'row' | 'column',
-): Tensor {
-  const made = zeros('i32', tensor.dims)
-  const [columns = 1, rows = 1] = tensor.dims.toReversed()
-  const own = zero?.data.length ?? 1
-  const count = side === 'row' ? rows : columns
-  if (zero !== undefined && (zero.dtype !== tensor.dtype || (own !== 1 && own !== count)))
-    throw unfit(node, `${own} zero points of ${zero.dtype} do not fit ${tensor.dtype} [${tensor.dims}]`)
-  const read = reader(tensor)
-  const offset = zero ? reader(zero) : () => 0
-  for (let at = 0; at < made.data.length; at++) {
-    const line = side === 'row' ? Math.floor(at / columns) % rows : at % columns
-    made.data[at] = read(at) - offset(own === 1 ? 0 : line)
-  }
-  return made
-}
 
 const matMulInteger: Operator = define({
   name: 'MatMulInteger',
   since: 10,
   inputs: [2, 4],
   dtypes: [BYTES],
-  mapping: 'many-to-many',
-  layout: 'ILD variable',
   infer: ({ node, inputs: [a, b] }) => [inferProduct(node, a, b, 'i32')],
-  evaluate(context) {
-    const { node, inputs } = context
-    const left = centred(node, given(context, 0), inputs[2], 'row')
-    return [product(context, left, centred(node, given(context, 1), inputs[3], 'column'))]
-  },
 })
 
 /** Scales and zero points are one for all. */
@@ -216,28 +157,8 @@ const qLinearMatMul: Operator = define({
   since: 10,
   inputs: [8, 8],
   dtypes: [BYTES, FLOATS, BYTES, BYTES, FLOATS, BYTES, FLOATS, BYTES],
-  mapping: 'many-to-many',
-  layout: 'ILD variable',
   infer: ({ node, inputs }) => [inferProduct(node, inputs[0], inputs[3], inputs[7]?.dtype)],
-  evaluate: (context) => [evaluateQLinear(context)],
 })
-
-function evaluateQLinear(context: Evaluation): Tensor {
-  const { node } = context
-  const one = (index: number): number => {
-    const tensor = given(context, index)
-    if (tensor.data.length === 1) return reader(tensor)(0)
-    throw unclaimed(node, `its input ${index} has ${tensor.data.length} elements`)
-  }
-  const left = centred(node, given(context, 0), given(context, 2), 'row')
-  const total = product(context, left, centred(node, given(context, 3), given(context, 5), 'column'))
-  const scale = (one(1) * one(4)) / one(6)
-  const made = zeros(given(context, 7).dtype, total.dims)
-  const [low, high] = limitsOf(made.dtype)
-  for (let at = 0; at < made.data.length; at++)
-    made.data[at] = Math.min(high, Math.max(low, roundEven(Number(total.data[at]) * scale) + one(7)))
-  return made
-}
 
 export const QUANTISE: readonly Operator[] = [
   quantizeLinear,

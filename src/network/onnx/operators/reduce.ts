@@ -47,8 +47,6 @@ function reduction(name: string, fold: Fold, big?: BigFold): Operator {
       attributes: { axes: 'ints', keepdims: 'int', noop_with_empty_axes: 'int' },
       dtypes: [dtypes, ['i64']],
     },
-    mapping: 'many-to-many',
-    layout: 'ILD fixed',
     infer: (context) => [inferReduction(context)],
     evaluate: (context) => [evaluateReduction(context, fold, big)],
   }
@@ -128,8 +126,6 @@ function alongAxis(name: string, compute: Line): Operator {
     since: 1,
     attributes: { axis: 'int' },
     dtypes: [FLOATS],
-    mapping: 'many-to-many',
-    layout: 'ILD fixed',
     infer: sameType,
     evaluate(context) {
       const { node } = context

@@ -26,8 +26,6 @@ const shape: Operator = {
   domain: '',
   versions: [1, LATEST_OPSET],
   schema: { inputs: [1, 1], outputs: [1, 1], attributes: { start: 'int', end: 'int' }, dtypes: [ALL_DTYPES] },
-  mapping: 'one-to-many',
-  layout: 'ILD fixed',
   infer({ node, inputs: [input] }) {
     if (input?.dims === undefined) return [{ dtype: 'i64' }]
     const elements = input.dims.slice(...rangeOf(node, input.dims.length))
@@ -50,8 +48,6 @@ const gather: Operator = {
     attributes: { axis: 'int' },
     dtypes: [ALL_DTYPES, ['i32', 'i64']],
   },
-  mapping: 'shuffle',
-  layout: 'ILD fixed',
   infer: (context) => [inferGather(context)],
   evaluate: (context) => [evaluateGather(context)],
 }
@@ -98,8 +94,6 @@ const concat: Operator = {
   domain: '',
   versions: [4, LATEST_OPSET],
   schema: { inputs: [1, Infinity], outputs: [1, 1], attributes: { axis: 'int' }, dtypes: [ALL_DTYPES] },
-  mapping: 'shuffle',
-  layout: 'ILI fixed',
   infer: (context) => [inferConcat(context)],
   evaluate: (context) => [evaluateConcat(context)],
 }
@@ -152,8 +146,6 @@ const reshape: Operator = {
     attributes: { allowzero: 'int' },
     dtypes: [ALL_DTYPES, ['i64']],
   },
-  mapping: 'reorganize',
-  layout: 'ILI fixed',
   infer: (context) => [inferReshape(context)],
   evaluate: (context) => [evaluateReshape(context)],
 }

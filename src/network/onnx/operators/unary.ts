@@ -30,8 +30,6 @@ function unary(
     name,
     since,
     dtypes: [big === undefined ? dtypes.filter((dtype) => dtype !== 'i64' && dtype !== 'u64') : dtypes],
-    mapping: 'one-to-one',
-    layout: 'ILI variable',
     infer: sameType,
     evaluate: (context) => [map(given(context, 0), compute, big)],
   })

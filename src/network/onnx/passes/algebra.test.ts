@@ -1,8 +1,8 @@
 // Algebraic rewrites. In: nodes that change nothing before an output. Out: whether they go, the output keeps
 // its name, and its value stays.
 import { expect, test } from 'vitest'
+import { evaluate } from '../../../../test/conformance/onnx/verify/evaluate.ts'
 import { bufferSource } from '../../../core/base/bytes.ts'
-import { evaluate } from '../evaluate.ts'
 import { readModel } from '../read-model.ts'
 import { modelBytes, type WrittenGraph } from '../testing/write-model.ts'
 import { simplify } from './algebra.ts'

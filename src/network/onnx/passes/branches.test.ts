@@ -1,7 +1,7 @@
 // Checks that a branch that is always taken replaces its If, and that the outputs stay the same.
 import { expect, test } from 'vitest'
+import { evaluate } from '../../../../test/conformance/onnx/verify/evaluate.ts'
 import { bufferSource } from '../../../core/base/bytes.ts'
-import { evaluate } from '../evaluate.ts'
 import type { Graph } from '../ir/graph.ts'
 import { tensorOf } from '../ir/tensor.ts'
 import { PASSES } from '../passes.ts'

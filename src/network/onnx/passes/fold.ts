@@ -141,7 +141,7 @@ const isMatrixOfCodes = ({ op }: Node, [codes]: readonly (Tensor | undefined)[])
 /** Undefined for inputs that do not fit: a branch that no step takes may hold such a node. */
 function evaluated(node: Node, inputs: readonly (Tensor | undefined)[], budget: Budget) {
   try {
-    return evaluateNode(node, inputs, budget)
+    return evaluateNode(node, inputs, { budget })
   } catch (error) {
     budget.check()
     if (isHalfbyteError(error)) return undefined

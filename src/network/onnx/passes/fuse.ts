@@ -2,7 +2,7 @@
 // node.
 import { inferTypes, type Types } from '../infer.ts'
 import { type Attribute, type Graph, isStored, type Node, producersOf, readOnce } from '../ir/graph.ts'
-import { flagOf, intsOf } from '../ir/operator.ts'
+import { EITHER_ORDER, flagOf, intsOf } from '../ir/operator.ts'
 import { type DType, isFloat, numbersOf } from '../ir/tensor.ts'
 import type { Pass } from './pass.ts'
 
@@ -166,10 +166,7 @@ const isMatrix = (types: Types, name: string | undefined): boolean => {
 function withSum(node: Node, own: Maker, types: Types): Node | undefined {
   if ((node.op !== 'Add' && node.op !== 'Sum') || node.inputs.length !== 2) return undefined
   const dims = types.get(node.outputs[0] ?? '')?.dims
-  for (const [index, other] of [
-    [0, 1],
-    [1, 0],
-  ] as const) {
+  for (const [index, other] of EITHER_ORDER) {
     const before = own(index)
     const isMatMul = before?.op === 'MatMul' && before.inputs.every((name) => isMatrix(types, name))
     if (before === undefined || before.domain !== '' || !(isMatMul || isGemmAlone(before))) continue

@@ -1,9 +1,9 @@
 // Joined nodes. In: products with sums and transposes, GELU in primitive operators, casts of casts. Out:
 // whether they become one node with the same outputs, and whether what only looks like them stays.
 import { expect, test } from 'vitest'
+import { evaluate } from '../../../../test/conformance/onnx/verify/evaluate.ts'
 import { bufferSource } from '../../../core/base/bytes.ts'
 import { floatToHalf } from '../../../core/base/half.ts'
-import { evaluate } from '../evaluate.ts'
 import type { Graph } from '../ir/graph.ts'
 import { type Tensor, tensorOf } from '../ir/tensor.ts'
 import { PASSES } from '../passes.ts'

@@ -52,7 +52,7 @@ export interface PassReport {
   readonly nodesAfter: number
 }
 
-export interface PassOptions {
+interface PassOptions {
   /** Limits the work that the graph's file may cause. Default: that of one file. */
   readonly budget?: Budget | undefined
   /** Name of the last pass that runs. Default: all run. */

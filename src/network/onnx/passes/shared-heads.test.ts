@@ -1,7 +1,7 @@
 // Heads that share keys and values. In: attention in primitive operators as exporters write it. Out: whether
 // values stay, whether products read keys without repeating them, and what is left as it is.
 import { expect, test } from 'vitest'
-import { evaluate } from '../evaluate.ts'
+import { evaluate } from '../../../../test/conformance/onnx/verify/evaluate.ts'
 import type { Attribute, Graph, Node } from '../ir/graph.ts'
 import { countOf, tensorOf } from '../ir/tensor.ts'
 import { runPasses } from './pass.ts'

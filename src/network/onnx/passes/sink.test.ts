@@ -1,7 +1,7 @@
 // Joins below arithmetic. In: rotations and other joins with arithmetic after them. Out: whether values stay,
 // and whether the arithmetic is on the parts exactly where a part would be a copy.
 import { expect, test } from 'vitest'
-import { evaluate } from '../evaluate.ts'
+import { evaluate } from '../../../../test/conformance/onnx/verify/evaluate.ts'
 import type { Graph, Node } from '../ir/graph.ts'
 import { countOf, tensorOf } from '../ir/tensor.ts'
 import { sinkJoins } from './sink.ts'

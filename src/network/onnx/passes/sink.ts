@@ -7,7 +7,7 @@ import { axisOf } from '../ir/broadcast.ts'
 import { type Graph, type Node, outputsOf, producersOf, readersOf, type Type } from '../ir/graph.ts'
 import { intOf } from '../ir/operator.ts'
 import { tensorOf } from '../ir/tensor.ts'
-import { operatorOf } from '../operators.ts'
+import { rowOf } from '../operator-table.ts'
 import { type Pass, withNodes } from './pass.ts'
 
 const ARITHMETIC: readonly string[] = ['Add', 'Sub', 'Mul', 'Div', 'Neg']
@@ -159,6 +159,6 @@ class Sinking {
   #isMoved(name: string): boolean {
     const maker = this.#producers.get(name)
     if (maker === undefined) return true
-    return ['Slice', 'Split', 'Expand'].includes(maker.op) || operatorOf(maker)?.mapping === 'reorganize'
+    return ['Slice', 'Split', 'Expand'].includes(maker.op) || rowOf(maker)?.lower === 'view'
   }
 }

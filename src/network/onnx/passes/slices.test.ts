@@ -1,7 +1,7 @@
 // Cascaded slices. In: two slices that read each other. Out: whether one slice is left, with the same output.
 import { expect, test } from 'vitest'
+import { evaluate } from '../../../../test/conformance/onnx/verify/evaluate.ts'
 import { bufferSource } from '../../../core/base/bytes.ts'
-import { evaluate } from '../evaluate.ts'
 import { readModel } from '../read-model.ts'
 import { modelBytes } from '../testing/write-model.ts'
 import { mergeSlices } from './algebra.ts'

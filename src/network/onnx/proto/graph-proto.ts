@@ -39,7 +39,7 @@ export const domainOf = (name: string): string => (name === 'ai.onnx' ? '' : nam
 const opsetOf = (opsets: Opsets, domain: string): number => opsets.get(domain) ?? (domain === '' ? 0 : 1)
 
 /** A graph that lies in an attribute. */
-export function readGraph(message: Message, opsets: Opsets, counts: Counts): Graph {
+function readGraph(message: Message, opsets: Opsets, counts: Counts): Graph {
   let name = ''
   const nodes: Node[] = []
   const constants = new Map<string, Constant>()

@@ -154,7 +154,7 @@ function unpackNibbles(to: Int8Array | Uint8Array, dtype: 'i4' | 'u4', bytes: Ui
   }
 }
 
-export function unsupportedTensor(file: string, name: string, what: string): HalfbyteError {
+function unsupportedTensor(file: string, name: string, what: string): HalfbyteError {
   return new HalfbyteError(
     'unsupported',
     `${file}: tensor ${name} ${what}, which Halfbyte does not read; export the model with another data type`,

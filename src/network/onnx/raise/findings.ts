@@ -5,7 +5,7 @@ import type { Node } from '../ir/graph.ts'
 import { unclaimed } from '../ir/operator.ts'
 
 /** Frequencies, and the cosines and sines that they were found in. */
-export interface FoundRotation {
+interface FoundRotation {
   readonly table: string
   readonly theta: number
   readonly scaling?: RopeScaling | undefined
@@ -69,7 +69,7 @@ export function localRope({ ropes: { all, local } }: Findings): FoundRotation | 
 }
 
 /** Whether two rotations are by the same frequencies. */
-export const rotatesLike = (one: FoundRotation, other: FoundRotation): boolean =>
+const rotatesLike = (one: FoundRotation, other: FoundRotation): boolean =>
   one.theta === other.theta &&
   one.dims === other.dims &&
   JSON.stringify(one.scaling) === JSON.stringify(other.scaling)

@@ -14,7 +14,7 @@ import type { Translator } from './translator.ts'
 type Names = readonly [string, string]
 type Tables = readonly [Constant, Constant]
 
-export interface TableRope {
+interface TableRope {
   readonly rope: Omit<FoundRope, 'precision'>
   /** Rotated numbers of a head. */
   readonly dims: number

@@ -30,7 +30,7 @@ export async function proveMask(
   const names = masks.map(({ name }) => name)
   const label = names.join(' and ')
   const key = `${heads} ${JSON.stringify(masks)}`
-  const known = t.masks.get(key)
+  const known = t.control.masks.get(key)
   if (known !== undefined) return known
   let window = 0
   let longest = 0
@@ -51,7 +51,7 @@ export async function proveMask(
       longest = total
     },
   })
-  t.masks.set(key, window)
+  t.control.masks.set(key, window)
   return window
 }
 
@@ -237,7 +237,7 @@ export const provePositions = (t: Translator, node: Node, name: string, end?: nu
 
 /** The row of a table for position 0, as far as the one after it is that of position 1, and so on. */
 export async function firstRow(t: Translator, node: Node, name: string, rows: number): Promise<number> {
-  const [from = 0] = numbersOf(await t.prober.value(name, { tokens: 1, past: 0 }))
+  const [from = 0] = numbersOf(await t.control.prober.value(name, { tokens: 1, past: 0 }))
   if (!(from >= 0 && from < rows)) throw unclaimed(node, `its first position has the row ${from} of ${rows}`)
   await proveNumbers(t, node, name, 'the positions of its tokens', { end: rows - from, from })
   return from
@@ -250,7 +250,7 @@ export async function firstRow(t: Translator, node: Node, name: string, rows: nu
 const LEAST_CONTEXT = 1024
 
 /** What is proven of a control value. */
-export interface Claim {
+interface Claim {
   readonly shape: ValueShape
   /** Positions that a step may have at most; default: those of the context and of tables that were read. */
   readonly end?: number | undefined
@@ -266,11 +266,11 @@ export async function prove(
   t: Translator,
   node: Node,
   names: readonly string[],
-  { shape, end = t.end, check }: Claim,
+  { shape, end = t.control.end, check }: Claim,
 ): Promise<void> {
-  const last = Math.min(end, t.end, t.findings.tablePositions ?? Infinity)
-  const thresholds = thresholdsOf(names.map((name) => t.prober.part(name).graph))
-  const { steps, reach } = stepsAround(thresholds, { end: last, hasState: t.hasState, shape })
+  const last = Math.min(end, t.control.end, t.findings.tablePositions ?? Infinity)
+  const thresholds = thresholdsOf(names.map((name) => t.control.prober.part(name).graph))
+  const { steps, reach } = stepsAround(thresholds, { end: last, hasState: t.states.exist, shape })
   // Totals for which every step was right: the current one, and the one before it.
   let proven = 0
   let trying = 0
@@ -280,7 +280,7 @@ export async function prove(
     if (total > trying) [proven, trying] = [trying, total]
     try {
       const values: Tensor[] = []
-      for (const name of names) values.push(await t.prober.value(name, sizes))
+      for (const name of names) values.push(await t.control.prober.value(name, sizes))
       check(values, sizes)
       if (sizes.past === 0) prompt = total
     } catch (error) {

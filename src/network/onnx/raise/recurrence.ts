@@ -1,12 +1,6 @@
 // Recognises a layer of Mamba among sums of products: a convolution over the newest inputs, a state that
 // decays, and the output.
-
-import type { GraphBuilder } from '../../../core/graph/builder.ts'
-import type { Value, WeightRef } from '../../../core/graph/ir.ts'
-import type { Node } from '../ir/graph.ts'
-import { unclaimed } from '../ir/operator.ts'
-import type { Findings } from './findings.ts'
-import type { Normed } from './meaning.ts'
+import type { Value } from '../../../core/graph/ir.ts'
 import {
   type Call,
   type Factor,
@@ -20,37 +14,6 @@ import {
   textOf,
   usedAxes,
 } from './terms.ts'
-import type { WeightTable } from './weights/weight-table.ts'
-
-/** What a norm needs of the translator. */
-interface NormRoom {
-  readonly b: GraphBuilder
-  readonly weights: WeightTable
-  readonly findings: Findings
-  beforeNorm(node: Node, value: Value): Value
-  afterNorm(node: Node, value: Value): void
-}
-
-/** `bias` is what is added after the weight. Throws `unsupported` where no weight follows. */
-export function normedRows(
-  t: NormRoom,
-  { of, isCentred, epsilon, weight }: Normed,
-  label: string,
-  bias?: WeightRef,
-): Value | undefined {
-  if (of.is !== 'rows' || weight === undefined) return undefined
-  const { node, index } = weight
-  t.findings.norms.add(isCentred ? 'layer' : 'rms')
-  t.findings.normEpsilon = epsilon
-  const rows = t.beforeNorm(node, of.value)
-  const gamma = t.weights.vector(node, index, rows.shape[1], 'norm')
-  if (!isCentred && bias !== undefined) throw unclaimed(node, 'a bias follows a norm that has no mean')
-  const made = isCentred
-    ? t.b.layernorm(label, rows, gamma, bias, epsilon)
-    : t.b.rmsnorm(label, rows, gamma, epsilon)
-  t.afterNorm(node, made)
-  return made
-}
 
 type Of<K extends Source['of']> = Factor & { readonly source: Extract<Source, { of: K }> }
 const isOf =

@@ -59,8 +59,11 @@ export async function computedRope(t: Translator, node: Node, rotation: Rotation
     cos: rowsOf(node, cos, values[0], sizes, rotation),
     sin: rowsOf(node, sin, values[1], sizes, rotation),
   })
-  const prompt = { tokens: Math.min(PROMPT_TOKENS, t.end), past: 0 }
-  const first = anglesOf(prompt, [await t.prober.value(cos, prompt), await t.prober.value(sin, prompt)])
+  const prompt = { tokens: Math.min(PROMPT_TOKENS, t.control.end), past: 0 }
+  const first = anglesOf(prompt, [
+    await t.control.prober.value(cos, prompt),
+    await t.control.prober.value(sin, prompt),
+  ])
   const found = await recogniseRope({
     half,
     positions: prompt.tokens,
@@ -124,7 +127,7 @@ export interface Angles {
   readonly sin: Float32Array
 }
 
-export interface RopeRows {
+interface RopeRows {
   readonly half: number
   /** Positions from 0 on that are compared with the frequencies. */
   readonly positions: number
@@ -237,7 +240,7 @@ const turningOf = (half: number, found: FoundRope): Turning => ({
 })
 
 /** The first position whose cosines and sines are not those of the rotation; `from` is that of row 0. */
-export function wrongPosition(
+function wrongPosition(
   { cos, sin }: Angles,
   from: number,
   { frequencies, magnitude, precision }: Turning,

@@ -160,7 +160,7 @@ export function textOf({ rank, terms }: Terms): string {
   return `${rank}: ${texts.sort().join(' + ')}`
 }
 
-export const sourceText = (source: Source): string =>
+const sourceText = (source: Source): string =>
   JSON.stringify(source, (_, part: unknown) =>
     typeof part === 'object' && part !== null && 'id' in part ? part.id : part,
   )

@@ -5,7 +5,7 @@ import { isStored } from '../ir/graph.ts'
 import { numbersOf, type Tensor } from '../ir/tensor.ts'
 import type { StepSizes } from './probe.ts'
 
-export interface Thresholds {
+interface Thresholds {
   /** Lengths and positions among the constants of the nodes. */
   readonly numbers: readonly number[]
   /** Sums, differences, products and quotients of two of them. */

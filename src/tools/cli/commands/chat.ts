@@ -3,8 +3,9 @@ import { createInterface } from 'node:readline/promises'
 import { Command } from 'commander'
 import { isHalfbyteError } from '../../../core/base/errors.ts'
 import type { Generation, Session } from '../../../engine/api/types.ts'
+import { REPLY_OPTIONS } from '../../../engine/reply/reply-options.ts'
 import { openEngine } from '../command-engine.ts'
-import { type EngineFlags, MODEL, whole, withContextOption, withEngineOptions } from '../options.ts'
+import { type EngineFlags, MODEL, parserOf, withContextOption, withEngineOptions } from '../options.ts'
 import { type SamplerFlags, samplerFlags, withSamplerOptions } from '../sampler-flags.ts'
 import { runChatCommand } from '../terminal/chat-commands.ts'
 import { dimmed, errorLine, interruptible, replyPiece, visible } from '../terminal/failure.ts'
@@ -25,7 +26,11 @@ export function chatCommand(): Command {
     )
     .argument('<model>', MODEL)
     .option('--system <text>', 'instructions for the model')
-    .option('--max-tokens <n>', 'maximum tokens per answer; default: until the context is full', whole(1))
+    .option(
+      '--max-tokens <n>',
+      'maximum tokens per answer; default: until the context is full',
+      parserOf(REPLY_OPTIONS.maxTokens),
+    )
     .action(chat)
   return withSamplerOptions(withContextOption(withEngineOptions(command)))
 }

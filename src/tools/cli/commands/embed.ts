@@ -1,6 +1,7 @@
 // `halfbyte embed` prints the vectors of texts, and `halfbyte rerank` documents in the order of their
 // scores: one JSON object a line.
 import { Command, Option } from 'commander'
+import { TEXT_OPTIONS } from '../../../encoders/service/embed-service.ts'
 import { type EncoderFlags, openEmbedder } from '../command-embedder.ts'
 import { readText } from '../files.ts'
 import { demand, threadsOption, weightsOption, whole } from '../options.ts'
@@ -28,7 +29,7 @@ export function embedCommand(): Command {
     .option('--text <text...>', 'texts')
     .option('--file <file>', 'UTF-8, a text a line; default: stdin, without --text')
     .addOption(
-      new Option('--kind <kind>', "the model's prompt before each text").choices(['query', 'document']),
+      new Option('--kind <kind>', "the model's prompt before each text").choices(TEXT_OPTIONS.kind.choices),
     )
     .option('--dimensions <n>', 'keep only the first n values of each vector', whole(1))
     .option('--max-tokens <n>', "maximum tokens per text; default: the model's", whole(1))

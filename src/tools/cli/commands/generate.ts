@@ -2,16 +2,18 @@
 import { readFile } from 'node:fs/promises'
 import { Command } from 'commander'
 import { HalfbyteError } from '../../../core/base/errors.ts'
+import { SAMPLER_NUMBERS } from '../../../core/generate/sampler/sampler-options.ts'
 import type { GenerationResult } from '../../../engine/api/types.ts'
+import { REPLY_OPTIONS } from '../../../engine/reply/reply-options.ts'
 import { openEngine } from '../command-engine.ts'
 import { readText } from '../files.ts'
 import {
   type EngineFlags,
   MODEL,
+  parserOf,
   repeated,
   type VisionFlags,
   visionOption,
-  whole,
   withContextOption,
   withEngineOptions,
 } from '../options.ts'
@@ -44,13 +46,13 @@ export function generateCommand(): Command {
     .hook('preAction', demandPrompt)
     .addOption(visionOption())
     .option('--image <file>', 'a PNG or JPEG to ask about, for vision models; repeatable', repeated)
-    .option('--max-tokens <n>', 'maximum tokens to generate', whole(1), 128)
+    .option('--max-tokens <n>', 'maximum tokens to generate', parserOf(REPLY_OPTIONS.maxTokens), 128)
     .option('--stop <text>', 'a text that ends the answer; repeatable', repeated)
     .option('--raw', 'continue the bare text, without the chat template')
     .option(
       '--logprobs <n>',
       'with --json: log-probabilities of each token and of the n most likely',
-      whole(0),
+      parserOf(SAMPLER_NUMBERS.logprobs),
     )
     .option('--json', 'print one JSON object at the end instead of text')
     .action((model: string, prompt: string | undefined, flags: GenerateFlags) =>

@@ -6,11 +6,11 @@ import type { SamplerOptions } from '../../../core/generate/sampler/sampler-opti
 import { printPlan } from '../../../core/graph/plan/print.ts'
 import { CATALOGUE } from '../../../core/store/catalogue.ts'
 import type { PreparedModel } from '../../../engine/load/prepare.ts'
-import { planGraph } from '../../../network/compile/compiled-graph.ts'
+import { programFor } from '../../../network/compile/compiled-graph.ts'
 import { outlineOf } from '../../../network/compile/fallback/outline.ts'
 import { NETWORK_WEIGHTS } from '../../../network/compile/lower/policy.ts'
 import { readNetwork } from '../../../network/compile/open-network.ts'
-import { printNetworkPlan } from '../../../network/compile/plan/print.ts'
+import { printProgram } from '../../../network/compile/program/print.ts'
 import { evaluateDim } from '../../../network/onnx/ir/dims.ts'
 import { probeEngine } from '../command-engine.ts'
 import { openModelFiles } from '../files.ts'
@@ -149,7 +149,7 @@ async function networkPage(
       throw wrongOption('--weights', weights, `one of ${NETWORK_WEIGHTS.join(', ')} for a graph`)
     const plan =
       fallback === undefined
-        ? printNetworkPlan(planGraph(graph, new Map(shapes), own).plan)
+        ? printProgram(programFor(graph, new Map(shapes), own).program)
         : await outlineOf(graph, new Map(shapes), own, signal)
     const inputs = shapes.map(([name, dims]) => `${name} [${dims.join(', ')}]`)
     return `network with inputs ${inputs.join(', ')}\n${plan}`

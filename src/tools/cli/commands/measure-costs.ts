@@ -6,7 +6,7 @@ import { COST_FORMATS, type CostTable } from '../../../core/weights/sparse/cost-
 import { measureCosts } from '../../shrink/costs/measure-costs.ts'
 import { withPrepared } from '../models/model.ts'
 import { nodeHost } from '../node-host.ts'
-import { type EngineFlags, MODEL, whole } from '../options.ts'
+import { buildOption, type EngineFlags, MODEL, whole } from '../options.ts'
 import { interruptible } from '../terminal/failure.ts'
 import { clearProgress, overwrite, writeOutput } from '../terminal/output.ts'
 
@@ -28,9 +28,7 @@ export function measureCostsCommand(): Command {
       new Option('--weights <format>', 'the precision to measure').choices(['w8', 'w4']).default('w4'),
     )
     .option('--threads <n>', 'threads that compute', whole(1), 1)
-    .addOption(
-      new Option('--build <build>', 'kernels to use').choices(['auto', 'relaxed', 'simd128']).default('auto'),
-    )
+    .addOption(buildOption())
     .option('--position <n>', 'positions in the context before the timed token', whole(0), 128)
     .option('--samples <n>', 'samples per format and sparsity; the fastest tenth counts', whole(1), 40)
     .action(measure)

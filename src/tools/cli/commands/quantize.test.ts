@@ -4,7 +4,6 @@ import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
-import { type GgufTensor, ggufBytes } from '../../../../test/conformance/testing/writers/gguf-writer.ts'
 import { appears, calibrationText } from '../testing/calibration.ts'
 import { ended, folder, GREEDY, halfbyte, MAIN, model, path, start, testModels } from '../testing/program.ts'
 
@@ -146,47 +145,6 @@ describe('quantize', () => {
     expect(without).not.toHaveProperty('quality')
     expect(without).not.toHaveProperty('reason')
   }, 120_000)
-
-  test('rounds by an importance matrix, and says what it does not know', async () => {
-    const imatrix = path('imatrix.gguf')
-    // The random model has 64 inputs.
-    const floats = (values: readonly number[]) => () => [new Uint8Array(Float32Array.from(values).buffer)]
-    const tensors: GgufTensor[] = [0, 1].flatMap((layer) => [
-      {
-        name: `blk.${layer}.attn_q.weight.in_sum2`,
-        dtype: 'F32',
-        shape: [1, 64],
-        data: floats(Array.from({ length: 64 }, (_, i) => 2 ** (i % 9))),
-      },
-      { name: `blk.${layer}.attn_q.weight.counts`, dtype: 'F32', shape: [1, 1], data: floats([2]) },
-    ])
-    await writeFile(imatrix, await ggufBytes({ metadata: {}, tensors }))
-    const [rounded, weighted] = [path('plain.gguf'), path('weighted.gguf')]
-    await halfbyte('quantize', model, rounded, '--method', 'rtn')
-    const { code, out, err } = await halfbyte('quantize', model, weighted, '--imatrix', imatrix)
-    expect(code).toBe(0)
-    expect(out).toMatch(/^layers\.1\.attn_q\.weight \[64,64\] w4_g32: rounded by importance$/m)
-    expect(out).toMatch(/^layers\.1\.attn_k\.weight \[\d+,64\] w4_g32: rounded$/m)
-    expect(err).toBe(
-      `${imatrix} does not know 12 of 14 matrices, which are rounded as without it: layers.0.attn_k.weight and others\n`,
-    )
-    expect((await readFile(weighted)).equals(await readFile(rounded))).toBe(false)
-    expect(await halfbyte('quantize', model, path('no.hbm'), '--imatrix', model)).toMatchObject({
-      code: 1,
-      err: expect.stringMatching(/is not an importance matrix; give the file that llama-imatrix wrote/),
-    })
-    expect(await halfbyte('quantize', model, path('no.hbm'), '--imatrix', path('nowhere.dat'))).toMatchObject(
-      {
-        code: 1,
-        err: expect.stringMatching(/nowhere\.dat cannot be read: .*\(ENOENT\); check the path/),
-      },
-    )
-    const asked = ['quantize', model, path('no.hbm'), ...few, '--imatrix', imatrix] as const
-    expect(await halfbyte(...asked, '--method', 'gptq')).toMatchObject({
-      code: 1,
-      err: expect.stringMatching(/--method gptq needs more of a text than an importance matrix has/),
-    })
-  }, 60_000)
 
   test('stores single matrices in other codes, as a pack and as GGUF', async () => {
     const asked = ['--format', '*.mlp_down.weight=w8', '--format', 'layers.0.attn_q.weight=w8'] as const

@@ -16,23 +16,15 @@ import {
   sweepsOption,
   withCompressOptions,
 } from '../compress/compressing.ts'
-import {
-  type ImatrixFlags,
-  imatrixOption,
-  importanceFor,
-  readImatrix,
-  withImatrix,
-} from '../compress/imatrix-option.ts'
 import { type FormatRule, formatOption, formatsOf } from '../compress/matrix-formats.ts'
 import { MATRIX_FORMATS, type TableFlags, tableFormats, withTableOptions } from '../compress/table-option.ts'
 import { loadSolver, startSolver } from '../node-host.ts'
 import { MODEL, real, size } from '../options.ts'
 
-interface QuantizeFlags extends CompressFlags, TableFlags, Pick<ImatrixFlags, 'imatrix'> {
+interface QuantizeFlags extends CompressFlags, TableFlags {
   readonly method: 'rtn' | 'gptq'
   readonly weights: 'w4' | 'w4m' | 'w8' | 'w4_channel' | 'mixed' | 'keep'
   readonly budget?: number
-  readonly actOrder?: true
   readonly damp: number
   readonly drift: number
   readonly sweeps: number
@@ -73,9 +65,7 @@ export function quantizeCommand(): Command {
     )
     .option('--budget <size>', 'maximum bytes of all weights, like 300MB; for --weights mixed', size(1))
     .addOption(calibrationOption())
-    .addOption(imatrixOption())
     .addOption(formatOption())
-    .option('--act-order', 'solve inputs with large activations first')
     .addOption(dampOption())
     .option(
       '--drift <share>',
@@ -93,14 +83,8 @@ export function quantizeCommand(): Command {
   return withCompressOptions(withTableOptions(command)).action(quantize)
 }
 
-async function quantize(
-  model: string,
-  output: string,
-  given: QuantizeFlags,
-  command: Command,
-): Promise<void> {
-  const flags = withImatrix(given, command)
-  const { method, calibration, weights, budget, actOrder, damp, drift, sweeps } = flags
+async function quantize(model: string, output: string, flags: QuantizeFlags): Promise<void> {
+  const { method, calibration, weights, budget, damp, drift, sweeps } = flags
   const isMixed = weights === 'mixed'
   const as = flags.as ?? (output.endsWith('.gguf') ? 'gguf' : 'hbm')
   const tables = tableFormats(flags)
@@ -128,7 +112,6 @@ async function quantize(
         : `--budget is for --weights mixed, and the weights are ${weights}; leave it out, or choose mixed`,
     )
   }
-  const imatrix = flags.imatrix === undefined ? undefined : await readImatrix(flags.imatrix)
   await compress<MatrixReport>({
     model,
     output,
@@ -140,11 +123,9 @@ async function quantize(
       method,
       weights,
       budget,
-      actOrder: actOrder === true,
       damp,
       drift,
       sweeps,
-      imatrix: imatrix?.hash,
       formats: flags.format,
       ...tables,
     },
@@ -153,13 +134,11 @@ async function quantize(
         ...shared,
         method,
         damp,
-        actOrder,
         drift,
         sweeps,
         budgetBytes: budget,
         format: FORMATS[weights],
         formats: formatsOf(flags.format, matricesOf(prepared)),
-        importance: imatrix && importanceFor(prepared, imatrix),
         head: method === 'gptq' ? tables.head : undefined,
         solver: method === 'gptq' ? await loadSolver() : undefined,
         startSolver,
@@ -185,25 +164,24 @@ function checkTables({ table, head, weights }: QuantizeFlags, as: string): void 
 }
 
 /** Throws `unsupported` where nothing would change, and for what needs matrices with new codes. */
-function checkKept({ table, head, format, imatrix }: QuantizeFlags, as: string): void {
+function checkKept({ table, head, format }: QuantizeFlags, as: string): void {
   const next =
     (as !== 'hbm' && 'the output is another file than a pack; write a .hbm') ||
     (format !== undefined && '--format gives them new codes; leave it out, or choose other --weights') ||
-    (imatrix !== undefined && '--imatrix is for their codes; give --calibration FILE, or leave it out') ||
     (table === undefined && head === undefined && 'nothing else would change; give --table or --head')
   if (next !== false)
     throw new HalfbyteError('unsupported', `--weights keep leaves the matrices as they are, and ${next}`)
 }
 
-const aboutOf = ({ license, method, weights, imatrix }: QuantizeFlags) => ({
+const aboutOf = ({ license, method, weights }: QuantizeFlags) => ({
   ...(license !== undefined && { license }),
-  quantization: `${method} ${weights === 'keep' ? 'table' : FORMATS[weights]}${imatrix === undefined ? '' : ' by an importance matrix'}`,
+  quantization: `${method} ${weights === 'keep' ? 'table' : FORMATS[weights]}`,
 })
 
-function lineOf({ name, shape, format, loss, lossBefore, weighted, dead = 0 }: MatrixReport): string {
+function lineOf({ name, shape, format, loss, lossBefore, dead = 0 }: MatrixReport): string {
   const share =
     loss !== undefined && lossBefore !== undefined
       ? `${((100 * loss) / (lossBefore || 1)).toFixed(1)} % of the error of rounding`
-      : `rounded${weighted === true ? ' by importance' : ''}`
+      : 'rounded'
   return `${name} [${shape}] ${format}: ${share}${dead > 0 ? `, ${dead} dead inputs` : ''}`
 }

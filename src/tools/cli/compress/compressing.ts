@@ -99,7 +99,7 @@ export function withCompressOptions(command: Command): Command {
   )
 }
 
-export interface CompressJob<Report> {
+interface CompressJob<Report> {
   /** `<model>` as typed. */
   readonly model: string
   readonly output: string

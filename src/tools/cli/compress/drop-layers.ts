@@ -39,7 +39,7 @@ const OF_WEIGHTS = [
   'resume',
 ] as const
 
-export interface DropFlags extends CompressFlags {
+interface DropFlags extends CompressFlags {
   readonly dropLayers: number
   /** Whether the layers before the dropped ones compensate for them. */
   readonly repair: boolean

@@ -23,7 +23,7 @@ export function splitWindows(
   return { windows: all.slice(0, Math.min(first, most.windows)), held: all.slice(first) }
 }
 
-export interface JudgeOptions extends Pick<EngineFlags, 'threads' | 'lora'> {
+interface JudgeOptions extends Pick<EngineFlags, 'threads' | 'lora'> {
   readonly model: string
   readonly output: string
   readonly held: readonly (readonly number[])[]

@@ -4,7 +4,7 @@ import type { WalkProgress } from '../../shrink/calibrate/walk.ts'
 /** Without a terminal: the least time between two lines. */
 const BETWEEN_MS = 60_000
 
-export interface ProgressOutput {
+interface ProgressOutput {
   /** Milliseconds. */
   readonly now: () => number
   /** Replaces the terminal's last line. */

@@ -105,7 +105,7 @@ export function taskSpec(text: string, before: readonly TaskSpec[] = []): readon
   return [...before, { name, paths: files }]
 }
 
-export interface OpenedTask {
+interface OpenedTask {
   readonly spec: TaskSpec
   /** Undefined for files that are read in pieces. */
   readonly files: Files | undefined

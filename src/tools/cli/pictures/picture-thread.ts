@@ -1,6 +1,8 @@
 // Reads pictures on a thread of their own, so that a large one stops no other reply: one after the other,
 // each in a new worker, whose end gives back all of its memory.
 import { HalfbyteError } from '../../../core/base/errors.ts'
+import { unlessAborted } from '../../../core/base/time/abort.ts'
+import { SerialQueue } from '../../../core/base/time/serial-queue.ts'
 import type { Host } from '../../../core/runtime/host.ts'
 import type { PictureReply, PictureRequest } from './picture-messages.ts'
 
@@ -16,21 +18,9 @@ interface PicturePort {
 const MOST_MS = 60_000
 
 export function pictureThread(start: () => PicturePort): NonNullable<Host['cutPicture']> {
-  let last: Promise<unknown> = Promise.resolve()
-  return (picture, rules, signal) => {
-    const turn = last.then(() => readOn(start, { picture, rules }, signal))
-    last = turn.catch(() => undefined)
-    return signal === undefined ? turn : Promise.race([turn, aborted(signal)])
-  }
+  const queue = new SerialQueue()
+  return (picture, rules, signal) => queue.run(() => readOn(start, { picture, rules }, signal), signal)
 }
-
-/** Rejects with the signal's reason. */
-const aborted = (signal: AbortSignal): Promise<never> =>
-  new Promise((_, reject) => {
-    const abort = () => reject(signal.reason)
-    if (signal.aborted) abort()
-    else signal.addEventListener('abort', abort, { once: true })
-  })
 
 /** Rejects with what the worker throws, a typed error after `MOST_MS`, or the signal's reason. */
 async function readOn(
@@ -38,17 +28,16 @@ async function readOn(
   request: PictureRequest,
   signal: AbortSignal | undefined,
 ): ReturnType<NonNullable<Host['cutPicture']>> {
-  signal?.throwIfAborted()
   const port = start()
   let timer: ReturnType<typeof setTimeout> | undefined
   try {
-    const reply = await new Promise<PictureReply>((resolve, reject) => {
+    const answered = new Promise<PictureReply>((resolve, reject) => {
       port.onMessage(resolve)
       port.onError(reject)
-      signal?.addEventListener('abort', () => reject(signal.reason), { once: true })
       timer = setTimeout(() => reject(tooSlow()), MOST_MS)
       port.postMessage(request)
     })
+    const reply = await unlessAborted(answered, signal)
     if (reply.type === 'cut') return reply.cut
     throw reply.type === 'failed' ? HalfbyteError.fromWire(reply.error) : new Error(reply.reason)
   } finally {

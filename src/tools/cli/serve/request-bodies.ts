@@ -38,7 +38,7 @@ export class RefusedBody extends Error {
 }
 
 /** A body in memory. Its bytes count until it is disposed. */
-export interface HeldBody extends Disposable {
+interface HeldBody extends Disposable {
   readonly bytes: Uint8Array<ArrayBuffer>
 }
 

@@ -1,8 +1,9 @@
 // Turns an error into the line that the user reads, with control characters escaped, and into the exit code.
+
 import { getSystemErrorMap } from 'node:util'
 import { CommanderError } from 'commander'
 import { type ErrorCode, HalfbyteError, isHalfbyteError } from '../../../core/base/errors.ts'
-import type { TextChunk } from '../../../engine/wire/protocol.ts'
+import type { TextChunk } from '../../../engine/api/types.ts'
 
 /** Control characters except line breaks and tabs, and characters that change the direction of text. */
 const OBEYED = /[^\P{Cc}\n\t]|[\u202a-\u202e\u2066-\u2069]/gu

@@ -1,10 +1,11 @@
 // Prints, before a model of the hub is downloaded, its size, licence, whether it fits and how fast it would
 // be.
+
 import { HalfbyteError, isHalfbyteError } from '../../../core/base/errors.ts'
 import { GRAPH_DTYPES } from '../../../core/formats/names/graph-files.ts'
 import { catalogued } from '../../../core/store/catalogue.ts'
 import { parseHubAddress } from '../../../core/store/hub.ts'
-import type { GraphOffer, ProbeReport, Smaller } from '../../../engine/wire/protocol.ts'
+import type { GraphOffer, ProbeReport, Smaller } from '../../../engine/api/types.ts'
 import { probeEngine } from '../command-engine.ts'
 import { placeOf } from '../files.ts'
 import type { EngineFlags } from '../options.ts'

@@ -1,9 +1,10 @@
 // Writes bytes to a file that appears only when it is complete, or to stdout.
+
 import { createWriteStream } from 'node:fs'
 import { realpath, rename, rm, stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import type { LoadProgress } from '../../../engine/wire/protocol.ts'
+import type { LoadProgress } from '../../../engine/api/types.ts'
 import { systemError } from './failure.ts'
 
 export const showProgress = (event: LoadProgress): void => overwrite(describe(event))

@@ -66,7 +66,7 @@ function checkPython({ format = DEFAULT_FORMAT, python }: GgufFlags): void {
   )
 }
 
-export interface GgufFlags extends Pick<EngineFlags, 'lora'> {
+interface GgufFlags extends Pick<EngineFlags, 'lora'> {
   readonly format?: GgufFormat
   readonly python?: string
   readonly name?: string

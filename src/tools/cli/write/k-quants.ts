@@ -54,7 +54,7 @@ if len(sys.argv) > 2:
 `
 
 /** What writes the blocks. */
-export interface LlamaCpp {
+interface LlamaCpp {
   readonly format: KQuant
   /** The program. */
   readonly python: string

@@ -1,7 +1,8 @@
 // The tasks of BFCL: compares the calls of a reply with the right ones, by the rules of the Berkeley
 // Function-Calling Leaderboard for Python.
+
+import { MARKERS } from '../../../core/base/calls/marks.ts'
 import { isObject, type JsonObject } from '../../../core/base/values.ts'
-import { MARKERS } from '../../../core/text/chat/tool-call-forms.ts'
 import { type DataStream, type Line, streamLines, textField, wrong } from '../tasks/read.ts'
 import { drawItems } from './draw-items.ts'
 import { matchesCall, type Parameter, type PossibleCall } from './match-call.ts'
@@ -14,7 +15,7 @@ import {
   replyTask,
 } from './reply-task.ts'
 
-export type BfclTask = 'bfcl_simple' | 'bfcl_multiple'
+type BfclTask = 'bfcl_simple' | 'bfcl_multiple'
 
 const MOST_TOKENS = 256
 

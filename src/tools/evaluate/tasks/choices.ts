@@ -7,7 +7,7 @@ import { drawn } from './order.ts'
 import { type DataFile, goldOf, isTexts, type Line, readLines, textField, textsField, wrong } from './read.ts'
 
 /** Either one context with several continuations, or several contexts with one continuation. */
-export interface ChoiceItem {
+interface ChoiceItem {
   readonly pairs: readonly (readonly [context: string, continuation: string])[]
   /** Characters of each choice, by which `acc_norm` divides. */
   readonly lengths: readonly number[]
@@ -27,7 +27,7 @@ const SEPARATOR = ' '
  * log-likelihood divided by the choice's length in characters. The first of equals wins. `seed` draws the
  * order of the items; default: as given.
  */
-export function choiceTask(name: string, all: readonly ChoiceItem[], seed?: number): ChoiceTask {
+function choiceTask(name: string, all: readonly ChoiceItem[], seed?: number): ChoiceTask {
   const items = drawn(all, seed)
   // The choices of WinoGrande are contexts. Their lengths say nothing about the continuation.
   const isNormed = items.every(({ pairs }) => pairs.every(([context]) => context === pairs[0]?.[0]))

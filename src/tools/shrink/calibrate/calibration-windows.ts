@@ -10,7 +10,7 @@ export type CalibrationText =
   | { readonly form: 'text'; readonly text: TextPieces }
   | { readonly form: 'chat'; readonly text: string }
 
-export interface WindowOptions {
+interface WindowOptions {
   /** Most windows. */
   readonly windows: number
   /** Tokens of a window. */

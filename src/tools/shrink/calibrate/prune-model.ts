@@ -54,7 +54,7 @@ export interface PrunedReport {
   readonly work: number
 }
 
-export interface PrunedModel {
+interface PrunedModel {
   readonly contents: PackContents
   /** What was pruned, by name. */
   readonly tensors: ReadonlyMap<string, TensorInfo>

@@ -11,7 +11,6 @@ import type { FactorOptions } from '../matrix/factor.ts'
 import { rtn } from '../matrix/grid.ts'
 import { chooseFormats } from '../matrix/mixed.ts'
 import { readMatrix } from './gram.ts'
-import type { Importance } from './importance-file.ts'
 import { headName, planEncodings, solveHead } from './solve-head.ts'
 import { type SolveOptions, type SolveTask, solveProducts } from './solve-products.ts'
 import type { Known, SolverCrew } from './solver/solver-crew.ts'
@@ -27,16 +26,11 @@ export interface QuantizeOptions extends Omit<FactorOptions, 'dense'>, SolveOpti
   readonly formats?: ReadonlyMap<string, Format> | undefined
   /** Most bytes of the pack's tensors; `mixed` only. */
   readonly budgetBytes?: number | undefined
-  /**
-   * How much an error in each input of a matrix counts; for `rtn` with formats of 4 bits. A matrix that it
-   * does not name is rounded as if all inputs counted the same.
-   */
-  readonly importance?: Importance | undefined
   /** Codes of the logits matrix, which `gptq` solves. Default: it is left as it is. */
   readonly head?: Format | undefined
 }
 
-export interface QuantizedModel {
+interface QuantizedModel {
   readonly contents: PackContents
   readonly matrices: readonly MatrixReport[]
   /** Codes of the logits matrix in the kernels' layout, if they were asked for. */
@@ -52,8 +46,6 @@ export interface MatrixReport {
   readonly shape: readonly [number, number]
   readonly method: 'rtn' | 'gptq'
   readonly format: Format
-  /** Inputs counted by an importance matrix. */
-  readonly weighted?: true | undefined
   /** Absent for `rtn`. */
   readonly loss?: number | undefined
   /** The loss with each weight rounded to its nearest code. */
@@ -193,10 +185,8 @@ async function roundMatrix(job: Job, name: string): Promise<void> {
   const tensor = weightOf(job.prepared.weights, name)
   const [n = 0, k = 0] = tensor.shape
   const format = job.formatOf(name)
-  const importance = format === 'w8_g32' ? undefined : job.options.importance?.get(name)
-  const coded = rtn(await readMatrix(tensor, job.options.signal), n, k, format, importance)
-  const weighted = importance && true
-  await job.done.keep(layMatrix(coded), { name, shape: [n, k], method: 'rtn', format, weighted })
+  const coded = rtn(await readMatrix(tensor, job.options.signal), n, k, format)
+  await job.done.keep(layMatrix(coded), { name, shape: [n, k], method: 'rtn', format })
   await job.options.host.yieldTask()
 }
 

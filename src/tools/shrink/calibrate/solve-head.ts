@@ -22,7 +22,7 @@ import { SegmentRunner } from './segment-runner.ts'
 import { type CrewOptions, SolverCrew } from './solver/solver-crew.ts'
 import type { WalkOptions } from './walk.ts'
 
-export interface HeadOptions
+interface HeadOptions
   extends Omit<FactorOptions, 'dense'>,
     Pick<WalkOptions, 'host' | 'threads' | 'signal' | 'windows' | 'onProgress'>,
     Pick<CrewOptions, 'solver' | 'startSolver'> {

@@ -36,7 +36,7 @@ export interface SolveTask<Known> {
   readonly known: Known
 }
 
-export interface SolveProducts<Report extends { readonly name: string }, Known> {
+interface SolveProducts<Report extends { readonly name: string }, Known> {
   readonly done: DoneMatrices<Report>
   /** Called once for a product that is not done. */
   readonly know: (crew: SolverCrew, product: Product, stats: InputStats) => Promise<Known>

@@ -32,7 +32,7 @@ export interface Lost {
   readonly bytes: readonly number[]
 }
 
-export interface SurveyOptions extends PruneModelOptions {
+interface SurveyOptions extends PruneModelOptions {
   readonly format: SparseBase
   readonly sparseFormat: CostFormat
 }

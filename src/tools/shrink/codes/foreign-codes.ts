@@ -8,7 +8,7 @@ import { floatToHalf, halfTable } from '../../../core/base/half.ts'
 import { SCALE_FACTOR } from '../../../core/weights/quantize-weights.ts'
 import { CODES, type CodedMatrix, decode, type Format, groupCount, groupSize } from './coded-matrix.ts'
 
-export type BlockDType = 'Q4_0' | 'Q4_1' | 'Q8_0' | 'F32'
+type BlockDType = 'Q4_0' | 'Q4_1' | 'Q8_0' | 'F32'
 
 const BLOCK_DTYPES: Readonly<Record<Format, BlockDType>> = {
   w4_g32: 'Q4_0',
@@ -52,14 +52,14 @@ export function ggmlBlocks(coded: CodedMatrix): Uint8Array {
 /** f16 of the value that a stored pattern stands for. */
 const half = (pattern: number): number => floatToHalf(halfTable()[pattern]! / SCALE_FACTOR)
 
-export interface GptqTensor {
+interface GptqTensor {
   readonly dtype: 'I32' | 'F16'
   readonly shape: readonly number[]
   readonly data: Uint8Array
 }
 
 /** `qweight`, `qzeros`, `scales` and `g_idx` of AutoGPTQ's checkpoint format `gptq`, symmetric. */
-export interface GptqMatrix {
+interface GptqMatrix {
   readonly bits: 4 | 8
   /** Inputs that share a scale; -1: all. */
   readonly groupSize: number

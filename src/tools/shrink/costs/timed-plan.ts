@@ -45,7 +45,7 @@ export function fillState(
   }
 }
 
-export interface TimedPlanOptions extends WeightHooks {
+interface TimedPlanOptions extends WeightHooks {
   readonly host: Host
   readonly build: Build | 'auto'
   /** Most threads; fewer where memory cannot be shared. */

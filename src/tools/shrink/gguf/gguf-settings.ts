@@ -8,7 +8,7 @@ import { inverseFrequencies, ropeTables } from '../../../core/arch/rope.ts'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import type { GgufValue } from '../../../core/formats/gguf/gguf-writer.ts'
 
-export type GgufMetadata = ReadonlyMap<string, GgufValue>
+type GgufMetadata = ReadonlyMap<string, GgufValue>
 
 /** Families whose GGUF form is written: all others store tensors joined, turned or stacked there. */
 export const GGUF_FAMILIES: readonly string[] = ['llama', 'smollm3', 'qwen2', 'qwen3', 'gemma3']

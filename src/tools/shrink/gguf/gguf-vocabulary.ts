@@ -18,7 +18,7 @@ import { tokensOf } from '../vocabulary/trim-spec.ts'
 /** GGUF's types of tokens. */
 const TYPE = { normal: 1, unknown: 2, control: 3, userDefined: 4, unused: 5, byte: 6 } as const
 
-export interface OwnTokenizer {
+interface OwnTokenizer {
   readonly spec: TokenizerSpec
   /** Made of `spec`. */
   readonly tokenizer: Tokenizer

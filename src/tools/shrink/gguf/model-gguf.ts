@@ -12,7 +12,7 @@ import { checkSettings, GGUF_FAMILIES, ggufSettings, ropeFactors } from './gguf-
 import { type GgufDType, ggufTensors } from './gguf-tensors.ts'
 import { ggufVocabulary } from './gguf-vocabulary.ts'
 
-export interface GgufOptions {
+interface GgufOptions {
   readonly dtype: GgufDType
   readonly name: string
   readonly license?: string | undefined

@@ -5,7 +5,7 @@ import { type WalkOptions, walk } from '../calibrate/walk.ts'
 import { memoryWork } from '../calibrate/work-files.ts'
 import { layerOf } from './drop-layers.ts'
 
-export type InfluenceOptions = Omit<WalkOptions, 'visit' | 'drift' | 'work' | 'onOutput'>
+type InfluenceOptions = Omit<WalkOptions, 'visit' | 'drift' | 'work' | 'onOutput'>
 
 /**
  * Block influence of ShortGPT: 1 - mean over all tokens of the cosine between a layer's input and its output.

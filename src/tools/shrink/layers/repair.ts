@@ -20,8 +20,7 @@ import { factorBytes, factorize, plainDense, slabBytes } from '../matrix/factor.
 import { targetsOf } from '../matrix/targets.ts'
 import { keptLayers, layerOf, renumbered } from './drop-layers.ts'
 
-export interface RepairOptions
-  extends Pick<WalkOptions, 'host' | 'threads' | 'signal' | 'windows' | 'onProgress'> {
+interface RepairOptions extends Pick<WalkOptions, 'host' | 'threads' | 'signal' | 'windows' | 'onProgress'> {
   /** Share of the mean of H's diagonal that g is. Default 0.01. */
   readonly damp?: number | undefined
   /** wasm/solve, compiled. Default: solves in TypeScript. */

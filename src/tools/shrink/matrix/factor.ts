@@ -1,7 +1,7 @@
 // Factors the Hessian of a linear's inputs into the triangle that shows how later inputs can compensate
 // errors of earlier ones.
 //
-//   H  sum x x^T, in solving order, plus what was added to the diagonal      C  lower triangle, H = C^T C
+//   H  sum x x^T, plus what was added to the diagonal      C  lower triangle, H = C^T C
 //
 // An error e of a row of weights costs e H e^T = sum_j (sum_{i <= j} e_i C_ji)^2. Term j has no later input
 // in it, so inputs can be solved in order, each with the best answer to the errors before it. GPTQ's inverse
@@ -71,8 +71,6 @@ export interface FactorOptions {
    * diagonal. Default 0.01.
    */
   readonly damp?: number | undefined
-  /** Solves inputs of large activations first. Default false: in the model's order. */
-  readonly actOrder?: boolean | undefined
   /** Where products are computed. Default: in TypeScript. */
   readonly dense?: Dense | undefined
 }
@@ -81,14 +79,11 @@ export const DEFAULT_DAMP = 0.01
 
 export interface Factor {
   readonly k: number
-  /** order[j]: the input that is solved as number j. */
-  readonly order: Uint32Array
-  readonly isOrdered: boolean
-  /** [k][k], rows and columns in solving order. Row j holds columns 0 to j; the rest is unused. */
+  /** [k][k]. Row j holds columns 0 to j; the rest is unused. */
   readonly triangle: Float64Array
-  /** H in the model's order, both triangles, with what was added to its diagonal. */
+  /** H, both triangles, with what was added to its diagonal. */
   readonly hessian: Float64Array
-  /** What was added to the diagonal, in solving order. */
+  /** What was added to the diagonal. */
   readonly added: Float64Array
   /** Number of inputs that were always zero. No error in them costs anything, so they are rounded. */
   readonly dead: number
@@ -126,24 +121,21 @@ export function* factorizing(
   options: FactorOptions = {},
 ): Generator<readonly GemmCall[], Factor> {
   const { k, gram } = stats
-  const { damp = DEFAULT_DAMP, actOrder = false, dense = plainDense } = options
+  const { damp = DEFAULT_DAMP, dense = plainDense } = options
   const diagonal = Float64Array.from({ length: k }, (_, i) => gram[i * k + i]!)
   const live = diagonal.filter((value) => value > 0)
   if (live.length === 0) throw noInputs(name, stats.rows)
   const mean = live.reduce((sum, value) => sum + value, 0) / live.length
-  const order = Uint32Array.from({ length: k }, (_, i) => i)
-  if (actOrder) order.sort((left, right) => diagonal[right]! - diagonal[left]! || left - right)
   const hessian = bothTriangles(gram, k, dense)
   const triangle = dense.room('triangle', k * k)
-  if (actOrder) takeOrdered(gram, order, k, triangle)
-  else triangle.set(gram)
-  const added = Float64Array.from(order, (input) => (diagonal[input]! > 0 ? damp * mean : mean))
+  triangle.set(gram)
+  const added = diagonal.map((value) => (value > 0 ? damp * mean : mean))
   for (let j = 0; j < k; j++) {
     triangle[j * k + j]! += added[j]!
-    hessian[order[j]! * (k + 1)]! += added[j]!
+    hessian[j * (k + 1)]! += added[j]!
   }
   yield* decomposing(name, triangle, k, LEAST_PIVOT * mean, damp, dense)
-  return { k, dense, order, isOrdered: actOrder, triangle, hessian, added, dead: k - live.length }
+  return { k, dense, triangle, hessian, added, dead: k - live.length }
 }
 
 /** Runs every step on this thread. */
@@ -162,16 +154,6 @@ function bothTriangles(gram: Float64Array, k: number, dense: Dense): Float64Arra
     for (let i = 0; i < j; i++) whole[i * k + j] = whole[j * k + i]!
   }
   return whole
-}
-
-function takeOrdered(gram: Float64Array, order: Uint32Array, k: number, triangle: Float64Array): void {
-  for (let j = 0; j < k; j++) {
-    for (let i = 0; i <= j; i++) {
-      const a = order[j]!
-      const b = order[i]!
-      triangle[j * k + i] = gram[Math.max(a, b) * k + Math.min(a, b)]!
-    }
-  }
 }
 
 /**

@@ -1,13 +1,12 @@
 // GPTQ: chooses codes and scales input by input, so that later inputs compensate the errors of earlier ones.
 //
-//   w  weights, in solving order      e  w minus the stored value, known for solved inputs
+//   w  weights      e  w minus the stored value, known for solved inputs
 //   s_j = sum_{i solved, i < j} e_i C_ji
 //
 // The best value of input j after the errors so far is w_j + s_j / C_jj; its code is the nearest one. The
 // loss grows by (C_jj (best - stored))^2. Scales of a group are fitted when its first input is reached, to
-// the values that the group would take if it could be stored exactly. With inputs sorted by activation, a
-// group's inputs are solved at different times: its scale is fitted to the weights as they were (static
-// groups), as is the scale of a whole row.
+// the values that the group would take if it could be stored exactly. The scale of a whole row is fitted to
+// the weights as they were.
 
 import { GROUP_SIZE } from '../../../core/abi/encodings.ts'
 import {
@@ -216,8 +215,8 @@ function choose(
 ): Chosen {
   const { format, n, k, ends } = rounded
   if (format === 'w4_channel') return solveRows(weights, rounded, factor, stretches)
-  const coded = factor.isOrdered ? rounded : emptyMatrix(format, n, k, ends)
-  const losses = solve(weights, coded, factor, factor.isOrdered ? 'static' : 'fitted', stretches)
+  const coded = emptyMatrix(format, n, k, ends)
+  const losses = solve(weights, coded, factor, 'fitted', stretches)
   return { coded, losses }
 }
 
@@ -321,7 +320,7 @@ interface Work {
   readonly format: Format
   readonly k: number
   readonly groups: Groups
-  /** e, [n][k] in solving order. */
+  /** e, [n][k]. */
   readonly errors: Float64Array
   /** s without what the block itself adds, [n][BLOCK]. */
   readonly sums: Float64Array
@@ -330,14 +329,14 @@ interface Work {
   readonly importance: Float64Array
   readonly grid: Grid
   readonly best: Grid
-  /** Of `fitted`, whose inputs are in the model's order. */
+  /** Of `fitted`. */
   readonly group: Group
 }
 
 // hot
 /** Returns what the block adds to the row's loss, dampening included. */
 function solveBlock(work: Work, row: number, first: number, end: number): number {
-  const { coded, factor, how, k, groups, grid } = work
+  const { coded, how, k, groups, grid } = work
   const { scales, minimums, codes } = coded
   if (how === 'fitted') {
     const loss = fitBlock(work, row, first, end)
@@ -348,10 +347,9 @@ function solveBlock(work: Work, row: number, first: number, end: number): number
   }
   let loss = 0
   for (let j = first; j < end; j++) {
-    const input = factor.order[j]!
-    const group = row * groups.ends.length + groups.of[input]!
+    const group = row * groups.ends.length + groups.of[j]!
     loadGrid(grid, scales[group]!, minimums?.[group] ?? 0)
-    loss += solveInput(work, grid, row, first, j, how === 'kept' ? codes[row * k + input] : undefined)
+    loss += solveInput(work, grid, row, first, j, how === 'kept' ? codes[row * k + j] : undefined)
   }
   return loss
 }
@@ -367,13 +365,13 @@ function solveInput(
   known?: number,
 ): number {
   const base = row * k
-  const { triangle, order } = factor
+  const { triangle } = factor
   let sum = sums[row * BLOCK + j - first]!
   for (let i = first; i < j; i++) sum += errors[base + i]! * triangle[j * k + i]!
   const root = triangle[j * k + j]!
-  const weight = weights[base + order[j]!]!
+  const weight = weights[base + j]!
   const code = known ?? codeOf(format, grid, weight + sum / root)
-  coded.codes[base + order[j]!] = code
+  coded.codes[base + j] = code
   const error = weight - (grid.scale * (code - CODES[format].zero) + grid.minimum)
   errors[base + j] = error
   sum += error * root

@@ -19,17 +19,8 @@ import {
   groupSize,
 } from '../codes/coded-matrix.ts'
 
-/**
- * `importance`: how much an error in each input counts when a grid is fitted, [k]. Default: all the same.
- * Throws `format` for weights or scales that no code holds.
- */
-export function rtn(
-  weights: ArrayLike<number>,
-  n: number,
-  k: number,
-  format: Format,
-  importance?: Float64Array,
-): CodedMatrix {
+/** Throws `format` for weights or scales that no code holds. */
+export function rtn(weights: ArrayLike<number>, n: number, k: number, format: Format): CodedMatrix {
   checkWeights(weights, n, k)
   const coded = emptyMatrix(format, n, k)
   const size = groupSize(format, k)
@@ -41,7 +32,7 @@ export function rtn(
     for (let g = 0; g < groups; g++) {
       const first = g * size
       const count = Math.min(size, k - first)
-      fitGrid(format, row, first, count, grid, importance)
+      fitGrid(format, row, first, count, grid)
       coded.scales[r * groups + g] = grid.scalePattern
       if (coded.minimums !== undefined) coded.minimums[r * groups + g] = grid.minimumPattern
       for (let i = first; i < first + count; i++) coded.codes[r * k + i] = codeOf(format, grid, row[i]!)
@@ -68,8 +59,8 @@ export const newGrid = (): Grid => ({ scalePattern: 0, minimumPattern: 0, scale:
 const CUTS = [0, 0.02, 0.05, 0.09, 0.14]
 
 /**
- * Fits `grid` to weights[from..from+count). `importance` has the same indices. Throws `format` for scales
- * that f16 does not hold.
+ * Fits `grid` to weights[from..from+count). `importance`: how much an error in each counts, by the same
+ * indices; default: all the same. Throws `format` for scales that f16 does not hold.
  */
 export function fitGrid(
   format: Format,

@@ -72,7 +72,7 @@ export function lossesOf(
   return { w4_g32: lossIn('w4_g32'), w4m_g32: lossIn('w4m_g32'), w8_g32: lossIn('w8_g32') }
 }
 
-export interface MixedProduct {
+interface MixedProduct {
   readonly name: string
   readonly losses: Losses
   readonly bytes: Readonly<Record<MixedFormat, number>>

@@ -38,8 +38,8 @@ export function targetsOf(
     own.set(weights)
     dense.gemm(rowsOf(own, k), rowsOf(drift, k), rowsOf(products, k), n, k, k, 1)
   }
-  const solved = divide(products, n, factor)
-  return Float64Array.from(weights, (weight, at) => weight + share * solved[at]!)
+  divide(products, n, k, factor)
+  return Float64Array.from(weights, (weight, at) => weight + share * products[at]!)
 }
 
 /** D transposed, as an operand. */
@@ -54,26 +54,12 @@ export function turned(drift: Float64Array, k: number, dense: Dense): Float64Arr
 /** Columns that are divided together. */
 const BLOCK = 32
 
-/** Rows times H^-1, in place. */
+/**
+ * Rows times H^-1, in place, with H = C^T C: first by C, from its end, then by C^T. `rows`: a room,
+ * [n][width]; with a `width` below k, by the first rows and columns of C.
+ */
 export function divide(
   rows: Float64Array,
-  n: number,
-  factor: Pick<Factor, 'k' | 'triangle' | 'order' | 'dense'>,
-): Float64Array {
-  const { k, order, dense } = factor
-  const rest = dense.room('weights', n * k)
-  for (let at = 0; at < rest.length; at++) rest[at] = rows[at - (at % k) + order[at % k]!]!
-  divideOrdered(rest, n, k, factor)
-  for (let at = 0; at < rest.length; at++) rows[at - (at % k) + order[at % k]!] = rest[at]!
-  return rows
-}
-
-/**
- * The same in solving order, with H = C^T C: first by C, from its end, then by C^T. `rest`: a room, [n][k];
- * with a smaller `width`, [n][width] by the first rows and columns of C.
- */
-export function divideOrdered(
-  rest: Float64Array,
   n: number,
   width: number,
   { k, triangle, dense }: Pick<Factor, 'k' | 'triangle' | 'dense'>,
@@ -82,23 +68,23 @@ export function divideOrdered(
     const start = Math.max(0, end - BLOCK)
     for (let row = 0; row < n * width; row += width) {
       for (let j = end - 1; j >= start; j--) {
-        const value = rest[row + j]! / triangle[j * k + j]!
-        rest[row + j] = value
-        for (let i = start; i < j; i++) rest[row + i]! -= value * triangle[j * k + i]!
+        const value = rows[row + j]! / triangle[j * k + j]!
+        rows[row + j] = value
+        for (let i = start; i < j; i++) rows[row + i]! -= value * triangle[j * k + i]!
       }
     }
     const panel = rowsOf(columns(triangle, k, start, end, dense), end - start)
-    dense.gemm(rowsOf(rest, width, start), panel, rowsOf(rest, width), n, start, end - start, -1)
+    dense.gemm(rowsOf(rows, width, start), panel, rowsOf(rows, width), n, start, end - start, -1)
   }
   for (let start = 0; start < width; start += BLOCK) {
     const end = Math.min(start + BLOCK, width)
     const own = rowsOf(triangle, k, start * k)
-    dense.gemm(rowsOf(rest, width), own, rowsOf(rest, width, start), n, end - start, start, -1)
+    dense.gemm(rowsOf(rows, width), own, rowsOf(rows, width, start), n, end - start, start, -1)
     for (let row = 0; row < n * width; row += width) {
       for (let j = start; j < end; j++) {
-        let sum = rest[row + j]!
-        for (let i = start; i < j; i++) sum -= rest[row + i]! * triangle[j * k + i]!
-        rest[row + j] = sum / triangle[j * k + j]!
+        let sum = rows[row + j]!
+        for (let i = start; i < j; i++) sum -= rows[row + i]! * triangle[j * k + i]!
+        rows[row + j] = sum / triangle[j * k + j]!
       }
     }
   }

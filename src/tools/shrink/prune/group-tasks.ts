@@ -62,7 +62,7 @@ function keptPart(factor: Factor, kept: Uint32Array, compact: Compact, { sweeps 
   for (let at = 0, j = 0; at < hessian.length; j++)
     for (const i of kept) hessian[at++] = factor.hessian[kept[j]! * k + i]!
   const added = Float64Array.from(kept, (input) => factor.added[input]!)
-  return { ...compact, hessian, added, isOrdered: false, dead: 0 }
+  return { ...compact, hessian, added, dead: 0 }
 }
 
 /** How the kept weights are coded. */
@@ -112,8 +112,7 @@ export function groupTasks(
 }
 
 /**
- * `factor` must be in the model's order. `inverse`: H^-1; with it an update without codes factors the smaller
- * side. Throws `unsupported` where H_KK cannot be solved, and what `gptq` throws.
+ * `inverse`: H^-1; with it an update without codes factors the smaller side. Throws `unsupported` where H_KK cannot be solved, and what `gptq` throws.
  */
 export function solveGroup(
   { weights, kept, dropped, isUpdated, coding }: GroupTask,

@@ -1,11 +1,9 @@
 // The factor of H_KK for kept inputs K, and inverses of H and of its parts.
 import { decompose, type Factor, LEAST_PIVOT, SLAB_ROWS } from '../matrix/factor.ts'
-import { divideOrdered } from '../matrix/targets.ts'
+import { divide } from '../matrix/targets.ts'
 
 /** H_KK = C^T C of some inputs. */
-export type Compact = Pick<Factor, 'k' | 'triangle' | 'order' | 'dense'>
-
-const natural = (k: number): Uint32Array => Uint32Array.from({ length: k }, (_, i) => i)
+export type Compact = Pick<Factor, 'k' | 'triangle' | 'dense'>
 
 /** Factors the rows and columns `inputs` of a symmetric matrix, [size][size]. */
 export function factorOf(
@@ -22,7 +20,7 @@ export function factorOf(
     for (let i = 0; i <= j; i++) triangle[j * k + i] = matrix[row + inputs[i]!]!
   }
   decompose('what a mask keeps', triangle, k, least, 0, dense)
-  return { k, triangle, order: natural(k), dense }
+  return { k, triangle, dense }
 }
 
 /** The factor of H_KK. */
@@ -55,7 +53,7 @@ export function invertRows(compact: Compact, inverse: Float64Array, first: numbe
   const { k, dense } = compact
   const rows = dense.room('weights', (end - first) * end)
   for (let j = first; j < end; j++) rows[(j - first) * end + j] = 1
-  divideOrdered(rows, end - first, end, compact)
+  divide(rows, end - first, end, compact)
   for (let j = first; j < end; j++) {
     for (let i = 0; i <= j; i++) {
       const value = rows[(j - first) * end + i]!

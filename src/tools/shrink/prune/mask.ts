@@ -176,7 +176,7 @@ export interface MaskSides {
 }
 
 /** Rows of one mask. */
-export interface RowGroup extends MaskSides {
+interface RowGroup extends MaskSides {
   readonly rows: readonly number[]
 }
 

@@ -143,7 +143,7 @@ function reserve(factor: Factor, n: number): void {
   reserveGroup(factor, Math.max(n, SLAB_ROWS))
 }
 
-/** What calibration knows. `factor` must be in the model's order. */
+/** What calibration knows. */
 export interface Known {
   readonly stats: InputStats
   readonly factor: Factor

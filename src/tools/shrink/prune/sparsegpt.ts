@@ -20,12 +20,12 @@ export interface Choice {
   readonly isDead: (input: number) => boolean
 }
 
-export interface Sequential {
+interface Sequential {
   readonly values: Float64Array
   readonly mask: Mask
 }
 
-/** `how`: a mask, or how it is chosen. `factor` must be in the model's order. */
+/** `how`: a mask, or how it is chosen. */
 export function sparseGpt(
   weights: ArrayLike<number>,
   n: number,

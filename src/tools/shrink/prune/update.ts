@@ -32,7 +32,7 @@ export function updateByKept(values: Float64Array, sides: MaskSides, factor: Fac
   const lost = takeInputs(values, k, dropped, dense.room('errors', n * dropped.length))
   const steps = dense.room('products', n * kept.length)
   addCross(lost, hessian, sides, factor, steps)
-  divide(steps, n, compact)
+  divide(steps, n, kept.length, compact)
   for (let row = 0; row < n; row++) {
     for (const p of dropped) values[row * k + p] = 0
     for (let i = 0; i < kept.length; i++) values[row * k + kept[i]!]! += steps[row * kept.length + i]!
@@ -50,7 +50,7 @@ export function updateByDropped(
   const { k, dense } = factor
   const n = values.length / k
   const shares = takeInputs(values, k, dropped, dense.room('products', n * dropped.length))
-  divide(shares, n, factorOf(inverse, k, dropped, 0, factor))
+  divide(shares, n, dropped.length, factorOf(inverse, k, dropped, 0, factor))
   const steps = dense.room('errors', n * kept.length)
   addCross(shares, inverse, sides, factor, steps)
   for (let row = 0; row < n; row++) {

@@ -106,14 +106,14 @@ export type QuantizerOf = (
 
 /**
  * Stored values, [n][k]. `quantizer` makes the quantiser of a group from its weights as they are when its
- * first column is reached, or of all groups from the original weights when there is an `order`.
+ * first column is reached, or with `isStatic` of all groups from the original weights.
  */
 export function obs(
   { n, k, weights }: Problem,
   hessian: readonly (readonly number[])[],
   size: number,
   quantizer: QuantizerOf,
-  order?: readonly number[],
+  isStatic = false,
 ): Float64Array {
   const stored = new Float64Array(n * k)
   for (let row = 0; row < n; row++) {
@@ -121,16 +121,16 @@ export function obs(
     const inverse = inverseOf(hessian)
     const quantizers: ((weight: number) => number)[] = []
     const ones = w.map(() => 1)
-    if (order !== undefined) {
+    if (isStatic) {
       for (let at = 0; at < k; at += size)
         quantizers.push(quantizer(w.slice(at, at + size), ones.slice(at, at + size)))
     }
-    for (const [step, j] of (order ?? w.map((_, i) => i)).entries()) {
-      if (order === undefined && step % size === 0) {
-        const end = Math.min(k, step + size)
+    for (let j = 0; j < k; j++) {
+      if (!isStatic && j % size === 0) {
+        const end = Math.min(k, j + size)
         // The importance of column m: what an error costs when all later columns pay for it.
-        const importance = w.slice(step, end).map((_, m) => 1 / conditional(inverse, step, step + m))
-        quantizers.push(quantizer(w.slice(step, end), importance))
+        const importance = w.slice(j, end).map((_, m) => 1 / conditional(inverse, j, j + m))
+        quantizers.push(quantizer(w.slice(j, end), importance))
       }
       const value = quantizers[Math.floor(j / size)]!(w[j]!)
       const error = (w[j]! - value) / inverse[j]![j]!

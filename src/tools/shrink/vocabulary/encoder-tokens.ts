@@ -10,7 +10,7 @@ import { isPlaceholder } from './fixed-tokens.ts'
 import type { Scripts } from './languages.ts'
 import { idsOf, type Tokens } from './merges.ts'
 
-export interface EncoderTokens {
+interface EncoderTokens {
   readonly fixed: ReadonlySet<number>
   /** Whether a token is of the scripts. */
   readonly belongs: (id: number) => boolean

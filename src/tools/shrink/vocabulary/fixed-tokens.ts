@@ -8,8 +8,8 @@ import { BYTE_CHARS } from '../../../core/text/tokenize/byte-level.ts'
 import { readDecoding } from '../../../core/text/tokenize/read/json-parts.ts'
 import type { Tokenizer } from '../../../core/text/tokenize/tokenizer.ts'
 import { byteName, namedByte } from '../../../core/text/tokenize/vocabulary.ts'
+import type { Message, Tool } from '../../../engine/api/types.ts'
 import { modelText } from '../../../engine/load/model-text.ts'
-import type { Message, Tool } from '../../../engine/wire/protocol.ts'
 import { idsOf, type Tokens } from './merges.ts'
 
 /** Reserved tokens that no training text had. */

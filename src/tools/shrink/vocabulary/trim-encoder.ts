@@ -140,7 +140,7 @@ function plainTokens({ spec, tokens, encoder }: OpenEncoder, scripts: Scripts | 
 /** Rows of the embedding, and of what else has a row for each token, which encoders do not read. */
 const VOCABULARY_HEADS = /(^|\.)(cls\.predictions|lm_head|decoder)\./
 
-export interface EncoderFiles {
+interface EncoderFiles {
   readonly tensors: readonly NewTensor[]
   readonly before: number
   readonly after: number

@@ -39,7 +39,7 @@ export interface Piece {
   readonly isDisplay?: boolean
 }
 
-export type Align = 'left' | 'center' | 'right'
+type Align = 'left' | 'center' | 'right'
 
 /** A block at the top level and its source lines. While these are the same, the block object is the same. */
 export interface Block {

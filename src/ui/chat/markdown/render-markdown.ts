@@ -7,7 +7,7 @@ import { copyFrom } from '../copy.ts'
 import type { Block, Piece } from './markdown.ts'
 
 /** What the rendering says itself. */
-export interface MarkdownWords {
+interface MarkdownWords {
   readonly copyCode: string
   readonly table: string
   readonly formula: string
@@ -24,7 +24,7 @@ export interface RichForms {
 }
 
 /** How texts are shown. Another object, and everything is rendered again. */
-export interface MarkdownLook {
+interface MarkdownLook {
   readonly words?: MarkdownWords
   readonly rich?: RichForms | undefined
 }

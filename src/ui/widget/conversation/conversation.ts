@@ -1,5 +1,6 @@
 // A conversation. In: questions, an engine, what the page says of the replies. Out: the entries to show, as
 // they grow.
+import { SerialQueue } from '../../../core/base/time/serial-queue.ts'
 import { memo } from '../../../core/base/values.ts'
 import type { Engine } from '../../../engine/api/engine.ts'
 import type { ToolRun as CoreToolRun, Generation, Session } from '../../../engine/api/types.ts'
@@ -11,11 +12,11 @@ import { PassageIndex } from './passages.ts'
 const PASSAGES_SHARE = 0.5
 
 /** What happens to an answer under way. */
-export type Activity =
+type Activity =
   | { readonly name: 'answering' }
   | { readonly name: 'searching'; readonly done: number; readonly total: number }
 
-export interface ConversationEvents {
+interface ConversationEvents {
   /** The entries or the activity changed. */
   onChange(): void
   /** An entry is complete. */
@@ -32,8 +33,8 @@ export class Conversation {
   #index: PassageIndex | undefined
   #stop: AbortController | undefined
   #generation: Generation | undefined
-  /** Resolves when the last answer has ended, also one that nobody waits for any more. */
-  #running: Promise<void> = Promise.resolve()
+  /** Answers, also those that nobody waits for any more. */
+  readonly #queue = new SerialQueue()
 
   constructor(events: ConversationEvents) {
     this.#events = events
@@ -86,19 +87,13 @@ export class Conversation {
   async answer(engine: Engine, settings: Settings): Promise<Entry | undefined> {
     if (!this.isWaiting) return undefined
     const stop = new AbortController()
-    const before = this.#running
     this.#stop = stop
-    let end = () => {}
-    this.#running = new Promise((resolve) => {
-      end = resolve
-    })
     const question = this.#entries
     this.#error = undefined
     this.#show({ name: 'answering' }, [...question, { role: 'assistant', content: '' }])
     try {
       // A session answers one question at a time.
-      await before
-      const entry = await this.#reply(engine, settings, question, stop.signal)
+      const entry = await this.#queue.run(() => this.#reply(engine, settings, question, stop.signal))
       if (this.#stop !== stop) return undefined
       this.#finish([...question, entry])
       this.#events.onEntry(entry)
@@ -114,8 +109,6 @@ export class Conversation {
         this.#finish(question)
       }
       return undefined
-    } finally {
-      end()
     }
   }
 

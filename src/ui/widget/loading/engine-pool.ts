@@ -2,8 +2,7 @@
 // same.
 import type { Engine } from '../../../engine/api/engine.ts'
 import { engineKey } from '../../../engine/api/request/load-request.ts'
-import type { LoadOptions, ModelSource } from '../../../engine/api/types.ts'
-import type { LoadProgress } from '../../../engine/wire/protocol.ts'
+import type { LoadOptions, LoadProgress, ModelSource } from '../../../engine/api/types.ts'
 
 export type LoadEngine = (source: ModelSource, options: LoadOptions) => Promise<Engine>
 

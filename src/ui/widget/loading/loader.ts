@@ -5,8 +5,13 @@
 //             |  stored, or of another widget ^
 //   any of them -> failed -> (again) checking
 import type { Engine } from '../../../engine/api/engine.ts'
-import type { LoadOptions, ModelSource, ProbeOptions } from '../../../engine/api/types.ts'
-import type { LoadProgress, ProbeReport } from '../../../engine/wire/protocol.ts'
+import type {
+  LoadOptions,
+  LoadProgress,
+  ModelSource,
+  ProbeOptions,
+  ProbeReport,
+} from '../../../engine/api/types.ts'
 import type { EnginePool, Lease } from './engine-pool.ts'
 
 export type Phase =

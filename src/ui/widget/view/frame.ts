@@ -15,7 +15,7 @@ export const icon = drawing({
   quote: 'M5 7h14M5 12h14M5 17h8',
 })
 
-export interface BarView {
+interface BarView {
   readonly words: Words
   readonly heading: string
   /** Begins a new conversation; undefined while there is none. */
@@ -42,7 +42,7 @@ export function barView({ words, heading, onClear, onClose }: BarView): Template
   </header>`
 }
 
-export interface EmptyView {
+interface EmptyView {
   readonly words: Words
   readonly suggestions: readonly string[]
   readonly canSend: boolean

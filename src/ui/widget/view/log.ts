@@ -102,7 +102,7 @@ const isLink = (url: string | undefined): url is string =>
   URL.canParse(url, document.baseURI) &&
   ['https:', 'http:'].includes(new URL(url, document.baseURI).protocol)
 
-export interface EntriesView {
+interface EntriesView {
   readonly words: Words
   readonly entries: readonly Entry[]
   readonly activity: Conversation['activity']

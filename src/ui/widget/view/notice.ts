@@ -1,7 +1,8 @@
 // What is asked, shown or offered below the messages, by the phase of the model and what failed.
+
 import { html, nothing, type TemplateResult } from 'lit'
 import { isHalfbyteError, reasonOf } from '../../../core/base/errors.ts'
-import type { LoadProgress } from '../../../engine/wire/protocol.ts'
+import type { LoadProgress } from '../../../engine/api/types.ts'
 import { detailsView, type Explained } from '../../chat/explained.ts'
 import { bytesText, codeOf, durationText, fill, isOffline } from '../../chat/texts.ts'
 import type { Phase } from '../loading/loader.ts'
@@ -25,7 +26,7 @@ function specialWord(error: unknown): 'oldBrowser' | 'noModel' | 'notFound' | un
 export const isFatal = (error: unknown): boolean =>
   ['disposed', 'internal', 'worker', 'integrity'].includes(codeOf(error))
 
-export interface NoticeView {
+interface NoticeView {
   readonly phase: Phase
   /** Why the last answer failed. */
   readonly error: unknown

@@ -16,7 +16,7 @@ import {
   TABLES,
 } from './kinds.ts'
 
-export interface RandomDecoder {
+interface RandomDecoder {
   readonly labels: readonly string[]
   readonly form: DecoderForm
   readonly lengths: readonly number[]

@@ -1,5 +1,4 @@
-// Evaluators of fused operators. How to compute operators that reading a model never computes. Tests, which
-// compare graphs on random inputs, pass them to `evaluate`; a page does not load them.
+// Evaluators of fused operators: attention, rotations, and products and rows of codes in blocks.
 import type { Evaluators } from '../../../../src/network/onnx/evaluate.ts'
 import { axisOf } from '../../../../src/network/onnx/ir/broadcast.ts'
 import type { Node } from '../../../../src/network/onnx/ir/graph.ts'
@@ -13,21 +12,11 @@ import {
   writer,
   zeros,
 } from '../../../../src/network/onnx/ir/tensor.ts'
-import { attention, rotaryEmbedding } from '../../../../src/network/onnx/operators/attention.ts'
-import {
-  causalConvolution,
-  rotaryEmbedding as contribRotary,
-  groupQueryAttention,
-  multiHeadAttention,
-} from '../../../../src/network/onnx/operators/contrib/attention.ts'
 import {
   formOf,
-  gatherBlockQuantized,
   gatheredDims,
   LEVELS,
   levelForm,
-  matMulBnb4,
-  matMulNBits,
   perElement,
 } from '../../../../src/network/onnx/operators/contrib/products.ts'
 import { biased } from '../../../../src/network/onnx/operators/contrib/rows.ts'
@@ -234,13 +223,13 @@ export function written(heads: ReturnType<typeof headsOf>, x: Tensor, at: typeof
 }
 
 export const FUSED: Evaluators = new Map([
-  [attention, evaluateAttention],
-  [rotaryEmbedding, (context) => [evaluateRotary(context)]],
-  [contribRotary, (context) => [evaluateContribRotary(context)]],
-  [matMulNBits, (context) => [evaluateProduct(context)]],
-  [matMulBnb4, (context) => [evaluateLevels(context)]],
-  [gatherBlockQuantized, (context) => [evaluateGather(context)]],
-  [groupQueryAttention, evaluateGroups],
-  [multiHeadAttention, evaluateMulti],
-  [causalConvolution, evaluateCausalConvolution],
+  ['Attention', evaluateAttention],
+  ['RotaryEmbedding', (context) => [evaluateRotary(context)]],
+  ['com.microsoft:RotaryEmbedding', (context) => [evaluateContribRotary(context)]],
+  ['com.microsoft:MatMulNBits', (context) => [evaluateProduct(context)]],
+  ['com.microsoft:MatMulBnb4', (context) => [evaluateLevels(context)]],
+  ['com.microsoft:GatherBlockQuantized', (context) => [evaluateGather(context)]],
+  ['com.microsoft:GroupQueryAttention', evaluateGroups],
+  ['com.microsoft:MultiHeadAttention', evaluateMulti],
+  ['com.microsoft:CausalConvWithState', evaluateCausalConvolution],
 ])

@@ -3,12 +3,12 @@
 import type { KvFormat } from '../../../../src/core/graph/ir.ts'
 import type { Build } from '../../../../src/core/runtime/features.ts'
 import type { PoolKind } from '../../../../src/core/runtime/pool.ts'
-import type { WeightPolicy } from '../../../../src/engine/wire/protocol.ts'
+import type { WeightPolicy } from '../../../../src/core/weights/policy.ts'
 import { logitsOf, relativeError, withBuilt } from '../node-engine.ts'
 import { TOKENS } from './family-golden.ts'
 import { CONTEXT, FORMATS, type Format, filesOf, type MatrixFamily } from './matrix-families.ts'
 
-export interface MatrixPool {
+interface MatrixPool {
   readonly pool: PoolKind
   readonly threads: number
 }

@@ -48,6 +48,24 @@ export interface GgufContents {
   readonly alignment?: number
 }
 
+/** A name with each pair's first part replaced by its second. */
+export const renamed = (
+  name: string,
+  pairs: readonly (readonly [from: string | RegExp, to: string])[],
+): string => pairs.reduce((text, [from, to]) => text.replace(from, to), name)
+
+/** Weights as tensors in F32. */
+export const f32Tensors = (
+  weights: Iterable<readonly [string, { readonly shape: readonly number[]; readonly values: Float32Array }]>,
+  nameOf: (name: string) => string,
+): GgufTensor[] =>
+  Array.from(weights, ([name, { shape, values }]) => ({
+    name: nameOf(name),
+    dtype: 'F32',
+    shape,
+    data: () => [new Uint8Array(values.buffer)],
+  }))
+
 /**
  * Yields the header, then each tensor's chunks and padding. Throws RangeError when data has the wrong length.
  */

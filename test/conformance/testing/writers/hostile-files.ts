@@ -7,7 +7,7 @@ import { randomLlama } from '../random-llama.ts'
 import { type GgufContents, ggufBytes } from './gguf-writer.ts'
 import { safetensorsFile } from './safetensors-writer.ts'
 
-export interface HostileModel {
+interface HostileModel {
   readonly title: string
   readonly code: ErrorCode
   /** The message must name the problem. */

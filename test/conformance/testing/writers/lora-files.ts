@@ -9,7 +9,7 @@ import { randomNormal } from './random-tensor.ts'
 import { type StoredTensor, safetensorsBytes } from './safetensors-writer.ts'
 
 /** The pair of one matrix: A [rank, inputs], B [outputs, rank]. */
-export interface LoraPair {
+interface LoraPair {
   readonly a: RandomTensor
   readonly b: RandomTensor
   /** DoRA: the length of each row. */

@@ -8,7 +8,7 @@ import type { StoredTensor } from './safetensors-writer.ts'
 type Tensors = Record<string, StoredTensor>
 
 /** The group of each input depends on the format. */
-export interface IntMatrix {
+interface IntMatrix {
   readonly n: number
   readonly k: number
   readonly bits: number

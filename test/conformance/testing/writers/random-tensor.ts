@@ -7,7 +7,7 @@ import { tensorBytes } from './gguf-writer.ts'
 const CHUNK_BLOCKS = 1 << 15
 
 /** 32 random bits per call. Xorshift is fast enough for 300 MB in a second or two. */
-export function randomWords(seed: number): () => number {
+function randomWords(seed: number): () => number {
   let state = (seed ^ 0x9e3779b9) >>> 0 || 1
   return () => {
     state ^= state << 13

@@ -21,7 +21,7 @@ export interface FakePhone {
   close(): Promise<void>
 }
 
-export const SERIAL = 'FAKE0001'
+const SERIAL = 'FAKE0001'
 
 /** What the shell of a phone prints that can be measured, by how the command begins. */
 export const PHONE = {

@@ -9,7 +9,7 @@ import { bytesOf, type Decoder } from '../decoder.ts'
 import { eightBits, transposed } from '../repack.ts'
 import { asType, ExportParts, pastName, presentName, valuesOf } from './parts.ts'
 
-export type OptimumPrecision = 'f32' | 'f16' | 'q8'
+type OptimumPrecision = 'f32' | 'f16' | 'q8'
 
 const LEAST = { f32: -3.4028234663852886e38, f16: -65504 } as const
 

@@ -26,8 +26,6 @@ export const rotaryEmbedding: Operator = defineContrib({
     scale: 'float',
   },
   dtypes: [FLOATS, ['i64'], FLOATS, FLOATS],
-  mapping: 'one-to-one',
-  layout: 'ILD fixed',
   infer: sameType,
 })
 
@@ -75,8 +73,6 @@ export const groupQueryAttention: Operator = defineContrib({
     kv_cache_bit_width: 'int',
   },
   dtypes: [FLOATS, FLOATS, FLOATS, FLOATS, FLOATS, ['i32'], ['i32'], FLOATS, FLOATS, ['i64'], FLOATS, FLOATS],
-  mapping: 'many-to-many',
-  layout: 'ILD fixed',
   infer: inferGroups,
 })
 
@@ -156,8 +152,6 @@ export const multiHeadAttention: Operator = defineContrib({
   outputs: [1, 3],
   attributes: { num_heads: 'int', scale: 'float', unidirectional: 'int', mask_filter_value: 'float' },
   dtypes: [FLOATS, FLOATS, FLOATS, FLOATS, ['i32'], FLOATS, FLOATS, FLOATS],
-  mapping: 'many-to-many',
-  layout: 'ILD fixed',
   infer: inferMulti,
 })
 
@@ -194,8 +188,6 @@ export const causalConvolution: Operator = defineContrib({
   outputs: [2, 2],
   attributes: { ndim: 'int', activation: 'string', state_window: 'int' },
   dtypes: [FLOATS],
-  mapping: 'many-to-many',
-  layout: 'ILD fixed',
   infer({ node, inputs: [x, weights] }) {
     const taps = weights?.dims?.[2]
     if (x?.dims !== undefined && x.dims.length !== 3)

@@ -1,24 +1,19 @@
 // The products of ONNX Runtime: integers times scales, and products with sides that are transposed first.
 
-import { axisOf, walk } from '../../ir/broadcast.ts'
+import { axisOf } from '../../ir/broadcast.ts'
 import { type Dim, multiplyDims } from '../../ir/dims.ts'
 import type { Node, Type } from '../../ir/graph.ts'
 import {
   defineContrib,
   flagOf,
-  floatOf,
-  given,
   type Inference,
   intOf,
   type Operator,
   unclaimed,
   unfit,
 } from '../../ir/operator.ts'
-import { FLOATS, reader, stridesOf, type Tensor, tensorOf, writer, zeros } from '../../ir/tensor.ts'
-import { pick } from '../layout.ts'
-import { inferProduct, product } from '../products.ts'
-import { centred, quantisedBytes } from '../quantise.ts'
-import { biased } from './rows.ts'
+import { FLOATS, type Tensor } from '../../ir/tensor.ts'
+import { inferProduct } from '../products.ts'
 
 const BITS = [2, 4, 8]
 
@@ -55,8 +50,6 @@ export const matMulNBits: Operator = defineContrib({
     weight_prepacked: 'int',
   },
   dtypes: [FLOATS, ['u8'], FLOATS, ['u8', ...FLOATS], ['i32'], FLOATS],
-  mapping: 'many-to-many',
-  layout: 'ILD variable',
   infer({ node, inputs: [a] }) {
     const { n } = formOf(node)
     return [a && { dtype: a.dtype, dims: a.dims && [...a.dims.slice(0, -1), n] }]
@@ -75,7 +68,7 @@ export const LEVELS = {
 } as const
 
 /** A times the transpose of B, whose codes of 4 bits stand for levels. */
-export const matMulBnb4: Operator = defineContrib({
+const matMulBnb4: Operator = defineContrib({
   name: 'MatMulBnb4',
   inputs: [3, 3],
   attributes: {
@@ -87,8 +80,6 @@ export const matMulBnb4: Operator = defineContrib({
     transB: 'int',
   },
   dtypes: [FLOATS, ['u8'], FLOATS],
-  mapping: 'many-to-many',
-  layout: 'ILD variable',
   infer({ node, inputs: [a] }) {
     const { n } = levelForm(node)
     return [a && { dtype: a.dtype, dims: a.dims && [...a.dims.slice(0, -1), n] }]
@@ -107,13 +98,11 @@ export function levelForm(node: Node) {
 }
 
 /** Rows of quantised weights as floats. Bytes hold two integers of four bits, or one of eight. */
-export const gatherBlockQuantized: Operator = defineContrib({
+const gatherBlockQuantized: Operator = defineContrib({
   name: 'GatherBlockQuantized',
   inputs: [3, 4],
   attributes: { bits: 'int', block_size: 'int', gather_axis: 'int', quantize_axis: 'int' },
   dtypes: [['u8', 'i4', 'u4'], ['i32', 'i64'], FLOATS, ['u8', 'i4', 'u4']],
-  mapping: 'shuffle',
-  layout: 'ILD fixed',
   infer: (context) => [inferGather(context)],
 })
 
@@ -142,52 +131,19 @@ export const BLOCKS: readonly Operator[] = [matMulNBits, matMulBnb4, gatherBlock
 
 const BYTES = ['i8', 'u8'] as const
 
-/** `total` times the scales: one, or one for each column. */
-function scaled(node: Node, total: Tensor, a: number, scales: Tensor, bias: Tensor | undefined): Tensor {
-  const columns = total.dims.at(-1) ?? 1
-  const count = scales.data.length
-  if (count !== 1 && count !== columns) throw unfit(node, `it has ${count} scales for ${columns} columns`)
-  const made = zeros('f32', total.dims)
-  const read = reader(total)
-  const scale = reader(scales)
-  const write = writer(made)
-  for (let at = 0; at < made.data.length; at++)
-    write(at, read(at) * a * scale(count === 1 ? 0 : at % columns))
-  return biased(node, made, bias)
-}
-
 /** A gets one scale and zero point of its own. */
 const dynamicQuantizeMatMul: Operator = defineContrib({
   name: 'DynamicQuantizeMatMul',
   inputs: [3, 5],
   dtypes: [['f32'], BYTES, ['f32'], BYTES, ['f32']],
-  mapping: 'many-to-many',
-  layout: 'ILD variable',
   infer: ({ node, inputs: [a, b] }) => [inferProduct(node, a, b, 'f32')],
-  evaluate(context) {
-    const { node, inputs } = context
-    const { y, scale, zero } = quantisedBytes(given(context, 0))
-    const left = centred(node, y, tensorOf('u8', [], [zero]), 'row')
-    const right = centred(node, given(context, 1), inputs[3], 'column')
-    return [scaled(node, product(context, left, right), scale, given(context, 2), inputs[4])]
-  },
 })
 
 const matMulIntegerToFloat: Operator = defineContrib({
   name: 'MatMulIntegerToFloat',
   inputs: [4, 7],
   dtypes: [BYTES, BYTES, ['f32'], ['f32'], BYTES, BYTES, ['f32']],
-  mapping: 'many-to-many',
-  layout: 'ILD variable',
   infer: ({ node, inputs: [a, b] }) => [inferProduct(node, a, b, 'f32')],
-  evaluate(context) {
-    const { node, inputs } = context
-    const own = given(context, 2)
-    if (own.data.length !== 1) throw unclaimed(node, 'its left side has a scale for each row')
-    const left = centred(node, given(context, 0), inputs[4], 'row')
-    const right = centred(node, given(context, 1), inputs[5], 'column')
-    return [scaled(node, product(context, left, right), reader(own)(0), given(context, 3), inputs[6])]
-  },
 })
 
 const fusedMatMul: Operator = defineContrib({
@@ -195,46 +151,24 @@ const fusedMatMul: Operator = defineContrib({
   inputs: [2, 2],
   attributes: { alpha: 'float', transA: 'int', transB: 'int', transBatchA: 'int', transBatchB: 'int' },
   dtypes: [FLOATS],
-  mapping: 'many-to-many',
-  layout: 'ILD variable',
   infer: ({ node, inputs: [a, b] }) => [
     inferProduct(node, typeTurned(a, turns(node, 'A')), typeTurned(b, turns(node, 'B')), a?.dtype),
   ],
-  evaluate(context) {
-    const { node } = context
-    const a = given(context, 0)
-    const b = given(context, 1)
-    const made = product(context, turned(a, turns(node, 'A')), turned(b, turns(node, 'B')), 'f64')
-    const alpha = floatOf(node, 'alpha', 1)
-    return [
-      tensorOf(
-        a.dtype,
-        made.dims,
-        (made.data as Float64Array).map((each) => alpha * each),
-      ),
-    ]
-  },
 })
 
-function turns(node: Node, side: 'A' | 'B'): boolean {
+export function turns(node: Node, side: 'A' | 'B'): boolean {
   if (flagOf(node, `transBatch${side}`)) throw unclaimed(node, 'it transposes the axes of its batch')
   return flagOf(node, `trans${side}`)
 }
 
 /** The last two axes change places. A vector stays. */
-const dimsTurned = <D extends Dim>(dims: readonly D[]): D[] => [
+export const dimsTurned = <D extends Dim>(dims: readonly D[]): D[] => [
   ...dims.slice(0, -2),
   ...dims.slice(-2).toReversed(),
 ]
 
 const typeTurned = (type: Type | undefined, isTurned: boolean): Type | undefined =>
   isTurned && type?.dims ? { dtype: type.dtype, dims: dimsTurned(type.dims) } : type
-
-function turned(tensor: Tensor, isTurned: boolean): Tensor {
-  if (!isTurned) return tensor
-  const dims = dimsTurned(tensor.dims)
-  return pick(tensor, dims, walk(dims, dimsTurned(stridesOf(tensor.dims))))
-}
 
 export const CONTRIB_PRODUCTS: readonly Operator[] = [
   dynamicQuantizeMatMul,

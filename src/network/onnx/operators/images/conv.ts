@@ -2,17 +2,8 @@
 
 import { addDims, type Dim, divideDims, multiplyDims } from '../../ir/dims.ts'
 import type { Node, Type } from '../../ir/graph.ts'
-import {
-  define,
-  type Evaluation,
-  given,
-  intOf,
-  intsOf,
-  type Operator,
-  stringOf,
-  unfit,
-} from '../../ir/operator.ts'
-import { countOf, FLOATS, reader, stridesOf, type Tensor, writer, zeros } from '../../ir/tensor.ts'
+import { define, intOf, intsOf, type Operator, stringOf, unfit } from '../../ir/operator.ts'
+import { FLOATS } from '../../ir/tensor.ts'
 
 /** How the window moves along one axis of the input. */
 export interface Axis {
@@ -36,8 +27,6 @@ const FILTERED = {
   since: 1,
   inputs: [2, 3],
   dtypes: [FLOATS],
-  mapping: 'many-to-many',
-  layout: 'ILD variable',
 } as const
 
 /** Undefined where a size is not known. */
@@ -59,7 +48,6 @@ const conv: Operator = define({
     const places = axes?.map((axis, at) => lengthOf(axis, x.dims![at + 2]!))
     return [{ dtype: x.dtype, dims: places && [x.dims[0]!, filters.dims[0]!, ...places] }]
   },
-  evaluate: (context) => [evaluateConv(context)],
 })
 
 /** Undefined if the border depends on an unknown size. */
@@ -98,92 +86,6 @@ export function lengthOf({ kernel, stride, dilation, before, after }: Axis, size
   return addDims(divideDims(reach, stride), 1)
 }
 
-function evaluateConv(context: Evaluation): Tensor {
-  const { node, inputs } = context
-  const x = given(context, 0)
-  const filters = given(context, 1)
-  const bias = inputs[2]
-  const group = intOf(node, 'group', 1)
-  const [batch, channels] = x.dims
-  const [count, perGroup] = filters.dims
-  const isFit =
-    filters.dims.length === x.dims.length &&
-    x.dims.length > 2 &&
-    group >= 1 &&
-    channels === perGroup! * group &&
-    count! % group === 0 &&
-    (bias === undefined || `${bias.dims}` === `${count}`)
-  if (!isFit)
-    throw unfit(
-      node,
-      `filters of shape [${filters.dims}] in ${group} groups do not fit its input [${x.dims}]`,
-    )
-  const axes = axesOf(node, x.dims.slice(2), filters.dims.slice(2))!
-  const places = axes.map((axis, at) => lengthOf(axis, x.dims[at + 2]!) as number)
-  if (places.some((size) => size < 0)) throw unfit(node, `its window is larger than its input [${x.dims}]`)
-  const made = zeros(x.dtype, [batch!, count!, ...places])
-  context.spend(made.data.length * countOf(filters.dims.slice(1)))
-  const offsets = windows(axes, x.dims.slice(2), places)
-  const taps = countOf(filters.dims.slice(2))
-  const area = countOf(x.dims.slice(2))
-  const read = reader(x)
-  const weight = reader(filters)
-  const shift = bias && reader(bias)
-  const write = writer(made)
-  let next = 0
-  for (let b = 0; b < batch!; b++) {
-    for (let filter = 0; filter < count!; filter++) {
-      const first = Math.floor(filter / (count! / group)) * perGroup!
-      for (let place = 0; place < countOf(places); place++) {
-        let total = shift?.(filter) ?? 0
-        for (let tap = 0; tap < taps; tap++) {
-          const offset = offsets[place * taps + tap]!
-          if (offset < 0) continue
-          for (let channel = 0; channel < perGroup!; channel++)
-            total +=
-              read((b * channels! + first + channel) * area + offset) *
-              weight((filter * perGroup! + channel) * taps + tap)
-        }
-        write(next++, total)
-      }
-    }
-  }
-  return made
-}
-
-/** For each place and tap of the window, the place in the input; -1 in the border. */
-export function windows(
-  axes: readonly Axis[],
-  sizes: readonly number[],
-  places: readonly number[],
-): Int32Array {
-  const kernel = axes.map((axis) => axis.kernel)
-  const strides = stridesOf(sizes)
-  const steps = stridesOf(places)
-  const taps = stridesOf(kernel)
-  const count = countOf(places)
-  const perPlace = countOf(kernel)
-  const found = zeros('i32', [count, perPlace]).data as Int32Array
-  for (let at = 0; at < found.length; at++) {
-    const place = Math.floor(at / perPlace)
-    const tap = at % perPlace
-    let offset = 0
-    for (const [axis, { stride, dilation, before }] of axes.entries()) {
-      const coordinate =
-        (Math.floor(place / steps[axis]!) % places[axis]!) * stride +
-        (Math.floor(tap / taps[axis]!) % kernel[axis]!) * dilation -
-        before
-      if (coordinate < 0 || coordinate >= sizes[axis]!) {
-        offset = -1
-        break
-      }
-      offset += coordinate * strides[axis]!
-    }
-    found[at] = offset
-  }
-  return found
-}
-
 /** Each place of the input is spread over a window of places of the output. */
 const convTranspose: Operator = define({
   ...FILTERED,
@@ -198,7 +100,6 @@ const convTranspose: Operator = define({
     const dims = axes && [x.dims[0]!, each * intOf(node, 'group', 1), ...axes.map(({ made }) => made)]
     return [{ dtype: x.dtype, dims }]
   },
-  evaluate: (context) => [evaluateConvTranspose(context)],
 })
 
 /** An axis of the output of ConvTranspose: `made` places, after `before` and `after` are cut off. */
@@ -251,61 +152,5 @@ export function spreadAxes(
 
 const without = (node: Node, name: string): Node['attributes'] =>
   new Map([...node.attributes].filter(([each]) => each !== name))
-
-function evaluateConvTranspose(context: Evaluation): Tensor {
-  const { node, inputs } = context
-  const x = given(context, 0)
-  const filters = given(context, 1)
-  const bias = inputs[2]
-  const group = intOf(node, 'group', 1)
-  const [batch, channels] = x.dims as [number, number]
-  const [count, each] = filters.dims as [number, number]
-  const isFit =
-    filters.dims.length === x.dims.length &&
-    x.dims.length > 2 &&
-    group >= 1 &&
-    channels === count &&
-    channels % group === 0 &&
-    (bias === undefined || `${bias.dims}` === `${each * group}`)
-  if (!isFit)
-    throw unfit(
-      node,
-      `filters of shape [${filters.dims}] in ${group} groups do not fit its input [${x.dims}]`,
-    )
-  const sizes = x.dims.slice(2)
-  const axes = spreadAxes(node, sizes, filters.dims.slice(2))!
-  const places = axes.map(({ made }) => made as number)
-  if (places.some((size) => size < 0)) throw unfit(node, `its borders leave the shape [${places}]`)
-  const made = zeros('f64', [batch, each * group, ...places])
-  const taps = countOf(filters.dims.slice(2))
-  const area = countOf(sizes)
-  context.spend(x.data.length * each * taps)
-  // The window of a place of the input lies on the output as that of a convolution lies on its input.
-  const offsets = windows(axes, places, sizes)
-  const read = reader(x)
-  const weight = reader(filters)
-  const out = made.data as Float64Array
-  const whole = countOf(places)
-  const shift = bias && reader(bias)
-  if (shift !== undefined)
-    for (let at = 0; at < out.length; at++) out[at] = shift(Math.floor(at / whole) % (each * group))
-  for (let b = 0; b < batch; b++)
-    for (let channel = 0; channel < channels; channel++)
-      for (let place = 0; place < area; place++) {
-        const value = read((b * channels + channel) * area + place)
-        const first = Math.floor(channel / (channels / group)) * each
-        for (let filter = 0; filter < each; filter++)
-          for (let tap = 0; tap < taps; tap++) {
-            const offset = offsets[place * taps + tap]!
-            if (offset >= 0)
-              out[(b * each * group + first + filter) * whole + offset]! +=
-                value * weight((channel * each + filter) * taps + tap)
-          }
-      }
-  const result = zeros(x.dtype, made.dims)
-  const write = writer(result)
-  for (let at = 0; at < out.length; at++) write(at, out[at]!)
-  return result
-}
 
 export const CONV: readonly Operator[] = [conv, convTranspose]

@@ -2,18 +2,9 @@
 
 import { addDims, type Dim, divideDims } from '../../ir/dims.ts'
 import type { Node } from '../../ir/graph.ts'
-import {
-  define,
-  type Evaluation,
-  flagOf,
-  given,
-  type Inference,
-  intsOf,
-  type Operator,
-  unfit,
-} from '../../ir/operator.ts'
-import { countOf, FLOATS, reader, type Tensor, writer, zeros } from '../../ir/tensor.ts'
-import { type Axis, axesOf, lengthOf, WINDOW, windows } from './conv.ts'
+import { define, flagOf, type Inference, intsOf, type Operator, unfit } from '../../ir/operator.ts'
+import { FLOATS } from '../../ir/tensor.ts'
+import { type Axis, axesOf, lengthOf, WINDOW } from './conv.ts'
 
 /** A window's way along an axis. `over`: places beyond the border that the last window reaches. */
 export interface PoolAxis extends Axis {
@@ -83,45 +74,7 @@ function inferPool({ node, inputs: [x] }: Inference) {
   return [{ dtype: x.dtype, dims: found && [...x.dims.slice(0, 2), ...found.places] }]
 }
 
-/** `combine` starts at `start`; a mean is divided by the number of places that count. */
-function evaluatePool(
-  context: Evaluation,
-  { start, combine, isMean }: { start: number; combine: (a: number, b: number) => number; isMean: boolean },
-): Tensor {
-  const { node } = context
-  const x = given(context, 0)
-  const sizes = x.dims.slice(2)
-  const { axes, places } = poolOf(node, sizes) as { axes: readonly PoolAxis[]; places: readonly number[] }
-  if (places.some((count) => count < 0)) throw unfit(node, `its window is larger than its input [${x.dims}]`)
-  const made = zeros(x.dtype, [...x.dims.slice(0, 2), ...places])
-  const taps = countOf(axes.map(({ kernel }) => kernel))
-  context.spend(made.data.length * taps)
-  const offsets = windows(axes, sizes, places)
-  const isBorderCounted = flagOf(node, 'count_include_pad')
-  let counts = [1]
-  for (const [at, axis] of axes.entries()) {
-    const counted = { size: sizes[at]!, places: places[at]!, isBorderCounted }
-    const own = countedTaps(axis, counted, context.spend)
-    counts = counts.flatMap((count) => own.map((each) => count * each))
-  }
-  const read = reader(x)
-  const write = writer(made)
-  const area = countOf(sizes)
-  const each = countOf(places)
-  for (let at = 0; at < made.data.length; at++) {
-    const plane = Math.floor(at / each)
-    const place = at % each
-    let total = start
-    for (let tap = 0; tap < taps; tap++) {
-      const offset = offsets[place * taps + tap]!
-      if (offset >= 0) total = combine(total, read(plane * area + offset))
-    }
-    write(at, isMean ? total / counts[place]! : total)
-  }
-  return made
-}
-
-const POOL = { since: 1, dtypes: [FLOATS], mapping: 'many-to-many', layout: 'ILD variable' } as const
+const POOL = { since: 1, dtypes: [FLOATS] } as const
 
 /** Its second output, the places of the largest numbers, is not covered. */
 const maxPool: Operator = define({
@@ -129,7 +82,6 @@ const maxPool: Operator = define({
   name: 'MaxPool',
   attributes: { ...WINDOW, ceil_mode: 'int', storage_order: 'int' },
   infer: inferPool,
-  evaluate: (context) => [evaluatePool(context, { start: -Infinity, combine: Math.max, isMean: false })],
 })
 
 const averagePool: Operator = define({
@@ -137,38 +89,20 @@ const averagePool: Operator = define({
   name: 'AveragePool',
   attributes: { ...WINDOW, ceil_mode: 'int', count_include_pad: 'int' },
   infer: inferPool,
-  evaluate: (context) => [evaluatePool(context, { start: 0, combine: (a, b) => a + b, isMean: true })],
 })
 
-function globalPool(name: string, start: number, combine: (a: number, b: number) => number, isMean: boolean) {
-  return define({
+const globalPool = (name: string): Operator =>
+  define({
     ...POOL,
     name,
     infer: ({ inputs: [x] }) => [
       x && { dtype: x.dtype, dims: x.dims?.map((size, axis) => (axis < 2 ? size : 1)) },
     ],
-    evaluate(context) {
-      const x = given(context, 0)
-      const made = zeros(
-        x.dtype,
-        x.dims.map((size, axis) => (axis < 2 ? size : 1)),
-      )
-      const area = countOf(x.dims.slice(2))
-      const read = reader(x)
-      const write = writer(made)
-      for (let at = 0; at < made.data.length; at++) {
-        let total = start
-        for (let place = 0; place < area; place++) total = combine(total, read(at * area + place))
-        write(at, isMean ? total / area : total)
-      }
-      return [made]
-    },
   })
-}
 
 export const POOLS: readonly Operator[] = [
   maxPool,
   averagePool,
-  globalPool('GlobalMaxPool', -Infinity, Math.max, false),
-  globalPool('GlobalAveragePool', 0, (a, b) => a + b, true),
+  globalPool('GlobalMaxPool'),
+  globalPool('GlobalAveragePool'),
 ]

@@ -5,10 +5,8 @@ import { divideExactly, multiplyDims } from '../../ir/dims.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
 import {
   define,
-  type Evaluation,
   flagOf,
   floatOf,
-  given,
   type Inference,
   intOf,
   intsOf,
@@ -17,17 +15,7 @@ import {
   unclaimed,
   unfit,
 } from '../../ir/operator.ts'
-import {
-  countOf,
-  FLOATS,
-  NUMBERS,
-  numbersOf,
-  reader,
-  stridesOf,
-  type Tensor,
-  writer,
-  zeros,
-} from '../../ir/tensor.ts'
+import { FLOATS, NUMBERS, numbersOf, type Tensor } from '../../ir/tensor.ts'
 
 /** The size of one axis before and after, and how many new places one old place becomes. */
 export interface Scaling {
@@ -178,14 +166,11 @@ const resize: Operator = define({
     nearest_mode: 'string',
   },
   dtypes: [FLOATS, FLOATS, ['f32'], ['i64']],
-  mapping: 'many-to-many',
-  layout: 'ILD variable',
   infer: inferResize,
-  evaluate: evaluateResize,
 })
 
 /** An input that is left out may also be an empty list. */
-const listed = (tensor: Tensor | undefined): number[] | undefined =>
+export const listed = (tensor: Tensor | undefined): number[] | undefined =>
   tensor === undefined || tensor.data.length === 0 ? undefined : numbersOf(tensor)
 
 function inferResize({ node, inputs: [x, , , sizes], constant }: Inference) {
@@ -212,36 +197,6 @@ function inferResize({ node, inputs: [x, , , sizes], constant }: Inference) {
   return [
     { dtype: x.dtype, dims: dims.map((size, axis) => multiplyDims(size, scales[named.indexOf(axis)] ?? 1)) },
   ]
-}
-
-/** Axis after axis. */
-function evaluateResize(context: Evaluation): Tensor[] {
-  const { node, inputs } = context
-  const x = given(context, 0)
-  const scalings = scalingsOf(node, x.dims, listed(inputs[2]), listed(inputs[3]))
-  let made = x
-  for (const [axis, scaling] of scalings.entries()) {
-    if (!isResized(scaling)) continue
-    const { index, weight } = tapsOf(node, scaling, context.spend)
-    const next = zeros('f64', made.dims.with(axis, scaling.to))
-    context.spend(next.data.length * index.length)
-    const inner = stridesOf(made.dims)[axis]!
-    const read = reader(made)
-    for (let at = 0; at < next.data.length; at++) {
-      const place = Math.floor(at / inner) % scaling.to
-      const start = Math.floor(at / (inner * scaling.to)) * scaling.from * inner + (at % inner)
-      let total = 0
-      for (let tap = 0; tap < index.length; tap++)
-        total += weight[tap]![place]! * read(start + index[tap]![place]! * inner)
-      next.data[at] = total
-    }
-    made = next
-  }
-  const result = zeros(x.dtype, made.dims)
-  const read = reader(made)
-  const write = writer(result)
-  for (let at = 0; at < result.data.length; at++) write(at, read(at))
-  return [result]
 }
 
 /**
@@ -283,8 +238,6 @@ function blocked(name: string): Operator {
     since: 1,
     attributes: isDeep ? { blocksize: 'int', mode: 'string' } : { blocksize: 'int' },
     dtypes: [NUMBERS],
-    mapping: 'shuffle',
-    layout: 'ILD fixed',
     infer({ node, inputs: [x] }) {
       if (x?.dims?.length !== 4) return [x && { dtype: x.dtype }]
       const size = intOf(node, 'blocksize', 0)
@@ -293,23 +246,6 @@ function blocked(name: string): Operator {
         ? [n, divideExactly(channels!, size ** 2), multiplyDims(height!, size), multiplyDims(width!, size)]
         : [n, multiplyDims(channels!, size ** 2), divideExactly(height!, size), divideExactly(width!, size)]
       return [{ dtype: x.dtype, dims: dims.every((each) => each !== undefined) ? dims : undefined }]
-    },
-    evaluate(context) {
-      const x = given(context, 0)
-      const { split, perm, dims } = blocksOf(context.node, x.dims)
-      const strides = stridesOf(split)
-      const made = zeros(x.dtype, dims)
-      const ordered = perm.map((axis) => split[axis]!)
-      const steps = perm.map((axis) => strides[axis]!)
-      const own = stridesOf(ordered)
-      for (let at = 0; at < countOf(dims); at++) {
-        const from = own.reduce(
-          (sum, step, axis) => sum + (Math.floor(at / step) % ordered[axis]!) * steps[axis]!,
-          0,
-        )
-        made.data[at] = x.data[from]!
-      }
-      return [made]
     },
   })
 }

@@ -24,7 +24,7 @@ const ACTIVATIONS: ReadonlyMap<string, Activation> = new Map([
 export const causalConvolution: Handler = (t, node) => {
   const value = lifted(t, node, 0)
   const rows = value && onlyFactor(value)
-  const state = t.read(node, PAST)
+  const state = t.meanings.read(node, PAST)
   if (rows?.source.of !== 'rows' || value?.rank !== 3 || rows.axes[0] !== 1) return false
   const stated = stringOf(node, 'activation', 'none')
   const activation = ACTIVATIONS.get(stated)
@@ -70,25 +70,25 @@ export const convolution: Handler = (t, node) => {
 
 /** The last inputs, which are the new state; or the convolution of the step's own. */
 export const lastColumns: Handler = async (t, node) => {
-  const value = t.read(node, 0)
+  const value = t.meanings.read(node, 0)
   const factor = value?.is === 'terms' ? onlyFactor(value) : undefined
   if (factor === undefined || (factor.source.of !== 'joined' && factor.source.of !== 'late')) return false
-  const ends = t.known(node, 2)
-  const steps = hasInput(node, 4) ? t.known(node, 4) : [1]
-  const [axis] = (hasInput(node, 3) ? t.known(node, 3) : undefined) ?? [0]
+  const ends = t.types.numbers(node, 2)
+  const steps = hasInput(node, 4) ? t.types.numbers(node, 4) : [1]
+  const [axis] = (hasInput(node, 3) ? t.types.numbers(node, 3) : undefined) ?? [0]
   const [end = 0] = ends ?? []
   if (end < END || steps?.[0] !== 1 || (axis !== factor.axes[1] && axis !== -1)) return false
   if (factor.source.of === 'joined') {
     const size = columnsOf(t, factor.source.state)
-    const [start] = t.known(node, 1) ?? []
+    const [start] = t.types.numbers(node, 1) ?? []
     if (start !== -size) return false
-    t.set(node, 0, keptOf(t, node, factor.source))
+    t.meanings.set(node, 0, keptOf(t, node, factor.source))
     return true
   }
   await proveNumbers(t, node, node.inputs[1]!, 'minus the number of its tokens')
   const [batch = 1, tokens = 1] = t.idsDims
   const { dtype = 'f32' } = t.types.get(node.inputs[0]!) ?? {}
-  t.learn(node, { dtype, dims: [batch, factor.source.value.shape[1], tokens] })
+  t.types.learn(node, { dtype, dims: [batch, factor.source.value.shape[1], tokens] })
   return set(t, node, factorTerms({ of: 'rows', value: factor.source.value }, factor.axes.slice(0, 1), 3))
 }
 

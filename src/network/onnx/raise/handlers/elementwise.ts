@@ -24,10 +24,10 @@ export function axisCut(
   sizeOf: (axis: number) => Dim | undefined,
   step = 1,
 ): AxisCut | undefined {
-  const starts = t.known(node, 1)
-  const ends = t.known(node, 2)
-  const axes = hasInput(node, 3) ? t.known(node, 3) : [0]
-  const steps = hasInput(node, 4) ? t.known(node, 4) : [1]
+  const starts = t.types.numbers(node, 1)
+  const ends = t.types.numbers(node, 2)
+  const axes = hasInput(node, 3) ? t.types.numbers(node, 3) : [0]
+  const steps = hasInput(node, 4) ? t.types.numbers(node, 4) : [1]
   if (starts?.length !== 1 || ends?.length !== 1 || axes?.length !== 1 || steps?.[0] !== step)
     return undefined
   const axis = axisOf(node, axes[0]!, rank)
@@ -39,39 +39,39 @@ export function axisCut(
 
 /** Columns of rows, as those of queries, keys and values that come from one product: Slice with step 1. */
 export const sliceRows: Handler = (t, node) => {
-  if (!t.isRows(node, 0)) return false
+  if (!t.meanings.isRows(node, 0)) return false
   const rank = t.types.get(node.inputs[0] ?? '')?.dims?.length ?? 0
-  const value = t.rows(node, 0)
+  const value = t.meanings.rows(node, 0)
   const cut = axisCut(t, node, rank, (axis) => (axis === rank - 1 ? value.shape[1] : undefined))
   if (cut === undefined || cut.from >= cut.to) return false
-  t.setRows(node, 0, columns(t, node, 0, cut.from, cut.to - cut.from))
+  t.meanings.setRows(node, 0, columns(t, node, 0, cut.from, cut.to - cut.from))
   return true
 }
 
 /** Columns side by side: Split along the last axis. */
 export const splitRows: Handler = (t, node) => {
-  if (!t.isRows(node, 0)) return false
+  if (!t.meanings.isRows(node, 0)) return false
   const rank = t.types.get(node.inputs[0] ?? '')?.dims?.length ?? 0
   if (rank < 2 || axisOf(node, intOf(node, 'axis', 0), rank) !== rank - 1) return false
-  const widths = node.outputs.map((_, output) => t.dimsOf(node, output)?.at(-1))
+  const widths = node.outputs.map((_, output) => t.types.dims(node, output)?.at(-1))
   if (!widths.every((width) => typeof width === 'number' && width > 0)) return false
   let start = 0
   for (const [output, width] of (widths as number[]).entries()) {
-    t.setRows(node, output, columns(t, node, output, start, width))
+    t.meanings.setRows(node, output, columns(t, node, output, start, width))
     start += width
   }
   return true
 }
 
 function columns(t: Translator, node: Node, output: number, start: number, width: number): Value {
-  const input = t.rows(node, 0)
+  const input = t.meanings.rows(node, 0)
   if (width === input.shape[1]) return input
   return t.b.node(node.outputs[output] || node.name, { op: 'slice', input, start, width })
 }
 
 export const add: Handler = (t, node) => {
-  if (!t.isRows(node, 0) || !t.isRows(node, 1)) return false
-  t.setRows(node, 0, sumOf(t, node, node.outputs[0] ?? node.name))
+  if (!t.meanings.isRows(node, 0) || !t.meanings.isRows(node, 1)) return false
+  t.meanings.setRows(node, 0, sumOf(t, node, node.outputs[0] ?? node.name))
   return true
 }
 
@@ -81,11 +81,11 @@ export function sumOf(t: Translator, node: Node, label: string): Value {
     [1, 0],
     [0, 1],
   ] as const) {
-    const scaled = t.read(node, one)
+    const scaled = t.meanings.read(node, one)
     if (scaled?.is === 'scaled' && scaled.cap === 0)
-      return t.b.add(label, t.rows(node, other), scaled.value, scaled.scale)
+      return t.b.add(label, t.meanings.rows(node, other), scaled.value, scaled.scale)
   }
-  return t.b.add(label, t.rows(node, 0), t.rows(node, 1))
+  return t.b.add(label, t.meanings.rows(node, 0), t.meanings.rows(node, 1))
 }
 
 /** Operators that pass the factor of their input on. */
@@ -93,10 +93,10 @@ const TAKES_SCALE = /^(Add|Mul|Div|Tanh|Skip(Simplified)?LayerNormalization)$/
 
 /** Rows times a number. */
 export const scale: Handler = (t, node) =>
-  scaleBy(t, node, 0, t.scalar(node, 1)) || scaleBy(t, node, 1, t.scalar(node, 0))
+  scaleBy(t, node, 0, t.types.scalar(node, 1)) || scaleBy(t, node, 1, t.types.scalar(node, 0))
 
 export const divideBy: Handler = (t, node) => {
-  const number = t.scalar(node, 1)
+  const number = t.types.scalar(node, 1)
   return scaleBy(t, node, 0, number === undefined ? undefined : 1 / number)
 }
 
@@ -120,33 +120,34 @@ export function checkFactor(node: Node, by: number): void {
 }
 
 function scaledRows(t: Translator, node: Node, index: number): Scaled | undefined {
-  const rows = t.read(node, index)
+  const rows = t.meanings.read(node, index)
   if (rows?.is === 'scaled') return rows
   return rows?.is === 'rows' ? { is: 'scaled', value: rows.value, scale: 1, cap: 0 } : undefined
 }
 
 function setScaled(t: Translator, node: Node, { value, scale, cap }: Scaled): true {
-  if (TAKES_SCALE.test(t.onlyReader(node)?.op ?? '')) t.set(node, 0, { is: 'scaled', value, scale, cap })
-  else t.setRows(node, 0, t.b.rescale(node.outputs[0] ?? node.name, value, scale, cap))
+  if (TAKES_SCALE.test(t.onlyReader(node)?.op ?? ''))
+    t.meanings.set(node, 0, { is: 'scaled', value, scale, cap })
+  else t.meanings.setRows(node, 0, t.b.rescale(node.outputs[0] ?? node.name, value, scale, cap))
   return true
 }
 
 /** activation(gate) * up, or x * sigmoid(x). */
 export const multiply: Handler = (t, node) => {
-  const left = t.read(node, 0)
-  const right = t.read(node, 1)
+  const left = t.meanings.read(node, 0)
+  const right = t.meanings.read(node, 1)
   for (const [one, other, at] of [
     [left, right, 1],
     [right, left, 0],
   ] as const) {
     if (one?.is === 'sigmoid' && other?.is === 'rows' && one.value === other.value) {
-      t.set(node, 0, { is: 'gate', value: one.value, activation: 'silu' })
+      t.meanings.set(node, 0, { is: 'gate', value: one.value, activation: 'silu' })
       return true
     }
     if (one?.is === 'gate' && (other?.is === 'rows' || other?.is === 'scaled')) {
-      const up = t.rows(node, at)
+      const up = t.meanings.rows(node, at)
       t.findings.intermediateSize = Math.max(t.findings.intermediateSize, up.shape[1])
-      t.setRows(node, 0, t.b.swiglu(node.outputs[0] ?? node.name, [one.value, up], one.activation))
+      t.meanings.setRows(node, 0, t.b.swiglu(node.outputs[0] ?? node.name, [one.value, up], one.activation))
       return true
     }
   }
@@ -155,12 +156,12 @@ export const multiply: Handler = (t, node) => {
 
 /** Rows times other rows, such as what is left of a gate whose activation became codes. */
 export const multiplyRows: Handler = (t, node) => {
-  if (t.isRecurrent || !t.isRows(node, 0) || !t.isRows(node, 1)) return false
-  const left = t.rows(node, 0)
-  const right = t.rows(node, 1)
+  if (t.states.areRecurrent || !t.meanings.isRows(node, 0) || !t.meanings.isRows(node, 1)) return false
+  const left = t.meanings.rows(node, 0)
+  const right = t.meanings.rows(node, 1)
   if (left === right || left.shape[1] !== right.shape[1]) return false
   t.findings.intermediateSize = Math.max(t.findings.intermediateSize, right.shape[1])
-  t.setRows(node, 0, t.b.swiglu(node.outputs[0] ?? node.name, [left, right], 'none'))
+  t.meanings.setRows(node, 0, t.b.swiglu(node.outputs[0] ?? node.name, [left, right], 'none'))
   return true
 }
 
@@ -169,17 +170,17 @@ const MOST = 3e38
 
 /** What is above 0 of rows, and 0 for the rest. */
 export const relu: Handler = (t, node) => {
-  if (!t.isRows(node, 0)) return false
-  const input = t.rows(node, 0)
+  if (!t.meanings.isRows(node, 0)) return false
+  const input = t.meanings.rows(node, 0)
   t.findings.intermediateSize = Math.max(t.findings.intermediateSize, input.shape[1])
-  t.setRows(node, 0, t.b.clamp(node.outputs[0] ?? node.name, input, { least: 0, most: MOST }))
+  t.meanings.setRows(node, 0, t.b.clamp(node.outputs[0] ?? node.name, input, { least: 0, most: MOST }))
   return true
 }
 
 export const sigmoid: Handler = (t, node) => {
-  const input = t.read(node, 0)
+  const input = t.meanings.read(node, 0)
   if (input?.is !== 'rows') return false
-  t.set(node, 0, { is: 'sigmoid', value: input.value })
+  t.meanings.set(node, 0, { is: 'sigmoid', value: input.value })
   return true
 }
 
@@ -202,15 +203,16 @@ export const gelu: Handler = (t, node) =>
 
 /** The tanh approximation. A second input is a bias. */
 export const fastGelu: Handler = (t, node) => {
-  if (hasInput(node, 1) && !t.hasBias(node)) throw unclaimed(node, 'it adds a bias before the activation')
+  if (hasInput(node, 1) && !t.facts.biased.has(node))
+    throw unclaimed(node, 'it adds a bias before the activation')
   return gate(t, node, 'gelu')
 }
 
 function gate(t: Translator, node: Node, activation: Activation): boolean {
-  const input = t.read(node, 0)
+  const input = t.meanings.read(node, 0)
   if (input?.is !== 'rows') return false
   t.findings.intermediateSize = Math.max(t.findings.intermediateSize, input.value.shape[1])
-  t.set(node, 0, { is: 'gate', value: input.value, activation })
+  t.meanings.set(node, 0, { is: 'gate', value: input.value, activation })
   return true
 }
 
@@ -222,12 +224,12 @@ const ID_TYPES: readonly DType[] = ['i32', 'i64']
  * values.
  */
 export const cast: Handler = (t, node) => {
-  const input = t.read(node, 0)
+  const input = t.meanings.read(node, 0)
   if (input === undefined || input.is === 'constant' || input.is === 'control') return false
   const to = DTYPES.get(intOf(node, 'to', 0))
   const isKept = to !== undefined && (input.is === 'ids' ? ID_TYPES.includes(to) : isFloat(to))
   if (!isKept) throw unclaimed(node, `it makes ${to ?? 'another type'} of ${input.is}`)
-  t.set(node, 0, input)
+  t.meanings.set(node, 0, input)
   return true
 }
 
@@ -236,16 +238,17 @@ export const viewWeight: Handler = (t, node) => {
   const constant = t.graph.constants.get(node.inputs[0] ?? '')
   // What is in memory is folded.
   const isInFile = constant === undefined || isStored(constant)
-  if (t.read(node, 0)?.is !== 'constant' || !isInFile || !t.weights.view(node, t.dimsOf(node))) return false
-  t.set(node, 0, { is: 'constant', name: node.outputs[0] ?? '' })
+  if (t.meanings.read(node, 0)?.is !== 'constant' || !isInFile || !t.weights.view(node, t.types.dims(node)))
+    return false
+  t.meanings.set(node, 0, { is: 'constant', name: node.outputs[0] ?? '' })
   return true
 }
 
 /** The same elements, if the value is rows of tokens. */
 export const same: Handler = (t, node) => {
-  const input = t.read(node, 0)
+  const input = t.meanings.read(node, 0)
   // A cast of a control value makes a new value, such as a mask of numbers from a mask of booleans.
   if (input === undefined || input.is === 'constant' || input.is === 'control') return false
-  t.set(node, 0, input)
+  t.meanings.set(node, 0, input)
   return true
 }

@@ -14,7 +14,7 @@ import { layer } from './norms.ts'
 
 /** Inputs: ids, segments, three tables, gamma, beta, mask, positions. Outputs: the norm, a mask, the sum. */
 export const embedLayerNorm: Handler = async (t, node) => {
-  if (t.read(node, 0)?.is !== 'ids') return false
+  if (t.meanings.read(node, 0)?.is !== 'ids') return false
   if (hasInput(node, 1) || hasInput(node, 4)) throw unclaimed(node, 'it adds embeddings of segments')
   if (hasInput(node, 8)) await provePositions(t, node, node.inputs[8]!, t.weights.constant(node, 3).dims[0])
   const tokens = embedTokens(t, node, 2)
@@ -23,8 +23,8 @@ export const embedLayerNorm: Handler = async (t, node) => {
     tokens,
     embedPositions(t, t.weights.float(node, 3, true, POSITIONS)),
   )
-  t.setRows(node, 2, sum)
-  t.setRows(node, 0, layer(t, node, sum, 5, 6))
+  t.meanings.setRows(node, 2, sum)
+  t.meanings.setRows(node, 0, layer(t, node, sum, 5, 6))
   return true
 }
 
@@ -42,9 +42,9 @@ const ATTRIBUTES: ReadonlySet<string> = new Set([
 
 /** Inputs: rows, matrix and bias of queries, keys and values, mask, past. */
 export const attention: Handler = async (t, node) => {
-  if (!t.isRows(node, 0)) return false
+  if (!t.meanings.isRows(node, 0)) return false
   await checkForm(t, node)
-  const input = t.rows(node, 0)
+  const input = t.meanings.rows(node, 0)
   const heads = intOf(node, 'num_heads', 0)
   const { weight, n } = t.weights.float(node, 1, false)
   const width = n / 3
@@ -63,7 +63,7 @@ export const attention: Handler = async (t, node) => {
     { table: 0, dims: 0, pairing: 'halves' },
     { scale: scale === 0 ? undefined : scale },
   )
-  t.setRows(node, 0, attended)
+  t.meanings.setRows(node, 0, attended)
   leave(t, node, [PAST])
   return true
 }
@@ -76,11 +76,11 @@ async function checkForm(t: Translator, node: Node): Promise<void> {
   for (const name of node.attributes.keys())
     if (!ATTRIBUTES.has(name)) throw unclaimed(node, `its ${name} is not known`)
   if (hasInput(node, MASK)) {
-    if (t.read(node, MASK)?.is !== 'control') throw unclaimed(node, 'its mask depends on tokens')
+    if (t.meanings.read(node, MASK)?.is !== 'control') throw unclaimed(node, 'its mask depends on tokens')
     await proveNumbers(t, node, node.inputs[MASK]!, 'ones, which hide nothing')
   }
-  const hasPast = t.read(node, PAST)?.is === 'state'
-  if (hasPast !== t.hasState || hasPast !== hasInput(node, PAST))
+  const hasPast = t.meanings.read(node, PAST)?.is === 'state'
+  if (hasPast !== t.states.exist || hasPast !== hasInput(node, PAST))
     throw unclaimed(node, 'its past is not a state')
   if (hasInput(node, 5)) throw unclaimed(node, 'it adds a bias to its scores')
 }
@@ -90,32 +90,32 @@ const TOKENS = 'embed.weight'
 const POSITIONS = 'positions.weight'
 
 export const gather: Handler = async (t, node) => {
-  const data = t.read(node, 0)
-  const indices = t.read(node, 1)
+  const data = t.meanings.read(node, 0)
+  const indices = t.meanings.read(node, 1)
   const axis = intOf(node, 'axis', 0)
   if (data?.is === 'constant' && axis === 0 && indices?.is === 'ids') {
     const { dtype, dims } = t.weights.typeOf(node, 0)
     const name = node.inputs[0]!
     if (!isFloat(dtype) && !t.graph.constants.has(name)) return false
-    if (!isFloat(dtype)) t.set(node, 0, { is: 'codes', name })
-    else if (dims.length === 2 && dims[1] === 1) t.set(node, 0, { is: 'scales', name })
-    else t.setRows(node, 0, embedTokens(t, node, 0))
+    if (!isFloat(dtype)) t.meanings.set(node, 0, { is: 'codes', name })
+    else if (dims.length === 2 && dims[1] === 1) t.meanings.set(node, 0, { is: 'scales', name })
+    else t.meanings.setRows(node, 0, embedTokens(t, node, 0))
     return true
   }
   if (data?.is === 'matrix' && axis === 0 && indices?.is === 'ids') {
-    t.setRows(node, 0, t.b.embed('embed', t.weights.stored(node, data, true, TOKENS).weight))
+    t.meanings.setRows(node, 0, t.b.embed('embed', t.weights.stored(node, data, true, TOKENS).weight))
     return true
   }
-  const isPositions = indices?.is === 'control' && t.dimsOf(node)?.length === 3
+  const isPositions = indices?.is === 'control' && t.types.dims(node)?.length === 3
   if (data?.is === 'constant' && axis === 0 && isPositions && t.weights.typeOf(node, 0).dims.length === 2) {
     const { dtype, dims } = t.weights.typeOf(node, 0)
     const from = await firstRow(t, node, node.inputs[1]!, dims[0]!)
     if (isFloat(dtype))
-      t.setRows(node, 0, embedPositions(t, t.weights.float(node, 0, true, nameOf(from)), from))
-    else t.set(node, 0, { is: 'codes', name: node.inputs[0]!, from })
+      t.meanings.setRows(node, 0, embedPositions(t, t.weights.float(node, 0, true, nameOf(from)), from))
+    else t.meanings.set(node, 0, { is: 'codes', name: node.inputs[0]!, from })
     return true
   }
-  if (t.isRows(node, 0) && indices?.is === 'constant') {
+  if (t.meanings.isRows(node, 0) && indices?.is === 'constant') {
     takeLast(t, node, axis)
     return true
   }
@@ -123,7 +123,7 @@ export const gather: Handler = async (t, node) => {
 }
 
 /** Rows of the float table that is an input of the node. */
-export function embedTokens(t: Translator, node: Node, index: number): Value {
+function embedTokens(t: Translator, node: Node, index: number): Value {
   return t.b.embed('embed', t.weights.float(node, index, true, TOKENS).weight)
 }
 
@@ -144,17 +144,17 @@ export function embedCodes(
 /** A step keeps only the wanted rows, so taking the last row needs no node. */
 function takeLast(t: Translator, node: Node, axis: number): void {
   const numbers = t.weights.numbers(node, 1)
-  if (!t.isInTail(node) || axis === 0 || numbers.length !== 1 || numbers[0] !== -1)
+  if (!t.tail.has(node) || axis === 0 || numbers.length !== 1 || numbers[0] !== -1)
     throw unclaimed(
       node,
       `it takes the rows [${numbers.slice(0, 4)}] along axis ${axis}, not the last one before the logits`,
     )
-  t.setRows(node, 0, t.rows(node, 0))
+  t.meanings.setRows(node, 0, t.meanings.rows(node, 0))
 }
 
 /** Rows of a table of codes. An unsigned byte without a zero point stands for the byte minus the middle. */
 export const gatherBlocks: Handler = (t, node) => {
-  if (t.read(node, 1)?.is !== 'ids') return false
+  if (t.meanings.read(node, 1)?.is !== 'ids') return false
   const codes = t.weights.constant(node, 0)
   const scales = t.weights.constant(node, 2)
   const bits = intOf(node, 'bits', 4)
@@ -171,7 +171,7 @@ export const gatherBlocks: Handler = (t, node) => {
     throw unclaimed(node, 'its codes are signed and have zero points')
   const zero = codes.dtype === 'u4' ? 0 : undefined
   const table = t.weights.blocks({ n, k, bits, block, codes, scales, zeros, zero }, node.inputs[0]!, TOKENS)
-  t.setRows(node, 0, t.b.embed('embed', table.weight))
+  t.meanings.setRows(node, 0, t.b.embed('embed', table.weight))
   return true
 }
 

@@ -19,7 +19,7 @@ function rotate(t: Translator, node: Node, at: { cos: number; sin: number; posit
   if (heads === undefined) return false
   checkUnrotated(node, heads)
   if (floatOf(node, 'scale', 1) !== 1) throw unclaimed(node, 'it scales its angles')
-  t.set(node, 0, {
+  t.meanings.set(node, 0, {
     ...heads,
     rope: {
       cos: node.inputs[at.cos]!,
@@ -36,7 +36,9 @@ function rotate(t: Translator, node: Node, at: { cos: number; sin: number; posit
 /** Heads of rows that are rotated as a whole, by tables of half of a head's numbers; 0: it is not known. */
 function headsOfTables(t: Translator, node: Node, index: number): number {
   const half = t.types.get(node.inputs[index] ?? '')?.dims?.at(-1)
-  return typeof half === 'number' && t.isRows(node, 0) ? t.rows(node, 0).shape[1] / half / 2 : 0
+  return typeof half === 'number' && t.meanings.isRows(node, 0)
+    ? t.meanings.rows(node, 0).shape[1] / half / 2
+    : 0
 }
 
 /** Heads [b, h, t, d], or rows [b, t, h * d] of a known number of heads. */
@@ -50,8 +52,8 @@ export function headsOf(t: Translator, node: Node, index: number, count: number)
   // In four axes, heads come before tokens.
   const isApart = t.types.get(node.inputs[index] ?? '')?.dims?.length === 4
   if (meaning !== undefined) return meaning.axes === (isApart ? 'bhtd' : 'bthd') ? meaning : undefined
-  if (!t.isRows(node, index) || count === 0) return undefined
-  return asHeads(node, t.rows(node, index), count)
+  if (!t.meanings.isRows(node, index) || count === 0) return undefined
+  return asHeads(node, t.meanings.rows(node, index), count)
 }
 
 export function asHeads(node: Node, value: Value, count: number): Heads {
@@ -88,9 +90,9 @@ export const attention: Handler = async (t, node) => {
     { ...scores, cap, mask: maskOf(t, node, k), isSoft: true },
     copied(node, q, past(t, node, v, PAST_VALUE)),
   )
-  if (isFlat) t.setRows(node, 0, value)
+  if (isFlat) t.meanings.setRows(node, 0, value)
   else
-    t.set(node, 0, {
+    t.meanings.set(node, 0, {
       is: 'heads',
       value,
       count: q.count,
@@ -115,7 +117,7 @@ function copied(node: Node, q: Heads, heads: Heads): Heads {
 /** Keys or values appended to the state in input `index`; unchanged if that input is left out. */
 export function past(t: Translator, node: Node, heads: Heads, index: number): Heads {
   if (!hasInput(node, index)) return heads
-  const state = t.read(node, index)
+  const state = t.meanings.read(node, index)
   if (state?.is !== 'state' || heads.past !== '')
     throw unclaimed(node, `its input ${index} is not a state of the step before`)
   return { ...heads, past: state.name }
@@ -125,10 +127,10 @@ export function past(t: Translator, node: Node, heads: Heads, index: number): He
 export function leave(t: Translator, node: Node, inputs: readonly number[]): void {
   for (const [index, input] of inputs.entries()) {
     const of = hasInput(node, input) ? node.inputs[input]! : ''
-    const state = t.read(node, input)
+    const state = t.meanings.read(node, input)
     const meaning = { is: 'present', of: state?.is === 'state' ? state.name : of } as const
-    if (meaning.of !== '') t.grow(node, meaning.of, meaning)
-    t.set(node, index + 1, meaning)
+    if (meaning.of !== '') t.states.append(node, meaning.of, meaning)
+    t.meanings.set(node, index + 1, meaning)
   }
 }
 

@@ -30,7 +30,7 @@ const BIAS = 10
  * those of the step.
  */
 export const groupQueryAttention: Handler = async (t, node) => {
-  if (!t.isRows(node, QUERY) && t.read(node, QUERY)?.is !== 'heads') return false
+  if (!t.meanings.isRows(node, QUERY) && t.meanings.read(node, QUERY)?.is !== 'heads') return false
   const [heads, kvHeads] = headCounts(node)
   await checkForm(t, node)
   const [q, k, v] = parts(t, node, heads, kvHeads)
@@ -59,7 +59,7 @@ export const groupQueryAttention: Handler = async (t, node) => {
         k.norm && { q: q.norm.weight, k: k.norm.weight, over: 'head', epsilon: q.norm.epsilon },
     },
   )
-  t.setRows(node, 0, attended)
+  t.meanings.setRows(node, 0, attended)
   leave(t, node, [PAST_KEY, PAST_VALUE])
   return true
 }
@@ -75,14 +75,14 @@ async function windowOf(t: Translator, node: Node, heads: number): Promise<numbe
 
 async function checkForm(t: Translator, node: Node): Promise<void> {
   for (const index of [PAST_KEY, PAST_VALUE]) {
-    if (t.read(node, index)?.is !== 'state')
+    if (t.meanings.read(node, index)?.is !== 'state')
       throw unclaimed(node, `its input ${index} is not a state of the step before`)
     // Its length is not that of the text, as proofs take it to be.
     if (hasWindowedState(node) && t.readersOf(node.inputs[index]!).length > 1)
       throw unclaimed(node, `other nodes read its state ${node.inputs[index]}, which holds a window only`)
   }
   for (const index of [LENGTHS, TOTAL]) {
-    const is = t.read(node, index)?.is
+    const is = t.meanings.read(node, index)?.is
     if (is !== 'control')
       throw unclaimed(node, `its input ${index} is ${is ?? 'left out'} where lengths are due`)
   }
@@ -100,7 +100,7 @@ function parts(t: Translator, node: Node, heads: number, kvHeads: number): [Head
   const read = normed(t, node, given, 'k')
   // The norm of one head is that of the row.
   const isOne = q.norm !== undefined && read.norm === undefined && kvHeads === 1
-  const k = isOne ? { ...read, ...t.normed.get(read.value) } : read
+  const k = isOne ? { ...read, ...t.facts.normed.get(read.value) } : read
   const wrong = [
     [
       v.norm !== undefined || v.rope !== undefined || v.limits !== undefined,
@@ -135,7 +135,7 @@ function headsAt(t: Translator, node: Node, index: number, count: number): Heads
 
 /** All three in one row. */
 function packed(t: Translator, node: Node, heads: number, kvHeads: number): [Heads, Heads, Heads] {
-  const rows = t.rows(node, QUERY)
+  const rows = t.meanings.rows(node, QUERY)
   const dim = rows.shape[1] / (heads + 2 * kvHeads)
   if (!Number.isInteger(dim))
     throw unfit(node, `rows of ${rows.shape[1]} are no ${heads + 2 * kvHeads} heads`)

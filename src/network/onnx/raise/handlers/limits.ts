@@ -9,7 +9,8 @@ import type { Translator } from '../translator.ts'
 /** `step`: the distance of two codes. What rounds to the largest code is not cut off. */
 export function limited(t: Translator, node: Node, input: Meaning, limits: Limits, step: number): Meaning {
   if (isShare(input) && limits.most + step / 2 >= 1) return input
-  if (t.isRows(node, 0)) return { is: 'rows', value: limitedRows(t, node, t.rows(node, 0), limits) }
+  if (t.meanings.isRows(node, 0))
+    return { is: 'rows', value: limitedRows(t, node, t.meanings.rows(node, 0), limits) }
   if (input.is === 'heads') return limitedHeads(t, node, input, limits)
   if (input.is === 'scores' && !input.isSoft && input.mask === undefined)
     return { ...input, limits: within(input.limits, limits) }
@@ -28,10 +29,10 @@ const nameOf = (input: Meaning): string =>
   input.is !== 'scores' ? input.is : input.isSoft ? 'shares of attention' : 'scores after their mask'
 
 function limitedRows(t: Translator, node: Node, value: Value, limits: Limits): Value {
-  const known = t.limited.get(value)
+  const known = t.facts.limited.get(value)
   if (known !== undefined && limits.least <= known.least && limits.most >= known.most) return value
   const made = t.b.clamp(node.outputs[0] ?? node.name, value, limits)
-  t.limited.set(made, within(known, limits))
+  t.facts.limited.set(made, within(known, limits))
   return made
 }
 

@@ -2,7 +2,7 @@
 // their biases.
 import type { Value, WeightRef } from '../../../../core/graph/ir.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
-import { floatOf, intOf, intsOf, unclaimed, unfit } from '../../ir/operator.ts'
+import { EITHER_ORDER, floatOf, intOf, intsOf, unclaimed, unfit } from '../../ir/operator.ts'
 import { countOf, numbersOf, type Tensor, tensorOf } from '../../ir/tensor.ts'
 import { levelForm } from '../../operators/contrib/products.ts'
 import { limitsOf } from '../../operators/quantise.ts'
@@ -17,10 +17,10 @@ const DEFAULT_AXIS = 1
 
 /** Codes, scale and zero point of rows. */
 export const quantizeRows: Handler = (t, node) => {
-  if (!t.isRows(node, 0)) return false
-  const of = t.rows(node, 0)
+  if (!t.meanings.isRows(node, 0)) return false
+  const of = t.meanings.rows(node, 0)
   for (const [index, part] of (['codes', 'scale', 'zero'] as const).entries())
-    t.set(node, index, { is: 'quantised', part, of })
+    t.meanings.set(node, index, { is: 'quantised', part, of })
   return true
 }
 
@@ -28,25 +28,25 @@ export const quantizeRows: Handler = (t, node) => {
  * Values of one constant scale, within what its codes stand for. The plan rounds rows by scales of their own.
  */
 export const quantize: Handler = (t, node) => {
-  const input = t.read(node, 0)
+  const input = t.meanings.read(node, 0)
   if (input === undefined || input.is === 'constant' || input.is === 'control') return false
   const { scale, zero } = oneScale(t, node)
   if (!(scale > 0 && Number.isFinite(scale))) throw unclaimed(node, `its scale is ${scale}`)
   const [least, most] = limitsOf(t.types.get(node.outputs[0]!)?.dtype ?? 'u8').map(
     (code) => (code - zero) * scale,
   ) as [number, number]
-  t.set(node, 0, { is: 'rounded', of: limited(t, node, input, { least, most }, scale), scale, zero })
+  t.meanings.set(node, 0, { is: 'rounded', of: limited(t, node, input, { least, most }, scale), scale, zero })
   return true
 }
 
 /** The way back from `quantize`; a constant matrix; or rows of a table of codes. */
 export const dequantize: Handler = (t, node) => {
-  const input = t.read(node, 0)
+  const input = t.meanings.read(node, 0)
   if (input?.is === 'rounded') {
     const { scale, zero } = oneScale(t, node)
     if (scale !== input.scale || zero !== input.zero)
       throw unclaimed(node, `it reads codes of scale ${input.scale} as if their scale were ${scale}`)
-    t.set(node, 0, input.of)
+    t.meanings.set(node, 0, input.of)
     return true
   }
   const name = input?.is === 'codes' ? input.name : input?.is === 'constant' ? node.inputs[0] : undefined
@@ -58,7 +58,7 @@ export const dequantize: Handler = (t, node) => {
   const isOne = countOf(scales.dims) === 1
   if (input?.is === 'codes') {
     if (!isOne) throw unclaimed(node, 'it has more than one scale for rows of a table')
-    t.setRows(node, 0, embedCodes(t, { name, codes, scales, zeros }, input.from))
+    t.meanings.setRows(node, 0, embedCodes(t, { name, codes, scales, zeros }, input.from))
     return true
   }
   const isTransposed = view?.isTurned === true
@@ -68,26 +68,31 @@ export const dequantize: Handler = (t, node) => {
   const block = isOne ? 0 : intOf(node, 'block_size', 0)
   if (isTransposed && block > 0) throw unclaimed(node, 'its codes are transposed, and its scales are not')
   const outputs = isOne ? undefined : block > 0 ? ((1 - axis) as 0 | 1) : axis
-  t.set(node, 0, { is: 'matrix', parts: { name, codes, scales, zeros, block }, isTransposed, outputs })
+  t.meanings.set(node, 0, {
+    is: 'matrix',
+    parts: { name, codes, scales, zeros, block },
+    isTransposed,
+    outputs,
+  })
   return true
 }
 
 /** A transposed matrix. */
 export const transposeMatrix: Handler = (t, node) => {
-  const input = t.read(node, 0)
+  const input = t.meanings.read(node, 0)
   const perm = intsOf(node, 'perm', undefined) ?? [1, 0]
   if (input?.is !== 'matrix' || `${perm}` !== '1,0') return false
-  t.set(node, 0, { ...input, isTransposed: !input.isTransposed })
+  t.meanings.set(node, 0, { ...input, isTransposed: !input.isTransposed })
   return true
 }
 
 export const multiplyCodes: Handler = async (t, node) => {
-  const left = t.read(node, 0)
-  const right = t.read(node, 1)
+  const left = t.meanings.read(node, 0)
+  const right = t.meanings.read(node, 1)
   if (left?.is === 'codes' && right?.is === 'constant') return multiplyTable(t, node)
   if (left?.is !== 'quantised' || left.part !== 'codes' || right?.is !== 'constant') return false
   checkZero(t, node, 2, left)
-  t.set(node, 0, { is: 'product', of: left.of, node, isScaled: false })
+  t.meanings.set(node, 0, { is: 'product', of: left.of, node, isScaled: false })
   return true
 }
 
@@ -99,27 +104,24 @@ async function multiplyTable(t: Translator, node: Node): Promise<boolean> {
   const reader = t.readersOf(node.inputs[0]!).find(({ op }) => op === 'DequantizeLinear')
   if (reader === undefined) return false
   await t.ahead(reader)
-  const rows = t.meaningOf(reader.outputs[0]!)
-  const rowScale = t.scalar(reader, 1)
+  const rows = t.meanings.of(reader.outputs[0]!)
+  const rowScale = t.types.scalar(reader, 1)
   if (rows?.is !== 'rows' || !rowScale || zeroOf(t, reader, 2) !== zeroOf(t, node, 2)) return false
-  t.set(node, 0, { is: 'product', of: rows.value, node, isScaled: false, rowScale })
+  t.meanings.set(node, 0, { is: 'product', of: rows.value, node, isScaled: false, rowScale })
   return true
 }
 
 /** Undefined: it is not one constant. */
 const zeroOf = (t: Translator, node: Node, index: number): number | undefined =>
-  hasInput(node, index) ? t.scalar(node, index) : 0
+  hasInput(node, index) ? t.types.scalar(node, index) : 0
 
 /**
  * A product times its two scales, one after the other or both at once; or the codes of a table times their
  * scales.
  */
 export const multiplyScales: Handler = (t, node) => {
-  for (const [one, other] of [
-    [0, 1],
-    [1, 0],
-  ] as const) {
-    if (scale(t, node, t.read(node, one), t.read(node, other), other)) return true
+  for (const [one, other] of EITHER_ORDER) {
+    if (scale(t, node, t.meanings.read(node, one), t.meanings.read(node, other), other)) return true
   }
   return false
 }
@@ -137,12 +139,12 @@ function scale(
     left.by === undefined &&
     right?.is === 'constant'
   ) {
-    t.set(node, 0, { ...left, by: { node, index: other } })
+    t.meanings.set(node, 0, { ...left, by: { node, index: other } })
     return true
   }
   if (left?.is === 'codes' && right?.is === 'scales') {
     const [codes, scales] = [left, right].map(({ name }) => t.graph.constants.get(name)!)
-    t.setRows(node, 0, embedCodes(t, { name: left.name, codes: codes!, scales: scales! }, left.from))
+    t.meanings.setRows(node, 0, embedCodes(t, { name: left.name, codes: codes!, scales: scales! }, left.from))
     return true
   }
   if (left?.is !== 'product') return false
@@ -152,7 +154,7 @@ function scale(
   }
   if (right?.is !== 'quantised' || right.part !== 'scale' || right.of !== left.of || left.isScaled)
     return false
-  if (right.by === undefined) t.set(node, 0, { ...left, isScaled: true })
+  if (right.by === undefined) t.meanings.set(node, 0, { ...left, isScaled: true })
   else finish(t, node, left, right.by)
   return true
 }
@@ -175,10 +177,10 @@ function finish(
 
 /** DynamicQuantizeMatMul: rows are quantised inside; the scales of B, its zero points, a bias. */
 export const multiplyDynamic: Handler = (t, node) => {
-  if (!t.isRows(node, 0)) return false
+  if (!t.meanings.isRows(node, 0)) return false
   const zeros = hasInput(node, 3) ? t.weights.constant(node, 3) : undefined
   const matrix = bytesOf(t, node, t.weights.constant(node, 2), zeros)
-  product(t, node, t.rows(node, 0), t.weights.codes(matrix, nameFor(t, node)), 4)
+  product(t, node, t.meanings.rows(node, 0), t.weights.codes(matrix, nameFor(t, node)), 4)
   return true
 }
 
@@ -202,13 +204,13 @@ const dividedBy = (tensor: Tensor, divisor: number): Tensor =>
   )
 
 function checkZero(t: Translator, node: Node, index: number, codes: Quantised): void {
-  const zero = t.read(node, index)
+  const zero = t.meanings.read(node, index)
   if (zero?.is !== 'quantised' || zero.part !== 'zero' || zero.of !== codes.of)
     throw unclaimed(node, `its input ${index} is not the zero point of the codes that it reads`)
 }
 
 function oneScale(t: Translator, node: Node): { readonly scale: number; readonly zero: number } {
-  const scale = t.scalar(node, 1)
+  const scale = t.types.scalar(node, 1)
   const zero = zeroOf(t, node, 2)
   if (scale !== undefined && zero !== undefined) return { scale, zero }
   throw unclaimed(node, 'it has no constant scale, one for all values')
@@ -224,39 +226,39 @@ const JOINED: ReadonlyMap<string, number> = new Map(
   }),
 )
 
-export const nameFor = (t: Translator, node: Node): string | undefined =>
-  t.isLogits(node) ? OUTPUT : undefined
+const nameFor = (t: Translator, node: Node): string | undefined =>
+  t.tail.isLogits(node) ? OUTPUT : undefined
 
 /** The constant on the right: [k, n], or [n, k] when `isTurned`; undefined if it is not a constant. */
 function rightOf(t: Translator, node: Node, isTurned: boolean): Matrix | undefined {
-  const right = t.read(node, 1)
+  const right = t.meanings.read(node, 1)
   if (right?.is === 'constant') return t.weights.float(node, 1, isTurned, nameFor(t, node))
   return right?.is === 'matrix' ? t.weights.stored(node, right, isTurned, nameFor(t, node)) : undefined
 }
 
 /** A product with a constant on the right. */
 export const matMul: Handler = (t, node) => {
-  const weight = t.isRows(node, 0) ? rightOf(t, node, false) : undefined
+  const weight = t.meanings.isRows(node, 0) ? rightOf(t, node, false) : undefined
   if (weight === undefined) return false
-  product(t, node, t.rows(node, 0), weight)
+  product(t, node, t.meanings.rows(node, 0), weight)
   return true
 }
 
 /** alpha A B + beta C; A is rows. */
 export const gemm: Handler = (t, node) => {
-  const is = t.read(node, 1)?.is
-  if (!t.isRows(node, 0) || (is !== 'constant' && is !== 'matrix')) return false
+  const is = t.meanings.read(node, 1)?.is
+  if (!t.meanings.isRows(node, 0) || (is !== 'constant' && is !== 'matrix')) return false
   if (floatOf(node, 'alpha', 1) !== 1 || floatOf(node, 'beta', 1) !== 1 || intOf(node, 'transA', 0) !== 0)
     throw unclaimed(node, 'its alpha, beta or transA are not the defaults')
   const weight = rightOf(t, node, intOf(node, 'transB', 0) !== 0)
   if (weight === undefined) return false
-  product(t, node, t.rows(node, 0), weight, 2)
+  product(t, node, t.meanings.rows(node, 0), weight, 2)
   return true
 }
 
 /** Blocks of 2, 4 or 8 bits. `accuracy_level` only says how exact the original would be. */
 export const matMulBlocks: Handler = async (t, node) => {
-  if (!t.isRows(node, 0)) return false
+  if (!t.meanings.isRows(node, 0)) return false
   const n = intOf(node, 'N', 0)
   const k = intOf(node, 'K', 0)
   const bits = intOf(node, 'bits', 4)
@@ -270,19 +272,19 @@ export const matMulBlocks: Handler = async (t, node) => {
     throw unfit(node, `its order (g_idx) has ${countOf(list.dims)} numbers for ${k} inputs`)
   const order = list && (await blockOrder(list, block, t.signal))
   const parts = { n, k, bits, block, codes, scales, zeros, order }
-  product(t, node, t.rows(node, 0), t.weights.blocks(parts, node.inputs[1]!, nameFor(t, node)), 5)
+  product(t, node, t.meanings.rows(node, 0), t.weights.blocks(parts, node.inputs[1]!, nameFor(t, node)), 5)
   return true
 }
 
 /** Codes of 4 bits that stand for levels. */
 export const matMulLevels: Handler = (t, node) => {
-  if (!t.isRows(node, 0)) return false
+  if (!t.meanings.isRows(node, 0)) return false
   const parts = {
     ...levelForm(node),
     codes: t.weights.constant(node, 1),
     scales: t.weights.constant(node, 2),
   }
-  product(t, node, t.rows(node, 0), t.weights.levels(parts, node.inputs[1]!, nameFor(t, node)))
+  product(t, node, t.meanings.rows(node, 0), t.weights.levels(parts, node.inputs[1]!, nameFor(t, node)))
   return true
 }
 
@@ -299,24 +301,28 @@ export function product(
 ): void {
   const label = node.outputs[0] ?? node.name
   if (biasInput !== undefined && hasInput(node, biasInput)) {
-    t.setRows(node, 0, t.products.linear(label, input, weight, biasOf(t, node, biasInput, n, weight)))
+    t.meanings.setRows(
+      node,
+      0,
+      t.products.linear(label, input, weight, biasOf(t, node, biasInput, n, weight)),
+    )
     return
   }
   const sum = t.onlyReader(node)
   const index = sum?.inputs.findIndex((name) => t.weights.has(name)) ?? -1
   const inner = sum === undefined ? -1 : (JOINED.get(`${sum.domain}:${sum.op}`) ?? -1)
-  if (sum !== undefined && t.weights.has(sum.inputs[inner]) && !t.hasBias(sum)) {
-    t.setRows(node, 0, t.products.linear(label, input, weight, biasOf(t, sum, inner, n, weight)))
-    t.takeBias(sum)
+  if (sum !== undefined && t.weights.has(sum.inputs[inner]) && !t.facts.biased.has(sum)) {
+    t.meanings.setRows(node, 0, t.products.linear(label, input, weight, biasOf(t, sum, inner, n, weight)))
+    t.facts.biased.add(sum)
     return
   }
   const isBias = sum?.op === 'Add' && sum.domain === '' && index >= 0 && hasWidth(t, sum, index, n)
   if (!isBias) {
-    t.setRows(node, 0, t.products.linear(label, input, weight))
+    t.meanings.setRows(node, 0, t.products.linear(label, input, weight))
     return
   }
   t.take(sum)
-  t.setRows(sum, 0, t.products.linear(label, input, weight, biasOf(t, sum, index, n, weight)))
+  t.meanings.setRows(sum, 0, t.products.linear(label, input, weight, biasOf(t, sum, index, n, weight)))
 }
 
 const hasWidth = (t: Translator, node: Node, index: number, n: number): boolean => {

@@ -37,7 +37,7 @@ export const multiHeadAttention: Handler = async (t, node) => {
     },
     past(t, node, v, PAST_VALUE),
   )
-  t.setRows(node, 0, value)
+  t.meanings.setRows(node, 0, value)
   leave(t, node, [PAST_KEY, PAST_VALUE])
   return true
 }
@@ -47,7 +47,7 @@ function maskOf(t: Translator, node: Node): readonly Mask[] | 'causal' | undefin
   const isCausal = intOf(node, 'unidirectional', 0) !== 0
   if (!hasInput(node, ADDED)) return isCausal ? 'causal' : undefined
   if (isCausal) throw unclaimed(node, 'it has a mask and is causal as well')
-  const is = t.read(node, ADDED)?.is
+  const is = t.meanings.read(node, ADDED)?.is
   if (is !== 'control' && is !== 'constant') throw unclaimed(node, 'its mask depends on tokens')
   return [{ name: node.inputs[ADDED]!, form: 'added' }]
 }

@@ -1,9 +1,9 @@
 // Handlers of norms, with and without the sum before them, as one operator or as many primitive ones.
 import type { Value } from '../../../../core/graph/ir.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
-import { floatOf, intOf, intsOf, unclaimed } from '../../ir/operator.ts'
+import { EITHER_ORDER, floatOf, intOf, intsOf, unclaimed } from '../../ir/operator.ts'
+import { normedRows } from '../known/normed-rows.ts'
 import type { Heads, Meaning, Normed, RowsMeaning, Statistic } from '../meaning.ts'
-import { normedRows } from '../recurrence.ts'
 import type { Handler, Translator } from '../translator.ts'
 import { sumOf } from './elementwise.ts'
 
@@ -25,34 +25,34 @@ const set = (
   isCentred: boolean,
   epsilon = 0,
 ) => {
-  t.set(node, 0, { is: 'statistic', step, of, isCentred, epsilon })
+  t.meanings.set(node, 0, { is: 'statistic', step, of, isCentred, epsilon })
   return true
 }
 
 /** x^2 */
-export const power: Handler = (t, node) => t.scalar(node, 1) === 2 && square(t, node)
+export const power: Handler = (t, node) => t.types.scalar(node, 1) === 2 && square(t, node)
 
 /** x * x */
 export const squared: Handler = (t, node) => node.inputs[0] === node.inputs[1] && square(t, node)
 
 /** The first step of a norm; or rows times themselves, where no mean is taken of them, as after ReLU. */
 function square(t: Translator, node: Node): boolean {
-  const found = subject(t.read(node, 0))
+  const found = subject(t.meanings.read(node, 0))
   if (found === undefined) return false
   const { of, isCentred } = found
   let reader = t.onlyReader(node)
   while (reader?.op === 'Cast') reader = t.onlyReader(reader)
   if (reader?.op === 'ReduceMean' || of.is !== 'rows' || isCentred)
     return set(t, node, 'square', of, isCentred)
-  t.setRows(node, 0, t.b.swiglu(node.outputs[0] ?? node.name, [of.value, of.value], 'none'))
+  t.meanings.setRows(node, 0, t.b.swiglu(node.outputs[0] ?? node.name, [of.value, of.value], 'none'))
   return true
 }
 
 /** Over the last axis, which is kept. Axes are an attribute up to opset 17, an input from 18. */
 export const mean: Handler = (t, node) => {
-  const input = t.read(node, 0)
-  const axes = intsOf(node, 'axes', undefined) ?? t.known(node, 1)
-  const rank = t.dimsOf(node)?.length
+  const input = t.meanings.read(node, 0)
+  const axes = intsOf(node, 'axes', undefined) ?? t.types.numbers(node, 1)
+  const rank = t.types.dims(node)?.length
   const isLast = axes?.length === 1 && (axes[0] === -1 || axes[0] === (rank ?? 0) - 1)
   if (!isLast || intOf(node, 'keepdims', 1) === 0) return false
   if (isWhole(input)) return set(t, node, 'mean', input, false)
@@ -65,31 +65,28 @@ export const mean: Handler = (t, node) => {
 
 /** x - mean(x) */
 export const centred: Handler = (t, node) => {
-  const left = t.read(node, 0)
-  const right = t.read(node, 1)
+  const left = t.meanings.read(node, 0)
+  const right = t.meanings.read(node, 1)
   const fits = isWhole(left) && right?.is === 'statistic' && right.step === 'mean' && right.of === left
   return fits && set(t, node, 'centred', left, true)
 }
 
 /** variance + epsilon; or a normed and weighted x + bias */
 export const addToStatistic: Handler = (t, node) => {
-  for (const [one, other] of [
-    [0, 1],
-    [1, 0],
-  ] as const) {
-    const left = t.read(node, one)
-    const number = t.scalar(node, other)
+  for (const [one, other] of EITHER_ORDER) {
+    const left = t.meanings.read(node, one)
+    const number = t.types.scalar(node, other)
     if (left?.is === 'statistic' && left.step === 'variance' && left.epsilon === 0 && number !== undefined)
       return set(t, node, 'variance', left.of, left.isCentred, number)
     if (
       left?.is === 'normed' &&
       left.isCentred &&
       left.of.is === 'rows' &&
-      t.read(node, other)?.is === 'constant'
+      t.meanings.read(node, other)?.is === 'constant'
     ) {
       const bias = t.weights.vector(node, other, left.of.value.shape[1], 'bias')
       const value = normedRows(t, left, node.outputs[0] ?? node.name, bias)
-      if (value !== undefined) t.setRows(node, 0, value)
+      if (value !== undefined) t.meanings.setRows(node, 0, value)
       return value !== undefined
     }
   }
@@ -97,7 +94,7 @@ export const addToStatistic: Handler = (t, node) => {
 }
 
 export const root: Handler = (t, node) => {
-  const input = t.read(node, 0)
+  const input = t.meanings.read(node, 0)
   return (
     input?.is === 'statistic' &&
     input.step === 'variance' &&
@@ -107,7 +104,7 @@ export const root: Handler = (t, node) => {
 
 /** 1 / root, by its own operator. */
 export const inverse: Handler = (t, node) => {
-  const input = t.read(node, 0)
+  const input = t.meanings.read(node, 0)
   return (
     input?.is === 'statistic' &&
     input.step === 'root' &&
@@ -117,21 +114,18 @@ export const inverse: Handler = (t, node) => {
 
 /** 1 / root, or x / root */
 export const divide: Handler = (t, node) => {
-  const left = t.read(node, 0)
-  const right = t.read(node, 1)
+  const left = t.meanings.read(node, 0)
+  const right = t.meanings.read(node, 1)
   if (right?.is !== 'statistic' || right.step !== 'root') return false
-  if (t.scalar(node, 0) === 1) return set(t, node, 'inverse', right.of, right.isCentred, right.epsilon)
+  if (t.types.scalar(node, 0) === 1) return set(t, node, 'inverse', right.of, right.isCentred, right.epsilon)
   return isSubject(left, right) && setNormed(t, node, right)
 }
 
 /** x * (1 / root), then times the weight. */
 export const multiplyStatistic: Handler = (t, node) => {
-  for (const [one, other] of [
-    [0, 1],
-    [1, 0],
-  ] as const) {
-    const left = t.read(node, one)
-    const right = t.read(node, other)
+  for (const [one, other] of EITHER_ORDER) {
+    const left = t.meanings.read(node, one)
+    const right = t.meanings.read(node, other)
     if (right?.is === 'statistic' && right.step === 'inverse' && isSubject(left, right))
       return setNormed(t, node, right)
     if (left?.is === 'normed' && left.weight === undefined && right?.is === 'constant')
@@ -146,7 +140,7 @@ const isSubject = (meaning: Meaning | undefined, { of, isCentred }: Statistic): 
 }
 
 function setNormed(t: Translator, node: Node, { of, isCentred, epsilon }: Statistic): boolean {
-  t.set(node, 0, { is: 'normed', of, isCentred, epsilon })
+  t.meanings.set(node, 0, { is: 'normed', of, isCentred, epsilon })
   return true
 }
 
@@ -154,12 +148,12 @@ function setNormed(t: Translator, node: Node, { of, isCentred, epsilon }: Statis
 function setWeighted(t: Translator, node: Node, normed: Normed, index: number): boolean {
   const { of, isCentred, epsilon } = normed
   if (of.is === 'rows') {
-    t.set(node, 0, { ...normed, weight: { node, index } })
+    t.meanings.set(node, 0, { ...normed, weight: { node, index } })
     return true
   }
   if (isCentred || !isPlain(of)) return false
   const weight = t.weights.vector(node, index, of.dim, 'norm')
-  t.set(node, 0, { ...of, norm: { weight, epsilon } })
+  t.meanings.set(node, 0, { ...of, norm: { weight, epsilon } })
   return true
 }
 
@@ -168,63 +162,64 @@ const isPlain = ({ norm, rope, scale }: Heads): boolean =>
 
 /** A norm over the last axis. */
 export const rmsNorm: Handler = (t, node) => {
-  const input = t.read(node, 0)
+  const input = t.meanings.read(node, 0)
   if (input?.is === 'heads') return normHeads(t, node, input)
-  if (!t.isRows(node, 0)) return false
+  if (!t.meanings.isRows(node, 0)) return false
   overLastAxis(node)
-  t.setRows(node, 0, rms(t, node, t.rows(node, 0), 1))
+  t.meanings.setRows(node, 0, rms(t, node, t.meanings.rows(node, 0), 1))
   return true
 }
 
 export const layerNorm: Handler = (t, node) => {
-  if (!t.isRows(node, 0)) return false
+  if (!t.meanings.isRows(node, 0)) return false
   overLastAxis(node)
-  t.setRows(node, 0, layer(t, node, t.rows(node, 0), 1, 2))
+  t.meanings.setRows(node, 0, layer(t, node, t.meanings.rows(node, 0), 1, 2))
   return true
 }
 
 /** Inputs: x, skip, gamma, bias. Outputs: the norm of the sum, two that are unused, the sum. */
 export const skipRmsNorm: Handler = (t, node) => {
-  if (!t.isRows(node, 0)) return false
+  if (!t.meanings.isRows(node, 0)) return false
   const sum = summed(t, node, 3)
-  t.setRows(node, 0, rms(t, node, sum, 2))
+  t.meanings.setRows(node, 0, rms(t, node, sum, 2))
   return true
 }
 
 /** Inputs: x, skip, gamma, beta, bias. */
 export const skipLayerNorm: Handler = (t, node) => {
-  if (!t.isRows(node, 0)) return false
+  if (!t.meanings.isRows(node, 0)) return false
   const sum = summed(t, node, 4)
-  t.setRows(node, 0, layer(t, node, sum, 2, 3))
+  t.meanings.setRows(node, 0, layer(t, node, sum, 2, 3))
   return true
 }
 
 function summed(t: Translator, node: Node, bias: number): Value {
-  if (hasInput(node, bias) && !t.hasBias(node)) throw unclaimed(node, 'it adds a bias before the norm')
+  if (hasInput(node, bias) && !t.facts.biased.has(node))
+    throw unclaimed(node, 'it adds a bias before the norm')
   const sum = sumOf(t, node, node.outputs[3] || `${node.name}.sum`)
-  t.setRows(node, 3, sum)
+  t.meanings.setRows(node, 3, sum)
   return sum
 }
 
 /** x / sqrt(mean(x^2) + epsilon) * gamma */
 export function rms(t: Translator, node: Node, input: Value, gamma: number): Value {
   const epsilon = note(t, node, 'rms')
-  const rows = t.beforeNorm(node, input)
+  const rows = t.tail.beforeNorm(node, input)
   const weight = t.weights.vector(node, gamma, rows.shape[1], 'norm')
   const made = t.b.rmsnorm(node.outputs[0] ?? node.name, rows, weight, epsilon)
-  t.normed.set(made, { value: rows, norm: { weight, epsilon } })
-  t.afterNorm(node, made)
+  t.facts.normed.set(made, { value: rows, norm: { weight, epsilon } })
+  t.tail.afterNorm(node, made)
   return made
 }
 
 /** (x - mean) / sqrt(variance + epsilon) * gamma + beta */
 export function layer(t: Translator, node: Node, input: Value, gamma: number, beta: number): Value {
   const epsilon = note(t, node, 'layer')
-  const rows = t.beforeNorm(node, input)
+  const rows = t.tail.beforeNorm(node, input)
   const weight = t.weights.vector(node, gamma, rows.shape[1], 'norm')
   const bias = hasInput(node, beta) ? t.weights.vector(node, beta, rows.shape[1], 'bias') : undefined
   const made = t.b.layernorm(node.outputs[0] ?? node.name, rows, weight, bias, epsilon)
-  t.afterNorm(node, made)
+  t.tail.afterNorm(node, made)
   return made
 }
 
@@ -233,7 +228,7 @@ function normHeads(t: Translator, node: Node, heads: Heads): boolean {
   if (!heads.axes.endsWith('d') || !isPlain(heads)) return false
   overLastAxis(node, heads.axes.length)
   const weight = t.weights.vector(node, 1, heads.dim, 'norm')
-  t.set(node, 0, { ...heads, norm: { weight, epsilon: epsilonOf(node) } })
+  t.meanings.set(node, 0, { ...heads, norm: { weight, epsilon: epsilonOf(node) } })
   return true
 }
 

@@ -19,7 +19,7 @@ function set(
   { of, from, to }: Range,
   form: Pick<EveryOther, 'isSecond' | 'isApart'>,
 ): true {
-  t.set(node, output, { is: 'every other', of, from, to, sign: 1, ...form })
+  t.meanings.set(node, output, { is: 'every other', of, from, to, sign: 1, ...form })
   return true
 }
 
@@ -28,24 +28,24 @@ const before = (dims: readonly Dim[] | undefined, count: number): string => `${d
 
 /** [.., numbers] to [.., pairs, 2], or turned pairs back. */
 export const reshape: Handler = (t, node) => {
-  const input = t.read(node, 0)
+  const input = t.meanings.read(node, 0)
   const from = t.types.get(node.inputs[0] ?? '')?.dims
-  const to = t.dimsOf(node)
+  const to = t.types.dims(node)
   if (from === undefined || to === undefined) return false
   if (input?.is === 'turned' && input.form === 'pairs') {
     const isBack = to.at(-1) === input.dims && before(from, 2) === before(to, 1)
-    if (isBack) t.set(node, 0, { ...input, form: 'half' })
+    if (isBack) t.meanings.set(node, 0, { ...input, form: 'half' })
     return isBack
   }
   const part = partOf(input)
   if (part === undefined || to.at(-1) !== 2 || before(from, 1) !== before(to, 2)) return false
-  t.set(node, 0, { is: 'pairs', of: part.of, from: part.from, to: part.to })
+  t.meanings.set(node, 0, { is: 'pairs', of: part.of, from: part.from, to: part.to })
   return true
 }
 
 /** Slice with step 2 of whole pairs; or one of the two columns of pairs. */
 export const slice: Handler = (t, node) => {
-  const input = t.read(node, 0)
+  const input = t.meanings.read(node, 0)
   if (input?.is === 'pairs') {
     const rank = input.of.axes.length + 1
     const cut = axisCut(t, node, rank, (axis) => (axis === rank - 1 ? 2 : undefined))
@@ -62,21 +62,22 @@ export const slice: Handler = (t, node) => {
 
 /** Both columns of pairs. */
 export const split: Handler = (t, node) => {
-  const input = t.read(node, 0)
+  const input = t.meanings.read(node, 0)
   if (input?.is !== 'pairs' || node.outputs.length !== 2) return false
   const rank = input.of.axes.length + 1
-  if (axisOf(node, intOf(node, 'axis', 0), rank) !== rank - 1 || t.dimsOf(node)?.at(-1) !== 1) return false
+  if (axisOf(node, intOf(node, 'axis', 0), rank) !== rank - 1 || t.types.dims(node)?.at(-1) !== 1)
+    return false
   return [false, true].every((isSecond, output) => set(t, node, output, input, { isSecond, isApart: true }))
 }
 
 /** One column of pairs, by its number. */
 export const pick: Handler = (t, node) => {
-  const input = t.read(node, 0)
+  const input = t.meanings.read(node, 0)
   if (input?.is !== 'pairs') return false
   const rank = input.of.axes.length + 1
-  const index = t.scalar(node, 1)
+  const index = t.types.scalar(node, 1)
   const isOne = axisOf(node, intOf(node, 'axis', 0), rank) === rank - 1 && (index === 0 || index === 1)
-  const isApart = t.dimsOf(node)?.length === rank
+  const isApart = t.types.dims(node)?.length === rank
   return isOne && set(t, node, 0, input, { isSecond: index === 1, isApart })
 }
 
@@ -84,12 +85,12 @@ export const pick: Handler = (t, node) => {
 const atEnd =
   (isApart: boolean): Handler =>
   (t, node) => {
-    const input = t.read(node, 0)
-    const axes = intsOf(node, 'axes', undefined) ?? t.known(node, 1)
+    const input = t.meanings.read(node, 0)
+    const axes = intsOf(node, 'axes', undefined) ?? t.types.numbers(node, 1)
     if (input?.is !== 'every other' || input.isApart === isApart || axes?.length !== 1) return false
     const rank = input.of.axes.length + 1
     const isLast = axisOf(node, axes[0]!, rank) === rank - 1
-    if (isLast) t.set(node, 0, { ...input, isApart })
+    if (isLast) t.meanings.set(node, 0, { ...input, isApart })
     return isLast
   }
 export const apart: Handler = atEnd(true)
@@ -97,8 +98,8 @@ export const together: Handler = atEnd(false)
 
 /** (-second, first) of each pair. */
 export const concat: Handler = (t, node) => {
-  const first = t.read(node, 0)
-  const second = t.read(node, 1)
+  const first = t.meanings.read(node, 0)
+  const second = t.meanings.read(node, 1)
   if (first?.is !== 'every other' || second?.is !== 'every other' || node.inputs.length !== 2) return false
   const { of, from, to } = first
   const rank = of.axes.length + 1
@@ -114,6 +115,13 @@ export const concat: Handler = (t, node) => {
     second.sign === 1 &&
     axisOf(node, intOf(node, 'axis', 0), rank) === rank - 1
   if (isTurn)
-    t.set(node, 0, { is: 'turned', of, form: 'pairs', from, dims: to - from, pairing: 'interleaved' })
+    t.meanings.set(node, 0, {
+      is: 'turned',
+      of,
+      form: 'pairs',
+      from,
+      dims: to - from,
+      pairing: 'interleaved',
+    })
   return isTurn
 }

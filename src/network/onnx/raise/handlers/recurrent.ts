@@ -35,18 +35,19 @@ import { type AxisCut, axisCut } from './elementwise.ts'
  * An input as terms; undefined if it is not a sum of terms, and in graphs without states of recurrent layers.
  */
 export function lifted(t: Translator, node: Node, index: number): Terms | undefined {
-  const meaning = t.read(node, index)
+  const meaning = t.meanings.read(node, index)
   if (meaning?.is === 'terms') return meaning
   const type = t.types.get(node.inputs[index] ?? '')
   const dims = type?.dims
-  if (!t.isRecurrent || meaning === undefined || dims === undefined) return undefined
+  if (!t.states.areRecurrent || meaning === undefined || dims === undefined) return undefined
   const rank = dims.length
   const long = longAxes(dims)
   if (meaning.is === 'gate') {
     const { value, activation } = meaning
     return factorTerms({ of: 'gate', value, activation }, [rank - 1], rank)
   }
-  if (t.isRows(node, index)) return factorTerms({ of: 'rows', value: t.rows(node, index) }, [rank - 1], rank)
+  if (t.meanings.isRows(node, index))
+    return factorTerms({ of: 'rows', value: t.meanings.rows(node, index) }, [rank - 1], rank)
   if (meaning.is === 'state' && long.length === 2)
     return factorTerms({ of: 'state', name: meaning.name, from: 0 }, long, rank)
   if (meaning.is !== 'constant' || !isFloat(type?.dtype ?? 'i64')) return undefined
@@ -62,11 +63,11 @@ export function set(t: Translator, node: Node, value: Terms | undefined, output 
   if (value === undefined || !isSmall(value)) return false
   const factor = onlyFactor(value)
   const isLast = factor?.axes[0] === value.rank - 1
-  if (isLast && factor?.source.of === 'rows') t.setRows(node, output, factor.source.value)
+  if (isLast && factor?.source.of === 'rows') t.meanings.setRows(node, output, factor.source.value)
   else if (isLast && factor?.source.of === 'gate') {
     const { value: of, activation } = factor.source
-    t.set(node, output, { is: 'gate', value: of, activation })
-  } else t.set(node, output, value)
+    t.meanings.set(node, output, { is: 'gate', value: of, activation })
+  } else t.meanings.set(node, output, value)
   return true
 }
 
@@ -167,7 +168,7 @@ export const einsum: Handler = (t, node) => {
 
 export const reduceSum: Handler = (t, node) => {
   const value = lifted(t, node, 0)
-  const [axis, ...others] = intsOf(node, 'axes', undefined) ?? t.known(node, 1) ?? []
+  const [axis, ...others] = intsOf(node, 'axes', undefined) ?? t.types.numbers(node, 1) ?? []
   if (value === undefined || axis === undefined || others.length > 0) return false
   return set(t, node, asSum(value, axisOf(node, axis, value.rank), intOf(node, 'keepdims', 1) !== 0))
 }
@@ -190,7 +191,7 @@ export const transpose: Handler = (t, node) => {
 export const relay: Handler = (t, node) => {
   const value = lifted(t, node, 0)
   const from = t.types.get(node.inputs[0] ?? '')?.dims
-  const to = t.dimsOf(node)
+  const to = t.types.dims(node)
   if (value === undefined || from === undefined || to === undefined) return false
   const used = usedAxes(value)
   const long = longAxes(to)
@@ -208,8 +209,8 @@ export const relay: Handler = (t, node) => {
 /** One index along an axis that no factor has. */
 export const pick: Handler = (t, node) => {
   const value = lifted(t, node, 0)
-  const to = t.dimsOf(node)
-  const indices = t.known(node, 1)
+  const to = t.types.dims(node)
+  const indices = t.types.numbers(node, 1)
   if (value === undefined || to === undefined || indices?.length !== 1) return false
   const axis = axisOf(node, intOf(node, 'axis', 0), value.rank)
   if (usedAxes(value).includes(axis)) return false
@@ -237,7 +238,7 @@ export const split: Handler = (t, node) => {
   const size = t.types.get(node.inputs[0] ?? '')?.dims?.[axis]
   let from = 0
   return node.outputs.every((_, output) => {
-    const width = t.dimsOf(node, output)?.[axis]
+    const width = t.types.dims(node, output)?.[axis]
     if (typeof width !== 'number' || typeof size !== 'number') return false
     const to = from + width
     const own = part(t, node, value, { axis, from, to, size }, output)
@@ -307,10 +308,7 @@ export function columnsOf(t: Translator, state: string): number {
 export function leave(t: Translator, node: Node, value: Terms): void {
   const source = onlyFactor(value)?.source
   if (source?.of !== 'recent' && source?.of !== 'memory' && source?.of !== 'kept') return
-  const text = textOf(value)
-  if ((t.left.get(source.state) ?? text) !== text)
-    throw unclaimed(node, `it changes the state ${source.state} a second time`)
-  t.left.set(source.state, text)
+  t.states.leave(node, source.state, textOf(value))
 }
 
 const at = (t: Translator): string => `layers.${t.findings.layers}`

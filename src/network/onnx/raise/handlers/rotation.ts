@@ -3,7 +3,7 @@
 import { axisOf } from '../../ir/broadcast.ts'
 import type { Dim } from '../../ir/dims.ts'
 import type { Node } from '../../ir/graph.ts'
-import { intOf, intsOf, unclaimed } from '../../ir/operator.ts'
+import { EITHER_ORDER, intOf, intsOf, unclaimed } from '../../ir/operator.ts'
 import { numbersOf } from '../../ir/tensor.ts'
 import type { HeadPart, Heads, Meaning, RotatedPart, Rotation, Turned } from '../meaning.ts'
 import { prove } from '../prove.ts'
@@ -11,23 +11,23 @@ import type { Handler, Translator } from '../translator.ts'
 import { axisCut, checkFactor } from './elementwise.ts'
 
 export const reshape: Handler = (t, node) => {
-  const dims = t.dimsOf(node) ?? t.types.get(node.inputs[1] ?? '')?.elements
-  const input = t.read(node, 0)
+  const dims = t.types.dims(node) ?? t.types.get(node.inputs[1] ?? '')?.elements
+  const input = t.meanings.read(node, 0)
   if (dims === undefined || input === undefined) return false
   if (input.is === 'heads') return reshapeHeads(t, node, input, dims)
   if (input.is === 'ids' && dims.length <= 2) {
     if (dims.length === 2) checkTokens(t, node, dims)
-    t.set(node, 0, input)
+    t.meanings.set(node, 0, input)
     return true
   }
-  if (!t.isRows(node, 0)) return false
-  const value = t.rows(node, 0)
+  if (!t.meanings.isRows(node, 0)) return false
+  const value = t.meanings.rows(node, 0)
   const width = value.shape[1]
   const last = dims.at(-1)
   const before = dims.at(-2)
   if (last === width && dims.length <= 3) {
     if (dims.length === 3) checkTokens(t, node, dims)
-    t.setRows(node, 0, value)
+    t.meanings.setRows(node, 0, value)
     return true
   }
   if (typeof last !== 'number' || last < 1 || width % last !== 0) return false
@@ -36,7 +36,7 @@ export const reshape: Handler = (t, node) => {
   if (!isJoined && (dims.length !== 4 || before !== count)) return false
   if (!isJoined) checkTokens(t, node, dims)
   const axes = isJoined ? 'bjd' : 'bthd'
-  t.set(node, 0, { is: 'heads', value, count, dim: last, axes, copies: 1, scale: 1, past: '' })
+  t.meanings.set(node, 0, { is: 'heads', value, count, dim: last, axes, copies: 1, scale: 1, past: '' })
   return true
 }
 
@@ -57,33 +57,33 @@ function reshapeHeads(t: Translator, node: Node, heads: Heads, dims: readonly Di
   if (/^b(thd|jd|tf)$/.test(axes) && dims.length <= 3 && dims.at(-1) === count * dim) {
     const isPlain =
       heads.norm === undefined && heads.rope === undefined && heads.limits === undefined && heads.scale === 1
-    if (isPlain) t.setRows(node, 0, value)
-    else t.set(node, 0, { ...heads, axes: 'btf' })
+    if (isPlain) t.meanings.setRows(node, 0, value)
+    else t.meanings.set(node, 0, { ...heads, axes: 'btf' })
     return true
   }
   if (/^b(jd|tf)$/.test(axes) && dims.length === 4 && dims[2] === count && dims[3] === dim) {
-    t.set(node, 0, { ...heads, axes: 'bthd' })
+    t.meanings.set(node, 0, { ...heads, axes: 'bthd' })
     return true
   }
   const from = t.types.get(node.inputs[0] ?? '')?.dims
   // torch's exporter transposes keys with texts and heads on one axis.
   const isJoined = axes === 'bhtd' && dims.length === 3 && dims[2] === dim
   if (isJoined && from !== undefined && `${dims[1]}` === `${from[2]}`) {
-    t.set(node, 0, { ...heads, axes: 'gtd' })
+    t.meanings.set(node, 0, { ...heads, axes: 'gtd' })
     return true
   }
   if (axes === 'gdt' && dims.length === 4 && dims[1] === count && dims[2] === dim) {
-    t.set(node, 0, { ...heads, axes: 'bhdt' })
+    t.meanings.set(node, 0, { ...heads, axes: 'bhdt' })
     return true
   }
   if (axes === 'bhrtd' && dims.length === 4 && from !== undefined) {
     const copies = from[2]
     if (typeof copies !== 'number' || dims[1] !== count * copies || dims[3] !== dim) return false
-    t.set(node, 0, { ...heads, axes: 'bhtd', copies: heads.copies * copies, count: count * copies })
+    t.meanings.set(node, 0, { ...heads, axes: 'bhtd', copies: heads.copies * copies, count: count * copies })
     return true
   }
   const isSame = from !== undefined && `${from}` === `${dims}`
-  if (isSame) t.set(node, 0, heads)
+  if (isSame) t.meanings.set(node, 0, heads)
   return isSame
 }
 
@@ -91,30 +91,30 @@ export const transpose: Handler = (t, node) => {
   const input = wholeHeads(t, node, 0)
   const perm = intsOf(node, 'perm', undefined)
   if (input === undefined || perm?.length !== input.axes.length) return false
-  t.set(node, 0, { ...input, axes: perm.map((axis) => input.axes[axis]).join('') })
+  t.meanings.set(node, 0, { ...input, axes: perm.map((axis) => input.axes[axis]).join('') })
   return true
 }
 
 /** An axis of size one, before heads are copied along it. */
 export const unsqueeze: Handler = (t, node) => {
-  const input = t.read(node, 0)
-  const axes = intsOf(node, 'axes', undefined) ?? t.known(node, 1)
+  const input = t.meanings.read(node, 0)
+  const axes = intsOf(node, 'axes', undefined) ?? t.types.numbers(node, 1)
   if (input?.is !== 'heads' || axes?.length !== 1) return false
   const at = axisOf(node, axes[0]!, input.axes.length + 1)
-  t.set(node, 0, { ...input, axes: `${input.axes.slice(0, at)}1${input.axes.slice(at)}` })
+  t.meanings.set(node, 0, { ...input, axes: `${input.axes.slice(0, at)}1${input.axes.slice(at)}` })
   return true
 }
 
 /** Copies along the axis of size one after the axis of the heads. */
 export const expand: Handler = async (t, node) => {
-  const input = t.read(node, 0)
+  const input = t.meanings.read(node, 0)
   const from = t.types.get(node.inputs[0] ?? '')?.dims
-  const to = t.dimsOf(node)
+  const to = t.types.dims(node)
   if (input?.is !== 'heads' || from === undefined || to === undefined || from.length !== to.length)
     return false
   const changed = to.flatMap((size, axis) => (size === from[axis] ? [] : [axis]))
   if (changed.length === 0) {
-    t.set(node, 0, input)
+    t.meanings.set(node, 0, input)
     return true
   }
   const [axis = 0] = changed
@@ -122,39 +122,39 @@ export const expand: Handler = async (t, node) => {
   if (changed.length === 1 && typeof copies === 'number') return repeat(t, node, input, axis, copies)
   if (input.axes !== 'bh1td' || !changed.includes(COPIES)) return false
   if (changed.length > 1) await proveCopies(t, node, input)
-  t.set(node, 0, { ...input, axes: 'bhrtd' })
+  t.meanings.set(node, 0, { ...input, axes: 'bhrtd' })
   return true
 }
 
 /** Each head so many times, along an axis of size one after theirs; or the only head, along theirs. */
 function repeat(t: Translator, node: Node, heads: Heads, axis: number, copies: number): boolean {
   const { axes, count } = heads
-  if (axes === 'bh1td' && axis === COPIES) t.set(node, 0, { ...heads, axes: 'bhrtd' })
+  if (axes === 'bh1td' && axis === COPIES) t.meanings.set(node, 0, { ...heads, axes: 'bhrtd' })
   else if (axes[axis] === 'h' && count === 1)
-    t.set(node, 0, { ...heads, count: copies, copies: heads.copies * copies })
+    t.meanings.set(node, 0, { ...heads, count: copies, copies: heads.copies * copies })
   else return false
   return true
 }
 
 export const tile: Handler = (t, node) => {
-  const input = t.read(node, 0)
-  const repeats = t.known(node, 1)
+  const input = t.meanings.read(node, 0)
+  const repeats = t.types.numbers(node, 1)
   if (input?.is !== 'heads' || repeats?.length !== input.axes.length) return false
   const [axis, ...others] = repeats.flatMap((times, at) => (times === 1 ? [] : [at]))
-  if (axis === undefined) t.set(node, 0, input)
+  if (axis === undefined) t.meanings.set(node, 0, input)
   return axis === undefined || (others.length === 0 && repeat(t, node, input, axis, repeats[axis]!))
 }
 
 /** Heads by number, each as often as the others and in their order. */
 export const gatherHeads: Handler = (t, node) => {
-  const input = t.read(node, 0)
-  const chosen = t.known(node, 1)
+  const input = t.meanings.read(node, 0)
+  const chosen = t.types.numbers(node, 1)
   const isList = t.types.get(node.inputs[1] ?? '')?.dims?.length === 1
   if (input?.is !== 'heads' || chosen === undefined || !isList) return false
   const copies = chosen.length / input.count
   const isAll = Number.isInteger(copies) && chosen.every((head, at) => head === Math.floor(at / copies))
   if (input.axes[axisOf(node, intOf(node, 'axis', 0), input.axes.length)] !== 'h' || !isAll) return false
-  t.set(node, 0, { ...input, count: chosen.length, copies: input.copies * copies })
+  t.meanings.set(node, 0, { ...input, count: chosen.length, copies: input.copies * copies })
   return true
 }
 
@@ -185,18 +185,18 @@ function proveCopies(t: Translator, node: Node, { count, dim, past }: Heads): Pr
 
 /** Numbers of each head: Slice over the last axis with step 1. */
 export const slice: Handler = (t, node) => {
-  const part = partOf(t.read(node, 0))
+  const part = partOf(t.meanings.read(node, 0))
   if (part === undefined) return false
   const rank = part.of.axes.length
   const cut = axisCut(t, node, rank, (axis) => (axis === rank - 1 ? part.to - part.from : undefined))
   if (cut === undefined) return false
-  t.set(node, 0, { ...part, from: part.from + cut.from, to: part.from + cut.to })
+  t.meanings.set(node, 0, { ...part, from: part.from + cut.from, to: part.from + cut.to })
   return true
 }
 
 /** The heads that an input is, where it is not another thing. */
 export function wholeHeads(t: Translator, node: Node, index: number): Heads | undefined {
-  const input = t.read(node, index)
+  const input = t.meanings.read(node, index)
   if (input?.is === 'heads') return input
   if (input?.is === 'rotated') {
     const heads = narrowed(t, node, input.of, input.from, input.from + input.rope.dims)
@@ -230,37 +230,37 @@ export function partOf(input: Meaning | undefined): HeadPart | undefined {
 
 /** Parts, one after the other. */
 export const split: Handler = (t, node) => {
-  const part = partOf(t.read(node, 0))
+  const part = partOf(t.meanings.read(node, 0))
   const axis = intOf(node, 'axis', 0)
   if (part === undefined || (axis !== -1 && axis !== part.of.axes.length - 1)) return false
   let { from } = part
   for (const output of node.outputs.keys()) {
-    const width = t.dimsOf(node, output)?.at(-1)
+    const width = t.types.dims(node, output)?.at(-1)
     if (typeof width !== 'number' || !(width > 0 && from + width <= part.to)) return false
-    t.set(node, output, { ...part, from, to: from + width })
+    t.meanings.set(node, output, { ...part, from, to: from + width })
     from += width
   }
   return true
 }
 
 export const negate: Handler = (t, node) => {
-  const input = t.read(node, 0)
+  const input = t.meanings.read(node, 0)
   if (input?.is !== 'part' && input?.is !== 'every other') return false
-  t.set(node, 0, { ...input, sign: input.sign === 1 ? -1 : 1 })
+  t.meanings.set(node, 0, { ...input, sign: input.sign === 1 ? -1 : 1 })
   return true
 }
 
 /** (-second half, first half); the numbers of a head that do not turn; or a state before the tokens. */
 export const concat: Handler = (t, node) => {
-  const first = t.read(node, 0)
-  const second = t.read(node, 1)
+  const first = t.meanings.read(node, 0)
+  const second = t.meanings.read(node, 1)
   if (node.inputs.length !== 2) return false
   if (first?.is === 'part' && second?.is === 'part') return turn(t, node, first, second)
   if (first?.is === 'rotated' && second?.is === 'part') return complete(t, node, first, second)
   if (first?.is === 'heads' && second?.is === 'part' && second.from === second.to) {
     // Exports of models whose heads turn as a whole still put the rest, which is empty, after them.
     if (!joinsNumbers(node, first)) return false
-    t.set(node, 0, first)
+    t.meanings.set(node, 0, first)
     return true
   }
   const own = first?.is === 'state' ? wholeHeads(t, node, 1) : undefined
@@ -268,8 +268,8 @@ export const concat: Handler = (t, node) => {
   if (own.axes[axisOf(node, intOf(node, 'axis', 0), own.axes.length)] !== 't')
     throw unclaimed(node, 'it joins a state and new tokens along another axis than theirs')
   const joined: Heads = { ...own, past: first.name }
-  t.grow(node, first.name, joined)
-  t.set(node, 0, joined)
+  t.states.append(node, first.name, joined)
+  t.meanings.set(node, 0, joined)
   return true
 }
 
@@ -283,7 +283,8 @@ function turn(t: Translator, node: Node, first: HeadPart, second: HeadPart): boo
     first.from === second.to &&
     second.to === from + dims / 2 &&
     joinsNumbers(node, first.of)
-  if (isTurn) t.set(node, 0, { is: 'turned', of: first.of, form: 'half', from, dims, pairing: 'halves' })
+  if (isTurn)
+    t.meanings.set(node, 0, { is: 'turned', of: first.of, form: 'half', from, dims, pairing: 'halves' })
   return isTurn
 }
 
@@ -291,7 +292,7 @@ function turn(t: Translator, node: Node, first: HeadPart, second: HeadPart): boo
 function complete(t: Translator, node: Node, { of, from, rope }: RotatedPart, rest: HeadPart): boolean {
   const isRest = rest.of === of && rest.sign === 1 && rest.from === from + rope.dims
   const heads = isRest && joinsNumbers(node, of) ? narrowed(t, node, of, from, rest.to) : undefined
-  if (heads !== undefined) t.set(node, 0, { ...heads, rope })
+  if (heads !== undefined) t.meanings.set(node, 0, { ...heads, rope })
   return heads !== undefined
 }
 
@@ -303,17 +304,14 @@ const TURNING = /^b(ht|th)d$/
 
 /** x * cos, turned x * sin, or x * a number. */
 export const multiplyHeads: Handler = (t, node) => {
-  for (const [one, other] of [
-    [0, 1],
-    [1, 0],
-  ] as const) {
-    const left = t.read(node, one)
-    const right = t.read(node, other)
-    const number = t.scalar(node, other)
+  for (const [one, other] of EITHER_ORDER) {
+    const left = t.meanings.read(node, one)
+    const right = t.meanings.read(node, other)
+    const number = t.types.scalar(node, other)
     const heads = number === undefined ? undefined : wholeHeads(t, node, one)
     if (heads !== undefined && number !== undefined) {
       checkFactor(node, number)
-      t.set(node, 0, { ...heads, scale: heads.scale * number })
+      t.meanings.set(node, 0, { ...heads, scale: heads.scale * number })
       return true
     }
     if (right?.is !== 'control' && right?.is !== 'constant') continue
@@ -321,12 +319,20 @@ export const multiplyHeads: Handler = (t, node) => {
     const part = partOf(left)
     if (part !== undefined && TURNING.test(part.of.axes)) {
       const { of, from, to } = part
-      t.set(node, 0, { is: 'turned', of, form: 'plain', from, dims: to - from, pairing: 'halves', by })
+      t.meanings.set(node, 0, {
+        is: 'turned',
+        of,
+        form: 'plain',
+        from,
+        dims: to - from,
+        pairing: 'halves',
+        by,
+      })
       return true
     }
     const isFree = left?.is === 'turned' && left.form === 'half' && left.by === undefined
     if (isFree && TURNING.test(left.of.axes)) {
-      t.set(node, 0, { ...left, by })
+      t.meanings.set(node, 0, { ...left, by })
       return true
     }
   }
@@ -334,17 +340,17 @@ export const multiplyHeads: Handler = (t, node) => {
 }
 
 export const divideHeads: Handler = (t, node) => {
-  const number = t.scalar(node, 1)
+  const number = t.types.scalar(node, 1)
   const left = number === undefined ? undefined : wholeHeads(t, node, 0)
   if (left === undefined || number === undefined) return false
   checkFactor(node, 1 / number)
-  t.set(node, 0, { ...left, scale: left.scale / number })
+  t.meanings.set(node, 0, { ...left, scale: left.scale / number })
   return true
 }
 
 /** x * cos + turned x * sin */
 export const addTurned: Handler = (t, node) => {
-  const parts = [t.read(node, 0), t.read(node, 1)]
+  const parts = [t.meanings.read(node, 0), t.meanings.read(node, 1)]
   const plain = parts.find((each) => isTurned(each, 'plain'))
   const half = parts.find((each) => isTurned(each, 'half'))
   if (plain?.by === undefined || half?.by === undefined || plain.of !== half.of) return false
@@ -354,7 +360,7 @@ export const addTurned: Handler = (t, node) => {
   const isBetween = of.axes === 'bthd'
   const { pairing } = half
   const rope: Rotation = { cos: plain.by, sin: half.by, dims, isHalf: false, isBetween, pairing }
-  t.set(node, 0, dims === of.dim ? { ...of, rope } : { is: 'rotated', of, from, rope })
+  t.meanings.set(node, 0, dims === of.dim ? { ...of, rope } : { is: 'rotated', of, from, rope })
   return true
 }
 

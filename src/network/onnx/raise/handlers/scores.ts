@@ -2,7 +2,7 @@
 // but a window.
 import type { RopeUse, Value } from '../../../../core/graph/ir.ts'
 import type { Node } from '../../ir/graph.ts'
-import { intOf, unclaimed } from '../../ir/operator.ts'
+import { EITHER_ORDER, intOf, unclaimed } from '../../ir/operator.ts'
 import { noteHeads, ROPE_TABLE } from '../findings.ts'
 import { proveRope } from '../long-rope.ts'
 import type { Heads, Mask, Scores } from '../meaning.ts'
@@ -14,55 +14,52 @@ import { wholeHeads } from './rotation.ts'
 
 /** q k^T, or softmax(scores) v. */
 export const multiplyMatrices: Handler = async (t, node) => {
-  const left = t.read(node, 0)
+  const left = t.meanings.read(node, 0)
   const right = wholeHeads(t, node, 1)
   const q = right?.axes === 'bhdt' ? wholeHeads(t, node, 0) : undefined
   if (q?.axes === 'bhtd' && right !== undefined) {
     const scale = q.scale * right.scale
-    t.set(node, 0, { is: 'scores', q, k: right, scale, cap: 0, isSoft: false })
+    t.meanings.set(node, 0, { is: 'scores', q, k: right, scale, cap: 0, isSoft: false })
     return true
   }
   if (left?.is !== 'scores' || !left.isSoft || right?.axes !== 'bhtd') return false
   const { count, dim } = left.q
   const value = await attend(t, node, left, right)
-  t.set(node, 0, { is: 'heads', value, count, dim, axes: 'bhtd', copies: 1, scale: 1, past: '' })
+  t.meanings.set(node, 0, { is: 'heads', value, count, dim, axes: 'bhtd', copies: 1, scale: 1, past: '' })
   return true
 }
 
 /** Scores times a number, before a mask is added. */
 export const scaleScores: Handler = (t, node) =>
-  scaledBy(t, node, 0, t.scalar(node, 1)) || scaledBy(t, node, 1, t.scalar(node, 0))
+  scaledBy(t, node, 0, t.types.scalar(node, 1)) || scaledBy(t, node, 1, t.types.scalar(node, 0))
 
 export const divideScores: Handler = (t, node) => {
-  const number = t.scalar(node, 1)
+  const number = t.types.scalar(node, 1)
   return scaledBy(t, node, 0, number === undefined ? undefined : 1 / number)
 }
 
 function scaledBy(t: Translator, node: Node, index: number, by: number | undefined): boolean {
-  const scores = t.read(node, index)
+  const scores = t.meanings.read(node, index)
   if (scores?.is !== 'scores' || scores.mask !== undefined || scores.isSoft || by === undefined) return false
   if (scores.cap * by < 0) return false
   checkFactor(node, by)
-  t.set(node, 0, timesScores(scores, by))
+  t.meanings.set(node, 0, timesScores(scores, by))
   return true
 }
 
 /** A soft cap: a number times tanh of scores over it. */
 export const capScores: Handler = (t, node) => {
-  const scores = t.read(node, 0)
+  const scores = t.meanings.read(node, 0)
   if (scores?.is !== 'scores' || scores.mask !== undefined || scores.isSoft) return false
   if (scores.cap !== 0 || scores.limits !== undefined) throw unclaimed(node, 'it caps scores a second time')
-  t.set(node, 0, { ...scores, cap: 1 })
+  t.meanings.set(node, 0, { ...scores, cap: 1 })
   return true
 }
 
 export const addMask: Handler = (t, node) => {
-  for (const [one, other] of [
-    [0, 1],
-    [1, 0],
-  ] as const) {
-    const scores = t.read(node, one)
-    const mask = t.read(node, other)
+  for (const [one, other] of EITHER_ORDER) {
+    const scores = t.meanings.read(node, one)
+    const mask = t.meanings.read(node, other)
     if (scores?.is !== 'scores' || (mask?.is !== 'control' && mask?.is !== 'constant')) continue
     setMask(t, node, one, scores, { name: node.inputs[other]!, form: 'added' })
     return true
@@ -76,8 +73,8 @@ export const chooseByMask: Handler = (t, node) => {
     [1, 2, 'kept'],
     [2, 1, 'dropped'],
   ] as const) {
-    const scores = t.read(node, one)
-    const number = t.scalar(node, other)
+    const scores = t.meanings.read(node, one)
+    const number = t.types.scalar(node, other)
     if (scores?.is !== 'scores' || number === undefined || !(number <= -1e4)) continue
     setMask(t, node, one, scores, { name: node.inputs[0]!, form })
     return true
@@ -87,34 +84,34 @@ export const chooseByMask: Handler = (t, node) => {
 
 /** Tests for NaN among the weights of attention, which occurs where a row sees nothing. */
 export const findGaps: Handler = (t, node) => {
-  const scores = t.read(node, 0)
+  const scores = t.meanings.read(node, 0)
   if (scores?.is !== 'scores' || !scores.isSoft) return false
-  t.set(node, 0, { is: 'gaps', of: scores })
+  t.meanings.set(node, 0, { is: 'gaps', of: scores })
   return true
 }
 
 /** Replaces NaN by zeros. With a proven mask each row sees at least itself, so there is none. */
 export const fillGaps: Handler = (t, node) => {
-  const gaps = t.read(node, 0)
-  const scores = t.read(node, 2)
-  if (gaps?.is !== 'gaps' || gaps.of !== scores || t.scalar(node, 1) !== 0) return false
-  t.set(node, 0, gaps.of)
+  const gaps = t.meanings.read(node, 0)
+  const scores = t.meanings.read(node, 2)
+  if (gaps?.is !== 'gaps' || gaps.of !== scores || t.types.scalar(node, 1) !== 0) return false
+  t.meanings.set(node, 0, gaps.of)
   return true
 }
 
 /** `index`: the input that is the scores. The mask is proven to have no other shape. */
 function setMask(t: Translator, node: Node, index: number, scores: Scores, mask: Mask): void {
   if (scores.isSoft || scores.mask === 'causal') throw unclaimed(node, 'it masks shares')
-  t.learnShape(node, index)
-  t.set(node, 0, { ...scores, mask: [...(scores.mask ?? []), mask] })
+  t.types.learnShape(node, index)
+  t.meanings.set(node, 0, { ...scores, mask: [...(scores.mask ?? []), mask] })
 }
 
 /** Over the last axis, the positions. Before opset 13 the default was the axis 1. */
 export const softmax: Handler = (t, node) => {
-  const scores = t.read(node, 0)
+  const scores = t.meanings.read(node, 0)
   const axis = intOf(node, 'axis', node.version < 13 ? 1 : -1)
   if (scores?.is !== 'scores' || scores.isSoft || (axis !== -1 && axis !== 3)) return false
-  t.set(node, 0, { ...scores, isSoft: true })
+  t.meanings.set(node, 0, { ...scores, isSoft: true })
   return true
 }
 
@@ -127,7 +124,7 @@ export async function attend(
 ): Promise<Value> {
   checkFit(node, q, k, v)
   checkFactor(node, scale)
-  if (t.hasState && k.past === '')
+  if (t.states.exist && k.past === '')
     throw unclaimed(node, 'its keys are not appended to a state, unlike those of other layers')
   const window = mask === 'causal' ? 0 : await proveMask(t, node, mask, q.count)
   const kind = window > 0 ? 'local' : 'all'

@@ -50,7 +50,7 @@ export interface KnownForGroups extends Known {
   readonly inverse?: Float64Array | undefined
 }
 
-export interface GroupOptions extends Omit<FactorOptions, 'dense'> {
+interface GroupOptions extends Omit<FactorOptions, 'dense'> {
   /** Bytes that this thread needs for a matrix, factor included. */
   readonly bytes: number
   readonly withInverse: boolean

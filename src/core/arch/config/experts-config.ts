@@ -1,0 +1,82 @@
+// Reads the settings of experts and of latent attention that several families have.
+import { roundUp } from '../../abi/encodings.ts'
+import type { ExpertsConfig, LatentConfig, ModelConfig, RopeConfig } from './config.ts'
+import { type Fields, layersOf, unbuiltVariant } from './fields.ts'
+
+/** The layers without experts, as the field `denseLayers`. */
+export function denseLayers(
+  model: Pick<ModelConfig, 'layers'>,
+  isDense: (layer: number) => boolean,
+): Pick<ExpertsConfig, 'denseLayers'> {
+  const those = layersOf(model).filter(isDense)
+  return those.length === 0 ? {} : { denseLayers: those }
+}
+
+/** A block beside the experts, of `size` inner values, as the field `shared`. 0: none. */
+export const sharedBlock = (size: number, isGated = false): Pick<ExpertsConfig, 'shared'> =>
+  size === 0 ? {} : { shared: { size, isGated } }
+
+/** Scoring functions of `expert_gating_func`; the third is a softmax over the chosen experts. */
+const SCORING = { 1: {}, 2: { scoring: 'sigmoid' }, 3: { normalize: true } } as const
+
+/**
+ * The experts that a GGUF header states, as the field `experts`; none where it has no experts. `family` has
+ * what the family's files leave out.
+ */
+export function ggufExperts(
+  fields: Fields,
+  { layers, intermediateSize }: ModelConfig,
+  family: Partial<ExpertsConfig> = {},
+): Pick<ModelConfig, 'experts'> {
+  const count = fields.number('expert_count', 0)
+  if (count === 0) return {}
+  const size = fields.number('expert_feed_forward_length', intermediateSize)
+  const rule = fields.number('expert_gating_func', 0)
+  const scoring = rule === 0 ? {} : SCORING[rule as keyof typeof SCORING]
+  if (scoring === undefined) throw unbuiltVariant(fields.file, `the expert_gating_func ${rule}`, '1 to 3')
+  const isSigmoid = { ...family, ...scoring }.scoring === 'sigmoid'
+  const groups = fields.number('expert_group_count', 1)
+  const scale = fields.number('expert_weights_scale', 1)
+  const shared = fields.number(
+    'expert_shared_feed_forward_length',
+    fields.number('expert_shared_count', 0) * size,
+  )
+  const dense = fields.number('leading_dense_block_count', 0)
+  const step = fields.number('interleave_moe_layer_step', 1)
+  const experts = {
+    count,
+    used: fields.number('expert_used_count'),
+    normalize: false,
+    ...(size !== intermediateSize && { size }),
+    ...sharedBlock(shared),
+    ...denseLayers({ layers }, (layer) => layer < dense || (layer + 1) % step !== 0),
+    ...family,
+    ...scoring,
+    ...(fields.has('expert_weights_norm') && { normalize: fields.fact('expert_weights_norm') }),
+    ...(scale !== 0 && scale !== 1 && { scale }),
+    ...(groups > 1 && {
+      groups: { count: groups, used: fields.number('expert_group_used_count'), best: isSigmoid ? 2 : 1 },
+    }),
+  }
+  return { experts }
+}
+
+/**
+ * What all keys of latent attention make of a configuration: the width of heads, their rotation and their
+ * scale.
+ */
+export function latentConfig(
+  { heads }: Pick<ModelConfig, 'heads'>,
+  latent: LatentConfig,
+  rope: RopeConfig,
+  scale = 1,
+): Partial<ModelConfig> {
+  const keyDim = latent.plainDim + rope.dims
+  return {
+    kvHeads: heads,
+    headDim: roundUp(Math.max(keyDim, latent.valueDim), 4),
+    latent,
+    rope,
+    attentionScale: scale / Math.sqrt(keyDim),
+  }
+}

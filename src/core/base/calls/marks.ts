@@ -1,0 +1,105 @@
+// The marks around tool calls, by form. The reader of calls and the writer of their grammars share them, so
+// what is forced is what is read.
+//
+//   hermes      <tool_call>{"name": .., "arguments": {..}}</tool_call>      Hermes, Qwen 2.5 and 3, Granite 4
+//               <tool_call><function=f><parameter=a>1</parameter></function></tool_call>      Qwen3-Coder
+//               <tool_call>f<arg_key>a</arg_key><arg_value>1</arg_value></tool_call>          GLM
+//   function    <function=f>{..}</function>, also with tags of parameters   Llama 3.1, Qwen3-Coder
+//   tools       <tools>{"name": .., "arguments": {..}}</tools>              small models of Qwen
+//   mistral     [TOOL_CALLS][{"name": .., "arguments": {..}}], or since 2506 [TOOL_CALLS]f[ARGS]{..}
+//   llama       <|python_tag|>{"name": .., "parameters": {..}}, or f.call(a=1)
+//   phi4mini    <|tool_call|>[{"name": .., "arguments": {..}}]<|/tool_call|>      also Granite 3
+//   phi4        functools[{"name": .., "arguments": {..}}]
+//   lfm2        <|tool_call_start|>[f(a=1)]<|tool_call_end|>
+//   olmo3       <function_calls>f(a=1)</function_calls>, a call a line
+//   gemma       <start_function_call>call:f{a:1,b:<escape>text<escape>}<end_function_call>    FunctionGemma
+//   gemma4      <|tool_call>call:f{a:1,b:<|"|>text<|"|>}<tool_call|>
+//   command     <|START_ACTION|>[{"tool_name": .., "parameters": {..}}]<|END_ACTION|>         Command R7B
+//   kimi        <|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{..}<|tool_call_end|>
+//   deepseek    <｜tool▁call▁begin｜>f<｜tool▁sep｜>{..}<｜tool▁call▁end｜>
+//
+// The calls of the last two may stand between the marks of a section.
+
+interface CallMarks {
+  /** Texts that begin a block of calls. Models that lack the token of the first may spell it as another. */
+  readonly open: readonly string[]
+  /** The text after the block; absent in forms that end with their last call. */
+  readonly close?: string
+  /** Further texts within the block that a tokenizer may have as special tokens. */
+  readonly inner?: readonly string[]
+  /** The characters with which a call goes on, where the opening text also occurs in prose or code. */
+  readonly starts?: string
+}
+
+const deepSeek = (name: string): readonly string[] =>
+  [`▁`, '_', ' '].map((blank) => `<｜${name.replaceAll(' ', blank)}｜>`)
+
+/** DeepSeek's marks, as its own token spells them and as distilled models do. */
+export const DEEPSEEK = {
+  section: deepSeek('tool calls begin'),
+  sectionEnd: deepSeek('tool calls end'),
+  call: deepSeek('tool call begin'),
+  separator: deepSeek('tool sep'),
+  callEnd: deepSeek('tool call end'),
+}
+
+export const KIMI = {
+  section: '<|tool_calls_section_begin|>',
+  sectionEnd: '<|tool_calls_section_end|>',
+  call: '<|tool_call_begin|>',
+  separator: '<|tool_call_argument_begin|>',
+  callEnd: '<|tool_call_end|>',
+}
+
+const MARKS = {
+  hermes: {
+    open: ['<tool_call>'],
+    close: '</tool_call>',
+    inner: ['<arg_key>', '</arg_key>', '<arg_value>', '</arg_value>'],
+  },
+  function: { open: ['<function='], close: '</function>' },
+  tools: { open: ['<tools>'], close: '</tools>' },
+  mistral: { open: ['[TOOL_CALLS]'], inner: ['[ARGS]', '[CALL_ID]'] },
+  llama: { open: ['<|python_tag|>'], starts: '{' },
+  phi4mini: { open: ['<|tool_call|>'], close: '<|/tool_call|>' },
+  phi4: { open: ['functools'], starts: '[' },
+  lfm2: { open: ['<|tool_call_start|>'], close: '<|tool_call_end|>' },
+  olmo3: { open: ['<function_calls>'], close: '</function_calls>' },
+  gemma: { open: ['<start_function_call>'], close: '<end_function_call>', inner: ['<escape>'] },
+  gemma4: { open: ['<|tool_call>'], close: '<tool_call|>', inner: ['<|"|>'] },
+  command: { open: ['<|START_ACTION|>'], close: '<|END_ACTION|>' },
+  kimi: {
+    open: [KIMI.section, KIMI.call],
+    inner: [KIMI.sectionEnd, KIMI.separator, KIMI.callEnd],
+  },
+  deepseek: {
+    open: [...DEEPSEEK.section, ...DEEPSEEK.call],
+    inner: [...DEEPSEEK.sectionEnd, ...DEEPSEEK.separator, ...DEEPSEEK.callEnd],
+  },
+} as const satisfies Readonly<Record<string, CallMarks>>
+
+/** The name of a form of tool calls that begins with a mark. */
+export type CallForm = keyof typeof MARKS
+
+export const CALL_MARKS: Readonly<Record<CallForm, CallMarks>> = MARKS
+
+export const CALL_FORMS = Object.keys(MARKS) as readonly CallForm[]
+
+/** The texts that open a block of calls. */
+export const MARKERS: readonly string[] = CALL_FORMS.flatMap((form) => CALL_MARKS[form].open)
+
+/** Tokens that must be written as text to find calls, although some vocabularies mark them as special. */
+export const TOOL_CALL_TEXTS: readonly string[] = CALL_FORMS.flatMap((form) => {
+  const { open, close, inner = [] } = CALL_MARKS[form]
+  return [...open, ...(close === undefined ? [] : [close]), ...inner]
+})
+
+/** The form that a marker opens. */
+export const formOf = (marker: string): CallForm =>
+  CALL_FORMS.find((form) => CALL_MARKS[form].open.includes(marker)) as CallForm
+
+/**
+ * The letter that stands for a marker at the beginning of a grammar of calls. Markers themselves might be
+ * read as part of the JSON that follows them.
+ */
+export const letterOf = (marker: string): string => String.fromCharCode(97 + MARKERS.indexOf(marker))

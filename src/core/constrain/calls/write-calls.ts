@@ -1,0 +1,193 @@
+// Writes the grammar of what may follow the marker of a tool call, for each form that is read.
+import {
+  CALL_MARKS,
+  type CallForm,
+  DEEPSEEK,
+  formOf,
+  KIMI,
+  letterOf,
+  MARKERS,
+} from '../../base/calls/marks.ts'
+import { type Grammar, type NodeId, UNBOUNDED } from '../grammar.ts'
+import { colon, comma, space } from '../schema/json-text.ts'
+import { schemaNode } from '../schema/values.ts'
+import type { CallTool } from '../written-grammar.ts'
+import { anyMembers, gemmaArguments } from './gemma-arguments.ts'
+import { pythonCall } from './python-arguments.ts'
+import { pairsNode, tagsNode } from './tagged-arguments.ts'
+
+/** Names that forms without quotes around them can write. */
+const PLAIN_NAME = /^[\w.-]{1,256}$/
+const TAG_NAME = /^[^<>\s]{1,256}$/
+
+/**
+ * For each marker: its letter, then a block of calls up to the text that closes it. Forms whose marker may
+ * stand before each call hold one call.
+ */
+export function callsNode(grammar: Grammar, tools: readonly CallTool[]): NodeId {
+  const writer = new CallWriter(grammar, tools)
+  const blank = space(grammar)
+  const blocks = MARKERS.map((marker) => {
+    const form = formOf(marker)
+    const letter = grammar.text(letterOf(marker))
+    const body = BODIES[form](writer, marker)
+    // The marker is the beginning of a tag, which closes with its call.
+    if (form === 'function') return grammar.seq(letter, body)
+    const { close } = CALL_MARKS[form]
+    const end = close === undefined ? grammar.empty : grammar.seq(blank, grammar.text(close))
+    return grammar.seq(letter, blank, body, end)
+  })
+  return grammar.alt(...blocks)
+}
+
+class CallWriter {
+  readonly grammar: Grammar
+  readonly tools: readonly CallTool[]
+  /** One call as JSON, and a list of such calls. */
+  readonly json: NodeId
+  readonly list: NodeId
+
+  constructor(grammar: Grammar, tools: readonly CallTool[]) {
+    this.grammar = grammar
+    this.tools = tools
+    const blank = space(grammar)
+    const between = (open: string, inside: NodeId, close: string) =>
+      grammar.seq(grammar.text(open), blank, inside, blank, grammar.text(close))
+    this.json = grammar.rule(
+      'call',
+      grammar.alt(...tools.map((tool) => between('{', this.#jsonCall(tool), '}'))),
+    )
+    const more = grammar.repeat(grammar.seq(comma(grammar), this.json), 0, UNBOUNDED)
+    this.list = between('[', grammar.seq(this.json, more), ']')
+  }
+
+  #jsonCall(tool: CallTool): NodeId {
+    const { grammar } = this
+    const key = (...names: readonly string[]) =>
+      grammar.alt(...names.map((name) => grammar.text(`"${name}"`)))
+    const { alt, empty } = { alt: grammar.alt.bind(grammar), empty: grammar.empty }
+    // Command R counts its calls.
+    const id = grammar.seq(key('tool_call_id'), colon(grammar), grammar.text('"0"'), comma(grammar))
+    return grammar.seq(
+      alt(empty, id),
+      key('name', 'tool_name'),
+      colon(grammar),
+      grammar.text(JSON.stringify(tool.name)),
+      comma(grammar),
+      key('arguments', 'parameters'),
+      colon(grammar),
+      this.arguments(tool),
+    )
+  }
+
+  /** Arguments as JSON. Whatever else the parameters allow, they are an object. */
+  arguments({ parameters }: CallTool): NodeId {
+    return schemaNode(this.grammar, { ...parameters, type: 'object' })
+  }
+
+  /** A call of any of the tools, which `write` makes. Values in it are not compared: it is not JSON. */
+  each(fits: RegExp, write: (tool: CallTool) => NodeId): NodeId {
+    this.grammar.isLoose = true
+    const node = this.grammar.alt(...this.tools.filter(({ name }) => fits.test(name)).map(write))
+    this.grammar.isLoose = false
+    return node
+  }
+
+  /** The rest of `<function=f>..</function>`, from the name on: an object, or a tag for each argument. */
+  functionCall(): NodeId {
+    const { grammar } = this
+    const blank = space(grammar)
+    return this.each(TAG_NAME, (tool) => {
+      const given = grammar.alt(grammar.seq(this.arguments(tool), blank), tagsNode(grammar, tool.parameters))
+      return grammar.seq(grammar.text(`${tool.name}>`), blank, given, grammar.text('</function>'))
+    })
+  }
+
+  /** A name, a separator and JSON. */
+  named(before: string, separator: string, after = ''): NodeId {
+    const { grammar } = this
+    return this.each(PLAIN_NAME, (tool) =>
+      grammar.seq(
+        grammar.text(`${before}${tool.name}${separator}`),
+        this.arguments(tool),
+        grammar.text(after),
+      ),
+    )
+  }
+
+  /** Calls with `between` them. */
+  several(call: NodeId, between: string): NodeId {
+    const { grammar } = this
+    return grammar.seq(call, grammar.repeat(grammar.seq(grammar.text(between), call), 0, UNBOUNDED))
+  }
+}
+
+type WriteBody = (writer: CallWriter, marker: string) => NodeId
+
+const jsonOrList: WriteBody = ({ grammar, json, list }) => grammar.alt(json, list)
+
+const gemma =
+  (quote: string): WriteBody =>
+  (writer) =>
+    writer.each(PLAIN_NAME, ({ name, parameters }) => {
+      const { grammar } = writer
+      const given =
+        parameters === undefined ? anyMembers(grammar, quote) : gemmaArguments(grammar, parameters, quote)
+      return grammar.seq(grammar.text(`call:${name}`), given)
+    })
+
+const python = (writer: CallWriter): NodeId =>
+  writer.each(PLAIN_NAME, (tool) => pythonCall(writer.grammar, tool))
+
+const kimi: WriteBody = (writer, marker) => {
+  const call = writer.named('functions.', `:0${KIMI.separator}`, KIMI.callEnd)
+  if (marker === KIMI.call) return call
+  const begun = writer.grammar.seq(writer.grammar.text(KIMI.call), call)
+  return writer.grammar.seq(writer.several(begun, ''), writer.grammar.text(KIMI.sectionEnd))
+}
+
+/** In the spelling of the marker. */
+const deepSeek: WriteBody = (writer, marker) => {
+  const { grammar } = writer
+  const spelling = Math.max(DEEPSEEK.call.indexOf(marker), DEEPSEEK.section.indexOf(marker))
+  const [call, separator, callEnd, sectionEnd] = [
+    DEEPSEEK.call,
+    DEEPSEEK.separator,
+    DEEPSEEK.callEnd,
+    DEEPSEEK.sectionEnd,
+  ].map((spellings) => spellings[spelling]!) as [string, string, string, string]
+  const one = grammar.alt(
+    writer.named('', separator, callEnd),
+    grammar.seq(grammar.text(`function${separator}`), writer.named('', '\n```json\n', `\n\`\`\`${callEnd}`)),
+  )
+  if (marker === call) return one
+  return grammar.seq(writer.several(grammar.seq(grammar.text(call), one), ''), grammar.text(sectionEnd))
+}
+
+const BODIES: Readonly<Record<CallForm, WriteBody>> = {
+  hermes(writer) {
+    const { grammar } = writer
+    const tagged = grammar.seq(grammar.text('<function='), writer.functionCall())
+    const paired = writer.each(PLAIN_NAME, ({ name, parameters }) =>
+      grammar.seq(grammar.text(name), pairsNode(grammar, parameters)),
+    )
+    return grammar.alt(writer.json, writer.list, tagged, paired)
+  },
+  function: (writer) => writer.functionCall(),
+  tools: jsonOrList,
+  mistral: (writer) => writer.grammar.alt(writer.list, writer.named('', '[ARGS]')),
+  llama: (writer) => writer.json,
+  phi4mini: jsonOrList,
+  phi4: (writer) => writer.list,
+  lfm2: (writer) => {
+    const { grammar } = writer
+    const calls = writer.several(python(writer), ', ')
+    return grammar.alt(grammar.seq(grammar.text('['), calls, grammar.text(']')), writer.list)
+  },
+  olmo3: (writer) => writer.several(python(writer), '\n'),
+  gemma: gemma('<escape>'),
+  gemma4: gemma('<|"|>'),
+  command: (writer) => writer.list,
+  kimi,
+  deepseek: deepSeek,
+}

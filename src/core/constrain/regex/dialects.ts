@@ -1,0 +1,64 @@
+// Spells a pattern of Python, or of JavaScript without flags, as JavaScript reads it with the flag `u`.
+
+/** Anchors of the whole text, and escapes that JavaScript lacks. */
+const ESCAPES: ReadonlyMap<string, string> = new Map([
+  ['A', '^'],
+  ['Z', '$'],
+  ['z', '$'],
+  ['a', '\\x07'],
+])
+/** Characters that may follow a backslash with the flag `u`. */
+const KNOWN = /[\^$\\.*+?()[\]{}|/\dbBcdDfknpPrsStuvwWx]/
+/** The counts of a repetition. */
+const COUNTS = /^\{\d+(?:,\d*)?\}/
+const CLASS_ESCAPE = /^\\[dDsSwWpP]/
+
+/**
+ * The same pattern for a parser of the flag `u`: `\A`, `\Z`, `(?P<name>..)`, needless escapes, and brackets
+ * and hyphens that stand for themselves.
+ */
+export function modernPattern(source: string): string {
+  let pattern = ''
+  let inClass = false
+  for (let at = 0; at < source.length; ) {
+    const rest = source.slice(at)
+    const char = rest[0]!
+    if (char === '\\') {
+      const next = rest[1] ?? ''
+      const other = inClass ? undefined : ESCAPES.get(next)
+      // Letters and digits without a meaning stay what both languages reject.
+      pattern +=
+        other ??
+        (KNOWN.test(next) || (inClass && next === '-') || /^[A-Za-z0-9]?$/.test(next) ? `\\${next}` : next)
+      at += 2
+    } else if (inClass) {
+      const isLiteral = char === '[' || (char === '-' && isHyphen(source, at))
+      pattern += isLiteral ? `\\${char}` : char
+      inClass = char !== ']'
+      at += 1
+    } else if (rest.startsWith('(?P<')) {
+      pattern += '(?<'
+      at += 4
+    } else {
+      const isLiteral = char === ']' || char === '}' || (char === '{' && !COUNTS.test(rest))
+      const counts = char === '{' ? COUNTS.exec(rest)?.[0] : undefined
+      pattern += counts ?? (isLiteral ? `\\${char}` : char)
+      inClass = char === '['
+      at += counts?.length ?? 1
+      // A bracket right behind the opening one is a member in Python.
+      if (inClass) {
+        const first = /^\^?\]/.exec(source.slice(at))?.[0]
+        if (first !== undefined && source.indexOf(']', at + first.length) > 0) {
+          pattern += first.replace(']', '\\]')
+          at += first.length
+        }
+      }
+    }
+  }
+  return pattern
+}
+
+/** Whether a hyphen in a class stands beside a class, so that it makes no range. */
+function isHyphen(source: string, at: number): boolean {
+  return CLASS_ESCAPE.test(source.slice(at + 1)) || CLASS_ESCAPE.test(source.slice(Math.max(0, at - 2), at))
+}

@@ -1,0 +1,60 @@
+// A tool call as the readers of all forms return it.
+import { parseJson } from '../../../base/json.ts'
+import { isObject, type JsonObject } from '../../../base/values.ts'
+
+/** A call that a model requests. */
+export interface ParsedCall {
+  readonly name: string
+  readonly arguments: JsonObject
+  /**
+   * The arguments as JSON text, in the model's own digits and order of keys: numbers beyond 2^53 and `1.0`
+   * survive here.
+   */
+  readonly json: string
+}
+
+/** The parts of a tool that are needed to read its calls. */
+export interface CallableTool {
+  readonly name: string
+  /** JSON Schema of the arguments. Says which of them are texts where a form has no quotes. */
+  readonly parameters?: object | undefined
+}
+
+export type CallableTools = ReadonlyMap<string, CallableTool>
+
+/** The call of a known tool with an object of arguments, else undefined. */
+export function namedCall(name: unknown, json: string, tools: CallableTools): ParsedCall | undefined {
+  if (typeof name !== 'string' || !tools.has(name)) return undefined
+  const given = parsed(json)
+  if (!isObject(given)) return undefined
+  // The parser also takes what Python writes as numbers.
+  return { name, arguments: given, json: isJson(json) ? json : JSON.stringify(given) }
+}
+
+/** The text of an object with these members, whose values are JSON texts. */
+export const objectJson = (members: readonly (readonly [name: string, json: string])[]): string =>
+  `{${members.map(([name, json]) => `${JSON.stringify(name)}: ${json}`).join(', ')}}`
+
+/** The schema of an argument, if the tool has one. */
+export function schemaOf({ parameters }: CallableTool, name: string): unknown {
+  const { properties } = (parameters ?? {}) as { properties?: unknown }
+  return isObject(properties) && Object.hasOwn(properties, name) ? properties[name] : undefined
+}
+
+/** Undefined if the text is not JSON, or nests too deeply. */
+export function parsed(json: string): unknown {
+  try {
+    return parseJson(json)
+  } catch {
+    return undefined
+  }
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}

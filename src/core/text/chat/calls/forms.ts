@@ -1,0 +1,243 @@
+// How the calls of each form are read, behind the mark that opens them. `base/calls/marks.ts` draws the
+// forms.
+//
+// A call may also be the whole reply without a mark: JSON, a list of f(a=1), or either in a fence.
+import { CALL_MARKS, type CallForm, DEEPSEEK, formOf, KIMI } from '../../../base/calls/marks.ts'
+import { type CallableTools, namedCall, type ParsedCall } from './call.ts'
+import { CUT, type GrowingText, MISMATCH, type Reading } from './growing-text.ts'
+import { fencedJson, jsonCalls, jsonRun, jsonText } from './json-calls.ts'
+import { pythonCalls, pythonStatements } from './python-calls.ts'
+import { functionCall, gemmaCall, knownTool, pairedCall } from './tagged-calls.ts'
+
+/**
+ * Reads a block of calls and adds each to `found` once it is whole, or all at once where the form is a list.
+ * Throws `MISMATCH` or `CUT`.
+ */
+export type ReadCalls = (source: GrowingText, tools: CallableTools, found: ParsedCall[]) => Reading<void>
+
+/** What follows one of `MARKERS`. */
+export function readerAfter(marker: string): ReadCalls {
+  return READERS[formOf(marker)](marker)
+}
+
+/**
+ * The text that ends a block. At the end of the reply, part of it or nothing will do; with `isOptional`
+ * anything may follow instead.
+ */
+function* closing(source: GrowingText, marks: readonly string[], isOptional = false): Reading<void> {
+  const start = source.at
+  yield* source.blanks()
+  if (yield* source.takes(...marks)) return
+  const rest = source.text.slice(source.at)
+  if (source.isOver && marks.some((mark) => mark.startsWith(rest))) source.at = source.text.length
+  else if (isOptional) source.at = start
+  else throw MISMATCH
+}
+
+function* ended(source: GrowingText): Reading<void> {
+  if ((yield* source.blanks()) !== '') throw MISMATCH
+}
+
+/** JSON or Python, up to the form's closing text. */
+const listed = (form: CallForm): ReadCalls =>
+  function* (source, tools, found) {
+    const { close = '' } = CALL_MARKS[form]
+    if (yield* isJsonNext(source)) found.push(...(yield* jsonCalls(source, tools)))
+    else yield* pythonCalls(source, tools, found, close)
+    yield* closing(source, [close])
+  }
+
+/** Whether an object or a list of objects comes next. */
+function* isJsonNext(source: GrowingText): Reading<boolean> {
+  const first = yield* source.blanks()
+  if (first !== '[') return first === '{'
+  const start = source.at
+  source.at += 1
+  const next = yield* source.blanks()
+  source.at = start
+  return next === '{' || next === '"'
+}
+
+const gemma = (form: CallForm, quote: string): ReadCalls =>
+  function* (source, tools, found) {
+    yield* source.blanks()
+    const call = yield* gemmaCall(source, tools, quote)
+    yield* closing(source, [CALL_MARKS[form].close!])
+    found.push(call)
+  }
+
+/** Calls that each have marks of their own, in a section with marks around it. */
+const section = (
+  call: readonly string[],
+  end: readonly string[],
+  readCall: (source: GrowingText, tools: CallableTools) => Reading<ParsedCall>,
+): ReadCalls =>
+  function* (source, tools, found) {
+    yield* source.blanks()
+    yield* source.expect(...call)
+    do {
+      found.push(yield* readCall(source, tools))
+      yield* source.blanks()
+    } while (yield* source.takes(...call))
+    yield* closing(source, end, true)
+  }
+
+const single = (readCall: (source: GrowingText, tools: CallableTools) => Reading<ParsedCall>): ReadCalls =>
+  function* (source, tools, found) {
+    found.push(yield* readCall(source, tools))
+  }
+
+/** The call of a name with arguments that are JSON, perhaps in a fence. */
+function* argumentsOf(
+  name: string,
+  source: GrowingText,
+  tools: CallableTools,
+  end: readonly string[],
+): Reading<ParsedCall> {
+  if (!tools.has(name)) source.fail()
+  yield* source.blanks()
+  const isFenced = yield* source.takes('```')
+  if (isFenced) yield* source.word(/\w/)
+  yield* source.blanks()
+  const call = namedCall(name, yield* jsonText(source), tools)
+  if (call === undefined) throw MISMATCH
+  yield* source.blanks()
+  if (isFenced) yield* source.expect('```')
+  yield* closing(source, end)
+  return call
+}
+
+/** `function<sep>f` and fenced JSON, or since V3.1 `f<sep>` and JSON. */
+function* deepSeekCall(source: GrowingText, tools: CallableTools): Reading<ParsedCall> {
+  yield* source.blanks()
+  const first = yield* source.word(/[\w.-]/)
+  yield* source.blanks()
+  yield* source.expect(...DEEPSEEK.separator)
+  const isOld = first === 'function' && (yield* source.blanks()) !== '{'
+  return yield* argumentsOf(isOld ? yield* source.word(/[\w.-]/) : first, source, tools, DEEPSEEK.callEnd)
+}
+
+/** `functions.f:0`, then JSON. */
+function* kimiCall(source: GrowingText, tools: CallableTools): Reading<ParsedCall> {
+  yield* source.blanks()
+  const id = yield* source.word(/[\w.:-]/)
+  yield* source.blanks()
+  yield* source.expect(KIMI.separator)
+  const name = id.replace(/^functions\./, '').replace(/:\d+$/, '')
+  return yield* argumentsOf(name, source, tools, [KIMI.callEnd])
+}
+
+function* hermes(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
+  const close = CALL_MARKS.hermes.close!
+  const first = yield* source.blanks()
+  if (yield* source.takes('<function=')) {
+    do {
+      found.push(yield* functionCall(source, tools))
+      yield* source.blanks()
+    } while (yield* source.takes('<function='))
+  } else if (['{', '[', '`'].includes(first)) yield* fencedJson(source, tools, found)
+  else found.push(yield* pairedCall(source, tools, close))
+  yield* closing(source, [close])
+}
+
+/** A list or one object; since 2506 a name, perhaps with an id, and its arguments. */
+function* mistral(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
+  const first = yield* source.blanks()
+  if (first === '[' || first === '{') {
+    found.push(...(yield* jsonCalls(source, tools)))
+    return
+  }
+  const { name } = yield* knownTool(source, tools)
+  if (yield* source.takes('[CALL_ID]')) yield* source.word(/[\w-]/)
+  yield* source.takes('[ARGS]')
+  yield* source.blanks()
+  const call = namedCall(name, yield* jsonText(source), tools)
+  if (call === undefined) throw MISMATCH
+  found.push(call)
+}
+
+function* llama(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
+  if ((yield* source.blanks()) === '{') yield* jsonRun(source, tools, found)
+  else yield* pythonCalls(source, tools, found, '')
+  yield* ended(source)
+}
+
+const READERS: Readonly<Record<CallForm, (marker: string) => ReadCalls>> = {
+  hermes: () => hermes,
+  function: () =>
+    function* (source, tools, found) {
+      found.push(yield* functionCall(source, tools))
+      yield* closing(source, [CALL_MARKS.hermes.close!], true)
+    },
+  tools: () =>
+    function* (source, tools, found) {
+      yield* fencedJson(source, tools, found)
+      yield* closing(source, [CALL_MARKS.tools.close!])
+    },
+  mistral: () => mistral,
+  llama: () => llama,
+  phi4mini: () =>
+    function* (source, tools, found) {
+      yield* source.blanks()
+      found.push(...(yield* jsonCalls(source, tools)))
+      yield* closing(source, [CALL_MARKS.phi4mini.close!], true)
+    },
+  phi4: () =>
+    function* (source, tools, found) {
+      if ((yield* source.blanks()) !== '[') throw MISMATCH
+      found.push(...(yield* jsonCalls(source, tools)))
+    },
+  lfm2: () => listed('lfm2'),
+  olmo3: () => listed('olmo3'),
+  gemma: () => gemma('gemma', '<escape>'),
+  gemma4: () => gemma('gemma4', '<|"|>'),
+  command: () => listed('command'),
+  kimi: (marker) =>
+    marker === KIMI.call ? single(kimiCall) : section([KIMI.call], [KIMI.sectionEnd], kimiCall),
+  deepseek: (marker) =>
+    DEEPSEEK.call.includes(marker)
+      ? single(deepSeekCall)
+      : section(DEEPSEEK.call, DEEPSEEK.sectionEnd, deepSeekCall),
+}
+
+const JSON_STARTS = ['{"name"', '{"type"', '{"function"', '{"tool_calls"'].flatMap((start) => [
+  start,
+  `[${start}`,
+])
+const JSON_FENCES = ['```json', '```tool_call', '```']
+const PYTHON_FENCE = '```tool_code'
+
+/** How calls without a marker begin, without blanks. */
+export function bareStarts(tools: CallableTools): readonly string[] {
+  return [
+    ...JSON_STARTS,
+    ...JSON_FENCES.flatMap((fence) => JSON_STARTS.map((start) => fence + start)),
+    ...Array.from(tools.keys(), (name) => `[${name}(`),
+    ...(tools.size > 0 ? [PYTHON_FENCE] : []),
+  ]
+}
+
+/** A whole reply that begins as `bareStarts` says. */
+export function* bareCalls(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
+  const first = yield* source.blanks()
+  const calls: ParsedCall[] = []
+  if (yield* source.takes(PYTHON_FENCE)) {
+    yield* pythonStatements(source, tools, calls, '```')
+    yield* source.expect('```')
+  } else if (first === '`') yield* fencedJson(source, tools, calls)
+  else if (yield* isJsonNext(source)) yield* bareJson(source, tools, calls)
+  else yield* pythonCalls(source, tools, calls, '')
+  yield* ended(source)
+  found.push(...calls)
+}
+
+/** JSON values; of a last one that is cut off, the ones before it count. */
+function* bareJson(source: GrowingText, tools: CallableTools, calls: ParsedCall[]): Reading<void> {
+  try {
+    yield* jsonRun(source, tools, calls)
+    yield* closing(source, [CALL_MARKS.hermes.close!], true)
+  } catch (error) {
+    if (error !== CUT || calls.length === 0) throw error
+    source.at = source.text.length
+  }
+}

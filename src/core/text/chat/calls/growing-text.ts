@@ -1,0 +1,103 @@
+// A text that arrives in pieces, for readers that are written as if all of it were there: they are
+// generators, and pause where they need more.
+
+/** A reader. It yields when the text so far does not tell how to go on. */
+export type Reading<T> = Generator<undefined, T, undefined>
+
+/** Thrown by readers to leave their callers: the text is not what they read. */
+export const MISMATCH = new Error('the text has another form')
+/** The same, where the reply ends before the form does. */
+export const CUT = new Error('the reply ends too early')
+
+const isBlank = (char: string): boolean => /^\s$/.test(char)
+
+export class GrowingText {
+  text = ''
+  /** Where the next character is read. */
+  at = 0
+  /** Nothing more will come. */
+  isOver = false;
+
+  /** The next character; '' at the end of the reply. */
+  *peek(): Reading<string> {
+    while (this.at >= this.text.length) {
+      if (this.isOver) return ''
+      yield
+    }
+    return this.text[this.at]!
+  }
+
+  /** Whether `mark` comes next. Waits only while it may. */
+  *sees(mark: string): Reading<boolean> {
+    for (;;) {
+      const held = this.text.slice(this.at, this.at + mark.length)
+      if (held === mark) return true
+      if (this.isOver || !mark.startsWith(held)) return false
+      yield
+    }
+  }
+
+  /** Reads one of the marks, if it comes next. */
+  *takes(...marks: readonly string[]): Reading<boolean> {
+    for (const mark of marks) {
+      if (!(yield* this.sees(mark))) continue
+      this.at += mark.length
+      return true
+    }
+    return false
+  }
+
+  *expect(...marks: readonly string[]): Reading<void> {
+    if (yield* this.takes(...marks)) return
+    const rest = this.text.slice(this.at)
+    throw this.isOver && marks.some((mark) => mark.startsWith(rest)) ? CUT : MISMATCH
+  }
+
+  /** Skips white space, and returns the next character. */
+  *blanks(): Reading<string> {
+    for (;;) {
+      const char = yield* this.peek()
+      if (!isBlank(char)) return char
+      this.at += 1
+    }
+  }
+
+  /** The characters up to the first that does not fit; none if there are more than `most`. */
+  *word(fits: RegExp, most = 256): Reading<string> {
+    const start = this.at
+    for (;;) {
+      const char = yield* this.peek()
+      if (char === '' || !fits.test(char)) return this.text.slice(start, this.at)
+      this.at += 1
+      if (this.at - start > most) throw MISMATCH
+    }
+  }
+
+  /**
+   * The text before the first `mark` that `isEnd` accepts, which reads on behind the mark and may look ahead.
+   * Stops behind that mark.
+   */
+  *upTo(mark: string, isEnd?: () => Reading<boolean>): Reading<string> {
+    const start = this.at
+    for (let from = start; ; ) {
+      const found = this.text.indexOf(mark, from)
+      if (found < 0) {
+        if (this.isOver) throw CUT
+        from = Math.max(start, this.text.length - mark.length + 1)
+        yield
+        continue
+      }
+      const after = found + mark.length
+      this.at = after
+      const isFound = isEnd === undefined || (yield* isEnd())
+      this.at = after
+      if (isFound) return this.text.slice(start, found)
+      from = found + 1
+    }
+  }
+
+  /** Leaves the form: cut if the reply ends here. */
+  fail(): never {
+    throw this.isOver && this.at >= this.text.length ? CUT : MISMATCH
+  }
+}

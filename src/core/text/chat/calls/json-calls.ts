@@ -1,0 +1,92 @@
+// Reads tool calls that are JSON: one object, a list of them, or several in a row.
+import { jsonParts, MOST_DEPTH } from '../../../base/json.ts'
+import { type CallableTools, namedCall, type ParsedCall, parsed } from './call.ts'
+import { CUT, type GrowingText, MISMATCH, type Reading } from './growing-text.ts'
+
+/**
+ * The text of an object or a list. Follows brackets and strings; whether it is JSON shows when it is parsed.
+ */
+export function* jsonText(source: GrowingText): Reading<string> {
+  const start = source.at
+  const first = yield* source.peek()
+  if (first !== '{' && first !== '[') source.fail()
+  let depth = 0
+  let isString = false
+  let isEscaped = false
+  for (;;) {
+    const { text } = source
+    for (; source.at < text.length; source.at++) {
+      const char = text[source.at]!
+      if (isString) {
+        isString = isEscaped || char !== '"'
+        isEscaped = !isEscaped && char === '\\'
+      } else if (char === '{' || char === '[') {
+        depth += 1
+        if (depth > MOST_DEPTH) throw MISMATCH
+      } else if (char === '"') isString = true
+      else if (char === '}' || char === ']') {
+        depth -= 1
+        if (depth === 0) return text.slice(start, ++source.at)
+      }
+    }
+    if (source.isOver) throw CUT
+    yield
+  }
+}
+
+/** The calls of one JSON value. */
+export function* jsonCalls(source: GrowingText, tools: CallableTools): Reading<readonly ParsedCall[]> {
+  const calls = callsOf(yield* jsonText(source), tools)
+  if (calls === undefined) throw MISMATCH
+  return calls
+}
+
+/** Adds the calls of JSON values with blanks, commas or semicolons between them. */
+export function* jsonRun(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
+  for (;;) {
+    yield* source.blanks()
+    found.push(...(yield* jsonCalls(source, tools)))
+    yield* source.blanks()
+    if (yield* source.takes(';', ',')) yield* source.blanks()
+    const next = yield* source.peek()
+    if (next !== '{' && next !== '[') return
+  }
+}
+
+/** The same, perhaps in a fence. */
+export function* fencedJson(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
+  yield* source.blanks()
+  const isFenced = yield* source.takes('```')
+  if (isFenced) yield* source.word(/\w/)
+  yield* jsonRun(source, tools, found)
+  if (isFenced) yield* source.expect('```')
+}
+
+/** One call, a list of calls, or OpenAI's `{"tool_calls": [..]}`. Undefined if any of it is no call. */
+function callsOf(text: string, tools: CallableTools): readonly ParsedCall[] | undefined {
+  if (parsed(text) === undefined) return undefined
+  const inner = members(text)?.get('tool_calls') ?? text
+  const calls = inner.startsWith('[')
+    ? jsonParts(inner).map((part) => callOf(part.text, tools))
+    : [callOf(inner, tools)]
+  const whole = calls.filter((call) => call !== undefined)
+  return calls.length > 0 && whole.length === calls.length ? whole : undefined
+}
+
+/** A call with its name as `name`, `tool_name` or `function`, its arguments as an object or as JSON text. */
+function callOf(text: string, tools: CallableTools): ParsedCall | undefined {
+  const call = members(text)
+  if (call === undefined) return undefined
+  const inner = call.get('function')
+  if (inner?.startsWith('{') === true) return callOf(inner, tools)
+  const name = parsed(call.get('name') ?? call.get('tool_name') ?? inner ?? 'null')
+  const given = call.get('arguments') ?? call.get('parameters') ?? 'null'
+  const json = given.startsWith('"') ? String(parsed(given)).trim() : given
+  return namedCall(name, json === 'null' || json === '' ? '{}' : json, tools)
+}
+
+/** The members of an object with the text of their values; undefined for anything else. */
+function members(text: string): ReadonlyMap<string, string> | undefined {
+  if (!text.startsWith('{')) return undefined
+  return new Map(jsonParts(text).map((part) => [part.name, part.text]))
+}

@@ -1,0 +1,121 @@
+// Reads Python's literals, as models write them in calls, into JSON text.
+import { objectJson } from './call.ts'
+import { CUT, type GrowingText, MISMATCH, type Reading } from './growing-text.ts'
+
+/** Most levels of lists and objects in a value. */
+const MOST_DEPTH = 100
+
+const WORDS: ReadonlyMap<string, string> = new Map([
+  ['True', 'true'],
+  ['true', 'true'],
+  ['False', 'false'],
+  ['false', 'false'],
+  ['None', 'null'],
+  ['null', 'null'],
+])
+
+const ESCAPES: ReadonlyMap<string, string> = new Map([
+  ['n', '\n'],
+  ['t', '\t'],
+  ['r', '\r'],
+  ['b', '\b'],
+  ['f', '\f'],
+  ['0', '\0'],
+  ['\n', ''],
+])
+
+/** Digits of the escapes that are codes. */
+const CODES: ReadonlyMap<string, number> = new Map([
+  ['x', 2],
+  ['u', 4],
+])
+
+const NUMBER = /^([-+]?)(?:(\d[\d_]*)(?:\.([\d_]*))?|\.(\d[\d_]*))((?:[eE][-+]?\d+)?)$/
+
+/** A literal as JSON text: a text, number, list, tuple, object, True, False or None. */
+export function* pythonValue(source: GrowingText, depth = 0): Reading<string> {
+  if (depth > MOST_DEPTH) throw MISMATCH
+  const char = yield* source.blanks()
+  if (char === '[' || char === '(') return yield* list(source, char === '[' ? ']' : ')', depth)
+  if (char === '{') return yield* object(source, depth)
+  if (char === '"' || char === "'") return JSON.stringify(yield* pythonString(source))
+  if (/[-+.\d]/.test(char)) return yield* number(source)
+  const word = yield* source.word(/[A-Za-z]/)
+  return WORDS.get(word) ?? source.fail()
+}
+
+function* list(source: GrowingText, end: string, depth: number): Reading<string> {
+  source.at += 1
+  const items: string[] = []
+  for (;;) {
+    yield* source.blanks()
+    if (yield* source.takes(end)) return `[${items.join(', ')}]`
+    items.push(yield* pythonValue(source, depth + 1))
+    yield* separated(source, end)
+  }
+}
+
+function* object(source: GrowingText, depth: number): Reading<string> {
+  source.at += 1
+  const members: [string, string][] = []
+  for (;;) {
+    const char = yield* source.blanks()
+    if (yield* source.takes('}')) return objectJson(members)
+    if (char !== '"' && char !== "'") source.fail()
+    const name = yield* pythonString(source)
+    yield* source.blanks()
+    yield* source.expect(':')
+    members.push([name, yield* pythonValue(source, depth + 1)])
+    yield* separated(source, '}')
+  }
+}
+
+/** A comma, or the end that comes next. */
+export function* separated(source: GrowingText, end: string): Reading<void> {
+  yield* source.blanks()
+  if (yield* source.takes(',')) return
+  if (!(yield* source.sees(end))) source.fail()
+}
+
+/** A number in the digits that were written, as JSON spells it. */
+function* number(source: GrowingText): Reading<string> {
+  const text = yield* source.word(/[-+.\w]/)
+  const found = NUMBER.exec(text)
+  if (found === null) return source.fail()
+  const [, sign, whole = '0', point, fraction = point, exponent] = found
+  const digits = whole.replaceAll('_', '').replace(/^0+(?=\d)/, '')
+  const rest = fraction === undefined ? '' : `.${fraction.replaceAll('_', '') || '0'}`
+  return `${sign === '-' ? '-' : ''}${digits}${rest}${exponent}`
+}
+
+/** A text between single, double or three quotes. */
+export function* pythonString(source: GrowingText): Reading<string> {
+  const quote = yield* source.peek()
+  const mark = (yield* source.sees(quote.repeat(3))) ? quote.repeat(3) : quote
+  source.at += mark.length
+  let found = ''
+  while (!(yield* source.takes(mark))) {
+    const char = yield* source.peek()
+    if (char === '') throw CUT
+    source.at += 1
+    found += char === '\\' ? yield* escaped(source) : char
+  }
+  return found
+}
+
+/** The character of an escape, behind its backslash. */
+function* escaped(source: GrowingText): Reading<string> {
+  const char = yield* source.peek()
+  if (char === '') throw CUT
+  source.at += 1
+  const digits = CODES.get(char) ?? 0
+  if (digits > 0) {
+    const start = source.at
+    while (source.at - start < digits && /[\dA-Fa-f]/.test(yield* source.peek())) source.at += 1
+    const code = source.text.slice(start, source.at)
+    if (code.length === digits) return String.fromCharCode(Number.parseInt(code, 16))
+    source.at = start
+  }
+  // Python keeps the backslash of what is not an escape, but JSON may escape a slash.
+  return ESCAPES.get(char) ?? (/['"\\/]/.test(char) ? char : `\\${char}`)
+}

@@ -1,0 +1,39 @@
+// What a model sees of prompts and sessions: their text, and what its vision tower, if it has one, makes of
+// their pictures.
+import { HalfbyteError } from '../../core/base/errors.ts'
+import { isMessage } from '../chat/messages.ts'
+import type { Message } from '../types/conversation.ts'
+import type { Prompt } from '../wire/protocol.ts'
+import type { ModelText, Sight } from './loaded-model.ts'
+
+/** `tower` is asked for prompts and sessions with pictures. `id`: the model's name. */
+export function sightOf(tower: Sight | undefined, id: string, text: Pick<ModelText, 'encode'>): Sight {
+  return {
+    async look(prompt, signal) {
+      if (!hasPictures(prompt))
+        return { prompt, encode: (...given) => text.encode(...given), hold: async () => () => {} }
+      if (tower !== undefined) return tower.look(prompt, signal)
+      throw new HalfbyteError(
+        'unsupported',
+        `a message has pictures but ${id} was loaded without a vision tower; load it with the option ` +
+          'vision, the address of its mmproj file',
+      )
+    },
+    async save(sequence, messages) {
+      return tower === undefined ? { messages } : tower.save(sequence, messages)
+    },
+    restore(sequence, saved, name) {
+      if (tower !== undefined) return tower.restore(sequence, saved, name)
+      if (!saved.messages.some(({ images }) => images !== undefined)) return saved.messages
+      throw new HalfbyteError(
+        'unsupported',
+        `${name} is a session with pictures, but the model was loaded without its vision tower; load it with the option vision`,
+      )
+    },
+  }
+}
+
+const hasPictures = (prompt: Prompt): boolean =>
+  prompt.type === 'messages' &&
+  Array.isArray(prompt.messages) &&
+  prompt.messages.some((message: Message) => isMessage(message) && (message.images?.length ?? 0) > 0)

@@ -1,0 +1,131 @@
+// What is known of a model: before its load, while it loads, and afterwards.
+import type { EngineNote } from '../../core/base/engine-notes.ts'
+import type { GraphDtype } from '../../core/formats/names/graph-files.ts'
+import type { SamplerOptions } from '../../core/generate/sampler/sampler-options.ts'
+import type { KvFormat } from '../../core/graph/ir.ts'
+import type { Build } from '../../core/runtime/features.ts'
+import type { PoolKind } from '../../core/runtime/pool.ts'
+import type { DownloadProgress } from '../../core/store/download/tally.ts'
+
+/** Load options that make a model smaller. Spread them over the original options. */
+export interface Smaller {
+  /** Tokens. Absent if the length need not change. */
+  readonly contextLength?: number
+  /** Absent if the format need not change. */
+  readonly kvCache?: KvFormat
+  /** Absent if the precision need not change. */
+  readonly weights?: 'w4'
+}
+
+/** One of the ONNX graphs of a repository made for transformers.js. */
+export interface GraphOffer {
+  /** Its path in the repository, as `onnx/model_q4.onnx`. */
+  readonly file: string
+  /** What loads it. Absent for a graph that only its own address or path loads. */
+  readonly dtype?: GraphDtype | undefined
+  /** Whether a load without `dtype` takes it. */
+  readonly isDefault: boolean
+  /** Bytes that are not on this device yet. */
+  readonly downloadBytes: number
+  /**
+   * Bytes of memory for the weights, the activations and the state of a full context: those of the report for
+   * the default, else an estimate from the sizes of the files.
+   */
+  readonly neededBytes: number
+  /** Whether this fits. */
+  readonly fits: boolean
+}
+
+/** What is known about a model before its weights are downloaded. */
+export interface ProbeReport {
+  /** Whether the weights, the activations and the state of a full context fit in memory. */
+  readonly fits: boolean
+  /** Bytes of memory for the weights, the activations and the state of a full context. */
+  readonly neededBytes: number
+  /**
+   * Most bytes that this page can get, measured by asking for them. Less than the need of a load that was
+   * killed here.
+   */
+  readonly grantedBytes: number
+  /** Context length in tokens that this report assumes. */
+  readonly contextLength: number
+  /** Bytes of weights that are not on this device yet. */
+  readonly downloadBytes: number
+  /**
+   * Estimated speed of reading a prompt, from kernels run for a fifth of a second and the cost of the model's
+   * plan at position 512.
+   */
+  readonly prefillTokensPerSecond: number
+  /** Estimated speed of writing a reply, in the same way. */
+  readonly decodeTokensPerSecond: number
+  /**
+   * What would fit instead. Tried in order: a smaller context, int8 keys and values, 4-bit weights,
+   * combinations of these. Undefined if `fits` is true, or if none of them fits.
+   */
+  readonly suggestion: Smaller | undefined
+  /**
+   * The ONNX graphs that the model has, the preferred one first; absent if it has none, if `dtype` was given,
+   * or if its weights are other files.
+   */
+  readonly graphs?: readonly GraphOffer[] | undefined
+}
+
+/** Facts about a loaded model. */
+export interface ModelInfo {
+  /** The model's own name, or its file's name if it has none. */
+  readonly id: string
+  /** For example `llama`. */
+  readonly architecture: string
+  /** Number of weights. Tied weights count once. */
+  readonly parameters: number
+  /**
+   * Most tokens that a conversation may hold here: the model's own limit, or the smaller one that was asked
+   * for.
+   */
+  readonly contextLength: number
+  /**
+   * Sampling options that the model's files recommend (generation_config.json, or `general.sampling.*` of a
+   * GGUF). They replace `SAMPLER_DEFAULTS`; options of a reply replace them. Empty if the files have none.
+   */
+  readonly sampling: SamplerOptions
+  /** Variables of the chat template that `templateArguments` can give, such as `enable_thinking`. */
+  readonly templateArguments: readonly string[]
+  /** Whether messages may have pictures: the model was loaded with its vision tower. */
+  readonly seesImages: boolean
+}
+
+/** How an engine was set up by its load. */
+export interface EngineInfo {
+  readonly model: ModelInfo
+  /** The draft model; absent if none was loaded. */
+  readonly draft?: ModelInfo | undefined
+  /** Number of threads that compute, including the engine worker. */
+  readonly threads: number
+  readonly pool: PoolKind
+  /** How the engine differs from the request, and why: fewer threads, a shorter context. */
+  readonly notes: readonly EngineNote[]
+  readonly build: Build
+}
+
+/** Linear memory by purpose, in bytes. */
+export interface MemoryUse {
+  readonly weightsBytes: number
+  /** State cache: the state of every live conversation. */
+  readonly stateBytes: number
+  /**
+   * State of conversations that have ended, kept for others that begin the same way. Freed when room is
+   * needed.
+   */
+  readonly keptBytes: number
+  /** Activations and plan. */
+  readonly arenaBytes: number
+  /** All of linear memory, including its free part. */
+  readonly totalBytes: number
+}
+
+/** Progress of a load. Phases come in this order, but `convert` runs at the same time as `download`. */
+export type LoadProgress =
+  | DownloadProgress
+  /** Number of tensors done, and their total. */
+  | { readonly phase: 'convert'; readonly done: number; readonly total: number }
+  | { readonly phase: 'compile' | 'warmup' }

@@ -1,0 +1,112 @@
+// Changes how elements lie: other dims, a border, parts joined along an axis.
+import type { Node } from '../../../onnx/ir/graph.ts'
+import { countOf } from '../../../onnx/ir/tensor.ts'
+import {
+  dimsOf,
+  isAll,
+  isConstant,
+  type PlaceLoop,
+  type Ref,
+  refTo,
+  turnedRef,
+  unturned,
+} from '../../loops/loops.ts'
+import { number } from '../../loops/tree.ts'
+import { reshaped, sliced, type View, whole } from '../../loops/view.ts'
+import { copy, filled, orderFor } from './loops.ts'
+import type { Lowering } from './lowering.ts'
+import { misfit } from './misfit.ts'
+
+/** The same elements through another view. They do not move. */
+export function viewed(lowering: Lowering, node: Node, output: string, ref: Ref): void {
+  lowering.views.nodes++
+  // A copy would read and write each element.
+  lowering.views.bytes += 8 * countOf(dimsOf(ref))
+  const isCopied = lowering.leftOut.has('views') && !isConstant(ref.value)
+  lowering.values.name(output, isCopied ? copy(lowering, node, ref) : ref)
+}
+
+/** The same elements under other dims; a copy where strides cannot say it. */
+export function reshape(lowering: Lowering, node: Node, ref: Ref, dims: readonly number[]): Ref {
+  const count = countOf(dimsOf(ref))
+  if (count !== countOf(dims))
+    throw misfit(node, `${count} elements cannot have the shape [${dims.join(', ')}]`)
+  const view = reshaped(ref.view, dims)
+  return view === undefined ? reshape(lowering, node, copy(lowering, node, ref), dims) : { ...ref, view }
+}
+
+/**
+ * A value with a border of one number; `around` has its sizes before and after each axis. Its axes lie in
+ * the order of the input's.
+ */
+export function padded(
+  lowering: Lowering,
+  node: Node,
+  ref: Ref,
+  around: readonly (readonly [number, number])[],
+  fill: number,
+): Ref {
+  const perm = orderFor(lowering, [ref], dimsOf(ref))
+  if (perm === undefined) return border(lowering, node, ref, around, fill)
+  const turned = perm.map((axis) => around[axis]!)
+  return unturned(border(lowering, node, turnedRef(ref, perm), turned, fill), perm)
+}
+
+function border(
+  lowering: Lowering,
+  node: Node,
+  ref: Ref,
+  around: readonly (readonly [number, number])[],
+  fill: number,
+): Ref {
+  const own = dimsOf(ref)
+  const dims = own.map((size, axis) => size + around[axis]![0] + around[axis]![1])
+  const { kind } = ref.value
+  const out = lowering.values.make(node.name, kind, dims)
+  const place = (from: Ref, at: View): void =>
+    lowering.add({ loop: 'place', node: node.name, mapping: 'shuffle', out, args: [from], at })
+  let rest = whole(dims)
+  for (const [axis, [before, after]] of around.entries()) {
+    const size = own[axis]!
+    // What is before and after the input along this axis; along the axes before it, only beside the input.
+    for (const [start, count] of [
+      [0, before],
+      [before + size, after],
+    ] as const) {
+      const at = sliced(rest, axis, start, count)
+      if (countOf(at.dims) === 0) continue
+      place(filled(lowering, node, number(fill, kind), at.dims), at)
+    }
+    rest = sliced(rest, axis, before, size)
+  }
+  if (countOf(own) > 0) place(ref, rest)
+  return refTo(out)
+}
+
+/** Parts one after the other along an axis; each is written where it belongs, by what makes it if legal. */
+export function joined(
+  lowering: Lowering,
+  node: Node,
+  name: string,
+  parts: readonly Ref[],
+  axis: number,
+): Ref {
+  const [first] = parts as [Ref]
+  const count = parts.reduce((sum, part) => sum + dimsOf(part)[axis]!, 0)
+  const out = lowering.values.make(name, first.value.kind, dimsOf(first).with(axis, count))
+  let from = 0
+  for (const part of parts) {
+    const size = dimsOf(part)[axis]!
+    const at = sliced(whole(out.dims), axis, from, size)
+    from += size
+    if (size > 0)
+      lowering.add({ loop: 'place', node: node.name, mapping: 'shuffle', out, ...inOwnSpace(part, at) })
+  }
+  return refTo(out)
+}
+
+/** A value that is placed whole is placed under its own dims, those of the loop that makes it. */
+function inOwnSpace(part: Ref, at: View): Pick<PlaceLoop, 'args' | 'at'> {
+  const own = isAll(part) ? reshaped(at, part.value.dims) : undefined
+  return own === undefined ? { args: [part], at } : { args: [refTo(part.value)], at: own }
+}

@@ -1,0 +1,152 @@
+// Makes loops over elements: maps, copies and fills, each in the order of axes that suits it.
+import { type Node, outputsOf } from '../../../onnx/ir/graph.ts'
+import { intsOf } from '../../../onnx/ir/operator.ts'
+import { countOf } from '../../../onnx/ir/tensor.ts'
+import {
+  dimsOf,
+  isAll,
+  type Mapping,
+  type Ref,
+  refTo,
+  spreadRef,
+  turnedRef,
+  unturned,
+  type Value,
+} from '../../loops/loops.ts'
+import { arg, type Tree } from '../../loops/tree.ts'
+import { orderOf, transposed } from '../../loops/view.ts'
+import type { Lowering } from './lowering.ts'
+import { misfit } from './misfit.ts'
+
+/**
+ * A loop over the common shape of some references. `name` is the output for which it is made, whose
+ * reader may ask for another order of axes; '' for a value of its own.
+ */
+export function map(
+  lowering: Lowering,
+  node: Node,
+  args: readonly Ref[],
+  tree: Tree,
+  name = '',
+  sizes: readonly number[] = [],
+): Ref {
+  const dims = commonDims(node, args)
+  const perm = asked(lowering, name, dims.length) ?? orderFor(lowering, args, dims)
+  return mapped(lowering, node, args, tree, { name, sizes, dims, perm })
+}
+
+function mapped(
+  lowering: Lowering,
+  node: Node,
+  args: readonly Ref[],
+  tree: Tree,
+  {
+    name = '',
+    sizes = [],
+    dims,
+    perm,
+  }: {
+    readonly name?: string
+    readonly sizes?: readonly number[]
+    readonly dims: readonly number[]
+    readonly perm?: readonly number[] | undefined
+  },
+): Ref {
+  const all = args.map((each) => spreadRef(each, dims))
+  const turned = perm === undefined ? all : all.map((each) => turnedRef(each, perm))
+  const out = lowering.values.make(name || node.name, tree.kind, perm?.map((axis) => dims[axis]!) ?? dims)
+  const isSpread = args.some((each) => countOf(dimsOf(each)) < countOf(dims))
+  const mapping: Mapping = isSpread ? 'one-to-many' : 'one-to-one'
+  lowering.add({ loop: 'map', node: node.name, mapping, out, args: turned, tree, sizes })
+  return unturned(refTo(out), perm)
+}
+
+/** A value that is the same number everywhere. */
+export function filled(lowering: Lowering, node: Node, tree: Tree, dims: readonly number[]): Ref {
+  const out = lowering.values.make(node.name, tree.kind, dims)
+  lowering.add({ loop: 'map', node: node.name, mapping: 'one-to-many', out, args: [], tree, sizes: [] })
+  return refTo(out)
+}
+
+/** The elements in row order. Those of a constant are put in order when it is loaded. */
+export function copy(lowering: Lowering, node: Node, ref: Ref): Ref {
+  const { given } = ref.value
+  const dims = dimsOf(ref)
+  const isFew = countOf(dims) <= countOf(ref.value.dims)
+  if (given !== undefined && 'constant' in given && isFew && !given.codes && !given.view && !given.packing) {
+    const laid = { constant: given.constant, view: ref.view }
+    return refTo({ ...ref.value, id: lowering.values.nextId(), dims, given: laid })
+  }
+  return moved(lowering, node, ref)
+}
+
+/** The elements in row order, copied by a loop. */
+export function moved(lowering: Lowering, node: Node, ref: Ref): Ref {
+  return mapped(lowering, node, [ref], arg(0, ref.value.kind), { dims: dimsOf(ref) })
+}
+
+/**
+ * The view of a product's output, [..., m, n], in a new value, whose axes lie in the order that the only
+ * reader of `name` asks for.
+ */
+export function orderedValue(
+  lowering: Lowering,
+  name: string,
+  dims: readonly number[],
+): { readonly out: Value; readonly ref: Ref } {
+  const perm = asked(lowering, name, dims.length)
+  const out = lowering.values.make(name, 'f32', perm?.map((axis) => dims[axis]!) ?? dims)
+  return { out, ref: unturned(refTo(out), perm) }
+}
+
+export function orderFor(
+  lowering: Lowering,
+  args: readonly Ref[],
+  dims: readonly number[],
+): readonly number[] | undefined {
+  return lowering.leftOut.has('orders') ? undefined : ownOrder(args, dims)
+}
+
+/**
+ * The order of axes in which the only reader, a transposition, wants a value. Undefined where there is no
+ * such reader, or where the last axis would move: rows are written as vectors.
+ */
+function asked(lowering: Lowering, name: string, rank: number): readonly number[] | undefined {
+  const readers = lowering.readers.get(name)
+  const [reader] = readers ?? []
+  if (lowering.leftOut.has('orders')) return undefined
+  if (readers?.length !== 1 || reader === undefined || outputsOf(lowering.graph).has(name)) return undefined
+  if (reader.op !== 'Transpose' || reader.domain !== '') return undefined
+  const perm = intsOf(reader, 'perm', undefined)
+  return perm?.length === rank && perm.at(-1) === rank - 1 ? perm : undefined
+}
+
+/**
+ * The order in which the axes of the largest argument lie, if it has all of its value in another order than
+ * the graph's, or a part of it whose neighbours are along another axis than the graph's last, and no argument
+ * as large lies in the graph's order.
+ */
+function ownOrder(args: readonly Ref[], dims: readonly number[]): readonly number[] | undefined {
+  const whole = args.filter((each) => countOf(dimsOf(each)) === countOf(dims))
+  const [first] = whole
+  if (first === undefined || whole.some(isAll) || dimsOf(first).length !== dims.length) return undefined
+  const { value, view } = first
+  const perm = orderOf(view)
+  const last = dims.findLastIndex((size) => size > 1)
+  const isAlong = view.strides[last] !== 1 && view.strides[perm.at(-1)!] === 1
+  return isAlong || isAll({ value, view: transposed(view, perm) }) ? perm : undefined
+}
+
+function commonDims(node: Node, args: readonly Ref[]): readonly number[] {
+  const rank = Math.max(0, ...args.map((each) => dimsOf(each).length))
+  return Array.from({ length: rank }, (_, axis) => {
+    const sizes = args.map((each) => dimsOf(each)[axis - rank + dimsOf(each).length] ?? 1)
+    const own = sizes.filter((size) => size !== 1)
+    if (new Set(own).size > 1)
+      throw misfit(
+        node,
+        `the shapes ${args.map((each) => `[${dimsOf(each).join(', ')}]`).join(' and ')} differ`,
+      )
+    return own[0] ?? 1
+  })
+}

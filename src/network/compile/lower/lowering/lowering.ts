@@ -1,0 +1,97 @@
+// Lowering: the loops of a graph as far as they are made, what handlers share, and what they are charged for.
+import type { ProgramBudget } from '../../../onnx/graph-budget.ts'
+import type { Graph, Node, Type } from '../../../onnx/ir/graph.ts'
+import { countOf } from '../../../onnx/ir/tensor.ts'
+import { type Loop, type Ref, stepsOf } from '../../loops/loops.ts'
+import { costOf } from '../../loops/tree.ts'
+import type { LeftOut } from '../../stages.ts'
+import type { WeightPolicy } from '../policy.ts'
+import { Values } from './values.ts'
+
+/** Work of planning a node, for each name that it has, and for a loop. */
+const NODE_UNITS = 512
+const NAME_UNITS = 64
+const LOOP_UNITS = 1280
+const TREE_UNITS = 16
+
+/** How nodes are lowered. */
+export interface LowerOptions {
+  readonly weights: WeightPolicy
+  readonly leftOut: LeftOut
+  /** What the program and its runs may take. */
+  readonly budget: ProgramBudget
+}
+
+/** What views save. */
+interface Views {
+  nodes: number
+  bytes: number
+}
+
+/** The loops of a graph as far as they are made, and what its handlers share. */
+export class Lowering {
+  readonly graph: Graph
+  readonly values: Values
+  readonly weights: WeightPolicy
+  readonly leftOut: LeftOut
+  /** The nodes that read each value. */
+  readonly readers: ReadonlyMap<string, readonly Node[]>
+  readonly views: Views = { nodes: 0, bytes: 0 }
+  readonly #loops: Loop[] = []
+  readonly #budget: ProgramBudget
+  readonly #types: ReadonlyMap<string, Type>
+  readonly #once = new Map<string, Ref>()
+
+  constructor(
+    graph: Graph,
+    types: ReadonlyMap<string, Type>,
+    readers: ReadonlyMap<string, readonly Node[]>,
+    { weights, leftOut, budget }: LowerOptions,
+  ) {
+    this.graph = graph
+    this.values = new Values(graph, types, budget)
+    this.weights = weights
+    this.leftOut = leftOut
+    this.readers = readers
+    this.#budget = budget
+    this.#types = types
+  }
+
+  /** Charges for a node before its handler begins: its names, and the elements of what it makes. */
+  begin(node: Node): void {
+    const names = node.inputs.length + node.outputs.length
+    this.#budget.spend(NODE_UNITS + NAME_UNITS * names)
+    for (const name of node.outputs) {
+      const dims = this.#types.get(name)?.dims
+      if (dims?.every((size) => typeof size === 'number'))
+        this.#budget.step(node.name, countOf(dims as number[]))
+    }
+  }
+
+  /**
+   * Charges for what a handler works out while it plans, before it does: units of `NetworkLimits.planning`.
+   */
+  spend(units: number): void {
+    this.#budget.spend(units)
+  }
+
+  /** What `make` gives, which is made once for each key. */
+  once(key: string, make: () => Ref): Ref {
+    const made = this.#once.get(key) ?? make()
+    this.#once.set(key, made)
+    return made
+  }
+
+  get loops(): readonly Loop[] {
+    return this.#loops
+  }
+
+  /** Every loop of a program passes here, and is charged for. */
+  add(loop: Loop): void {
+    this.#budget.spend(
+      LOOP_UNITS + ('tree' in loop && loop.tree !== undefined ? TREE_UNITS * costOf(loop.tree) : 0),
+    )
+    this.#budget.step(loop.node, stepsOf(loop))
+    this.#loops.push(loop)
+  }
+}

@@ -1,0 +1,112 @@
+// Checks that no step of a program reads or writes outside of its values, before it may run.
+import { roundUp } from '../../../core/abi/encodings.ts'
+import { HalfbyteError } from '../../../core/base/errors.ts'
+import { countOf } from '../../onnx/ir/tensor.ts'
+import type { KernelCall, StreamPlace, Walk } from '../emit/kernel.ts'
+import { codedRowBytes, dimsOf, type KernelLoop } from '../loops/loops.ts'
+
+/** Rows of a step, and elements of a row, are counted in 32 bits. */
+const MOST_ROWS = 2 ** 31 - 1
+const MOST_INNER = 2 ** 29 - 1
+
+/**
+ * Throws `out-of-memory` for more rows or elements than a step can count, and `internal` for what lies
+ * outside of a value, with the node's name and both numbers.
+ */
+export function checkCall(call: KernelCall, nodes: readonly string[]): void {
+  const { outer, inner, streams, product, selected } = call
+  checkCount('rows', countOf([...outer, product?.m ?? 1]), MOST_ROWS, nodes)
+  checkCount('elements in a row', Math.max(inner, product?.k ?? 0, product?.n ?? 0), MOST_INNER, nodes)
+  const rows: readonly number[] = product === undefined ? outer : [...outer, product.m]
+  // A selection writes rows of another length.
+  const alike = selected === undefined ? streams : streams.slice(0, 1)
+  for (const stream of alike) {
+    const walks: Walk[] = rows.map((size, axis) => [size, stream.steps[axis]!])
+    walks.push([inner, stream.inner])
+    if (stream.index !== undefined) walks.push([stream.index.size, stream.index.step])
+    check(stream, walks, nodes)
+  }
+  if (selected !== undefined) checkSelected(call, selected, nodes)
+  if (product === undefined) return
+  const { a, b, m, n, k } = product
+  const batch = (steps: readonly number[]) => outer.map((size, axis): Walk => [size, steps[axis]!])
+  // Without rows or columns nothing is read.
+  check(a, [...batch(a.steps), ...a.walks, [n, 0]], nodes)
+  check(b, [...batch(b.steps), [k, b.k], [n, b.column], [m, 0]], nodes)
+}
+
+function checkCount(what: string, count: number, most: number, nodes: readonly string[]): void {
+  if (count <= most) return
+  throw new HalfbyteError(
+    'out-of-memory',
+    `the step of ${nodes.join(', ')} goes over ${count} ${what} where ${most} are the most; give smaller inputs`,
+    { count, most },
+  )
+}
+
+/** A selection writes as many places of a row as it finds, and finds no more than there are. */
+function checkSelected(
+  { outer, inner, streams }: KernelCall,
+  selected: number,
+  nodes: readonly string[],
+): void {
+  const [, out] = streams as [StreamPlace, StreamPlace]
+  const rows = outer.map((size, axis): Walk => [size, out.steps[axis]!])
+  check(out, [...rows, [selected, 1]], nodes)
+  if (selected > inner)
+    throw new HalfbyteError(
+      'internal',
+      `the compiled step of ${nodes.join(', ')} finds ${selected} places in rows of ${inner}; report the model`,
+      { selected, inner },
+    )
+}
+
+/** The same for a kernel of the engine, which reads and writes whole groups of 32. */
+export function checkKernel(loop: KernelLoop): void {
+  const [{ value, view }] = loop.args
+  const at = (of: StreamPlace['at']) => ({ at: of })
+  const nodes = [loop.node]
+  const write = (...walks: Walk[]) => check(at({ value: loop.out, offset: 0 }), walks, nodes)
+  if (loop.loop === 'quantize') {
+    const [m, k] = dimsOf(loop.args[0]) as [number, number]
+    check(
+      at({ value, offset: view.offset }),
+      [
+        [m, view.strides[0]!],
+        [roundUp(k, 32), view.strides[1]!],
+      ],
+      nodes,
+    )
+    const words = codedRowBytes(k) / 4
+    write([m, words], [words, 1])
+    return
+  }
+  const [k, n] = dimsOf(loop.matrix) as [number, number]
+  const words = codedRowBytes(k) / 4
+  check(
+    at({ value, offset: 0 }),
+    [
+      [loop.m, words],
+      [words, 1],
+    ],
+    nodes,
+  )
+  write([loop.m, roundUp(n, 32)], [roundUp(n, 32), 1])
+}
+
+function check({ at }: Pick<StreamPlace, 'at'>, walks: readonly Walk[], nodes: readonly string[]): void {
+  if (!('value' in at) || walks.some(([size]) => size === 0)) return
+  let low = at.offset
+  let high = at.offset
+  for (const [size, step] of walks) {
+    if (step < 0) low += (size - 1) * step
+    else high += (size - 1) * step
+  }
+  const count = countOf(at.value.dims)
+  if (low >= 0 && high < count && Number.isSafeInteger(high)) return
+  throw new HalfbyteError(
+    'internal',
+    `the compiled step of ${nodes.join(', ')} reaches elements ${low} to ${high} of ${at.value.name}, which has ${count}; report the model`,
+    { low, high, count },
+  )
+}

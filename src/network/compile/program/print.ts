@@ -1,0 +1,70 @@
+// Prints a program: its steps with what they read and write, and what fusion and views save.
+import { bytesText, type Column, stepPage, type Total } from '../../../core/graph/plan/step-table.ts'
+import { dimsOf } from '../loops/loops.ts'
+import { emitted, movedBy, type Program, type Step } from './program.ts'
+
+const COLUMNS: readonly Column[] = [
+  { heading: '#', isNumber: true },
+  { heading: 'step' },
+  { heading: 'sizes' },
+  { heading: 'B' },
+  { heading: 'units', isNumber: true },
+  { heading: 'reads', isNumber: true },
+  { heading: 'writes', isNumber: true },
+  { heading: 'nodes' },
+]
+
+/** A line for each step, then the totals. `B` is how a product reads its second matrix. */
+export function printProgram(program: Program): string {
+  const rows = program.steps.map((step, index) => {
+    const { read, written } = movedBy(step)
+    return [`${index}`, ...formOf(step), bytesText(read), bytesText(written), nodesOf(step)]
+  })
+  return stepPage(COLUMNS, rows, totalsOf(program))
+}
+
+/** What a step does, its sizes, its B and its units. */
+function formOf(step: Step): readonly [string, string, string, string] {
+  if ('kernel' in step) {
+    const { kernel } = step
+    const rows = dimsOf(kernel.args[0])
+    if (kernel.loop === 'quantize') return ['8-bit codes', listOf(rows), '', '']
+    return ['product', listOf([rows[0]!, ...dimsOf(kernel.matrix)]), kernel.encoding, '']
+  }
+  const { kernel, outer, inner, product } = step.call
+  if (product !== undefined)
+    return [
+      'product',
+      listOf([...outer, product.m, product.k, product.n]),
+      kernel.product?.b ?? '',
+      `${step.units}`,
+    ]
+  const passes = `${kernel.passes} ${kernel.passes === 1 ? 'pass' : 'passes'}`
+  return [passes, listOf([...outer, inner]), '', `${step.units}`]
+}
+
+const listOf = (sizes: readonly number[]): string => `[${sizes.join(', ')}]`
+
+const MOST_NODES = 4
+
+function nodesOf({ nodes }: Step): string {
+  const more = nodes.length > MOST_NODES ? ` and ${nodes.length - MOST_NODES} more` : ''
+  return `${nodes.slice(0, MOST_NODES).join(', ')}${more}`
+}
+
+function totalsOf({ steps, report, arenaBytes }: Program): readonly Total[] {
+  const { loops, groups, movedBytes, unfusedBytes, viewBytes, viewNodes, copiedBytes, valueBytes } = report
+  const own = emitted(steps)
+  const functions = new Set(own.map(({ key }) => key)).size
+  const byKernels = steps.length - own.length
+  const kernels = byKernels > 0 ? `; ${byKernels} of the groups are kernels of the engine` : ''
+  return [
+    ['loops', `${loops} in ${groups} groups, which ${functions} functions serve${kernels}`],
+    [
+      'views',
+      `${viewNodes} nodes move ${bytesText(viewBytes)} as copies, and ${bytesText(copiedBytes)} as compiled`,
+    ],
+    ['values', `loops one by one read and write ${bytesText(unfusedBytes)}, groups ${bytesText(movedBytes)}`],
+    ['arena peak', `${bytesText(arenaBytes)}, where all values together have ${bytesText(valueBytes)}`],
+  ]
+}

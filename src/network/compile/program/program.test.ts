@@ -1,0 +1,142 @@
+// Programs. In: an encoder as torch exports it, and small graphs. Out: whether layouts cost no copies, groups
+// are as large as they may be, values share places, and no step reaches outside of its values.
+import { expect, test } from 'vitest'
+import { bertBytes } from '../../../../lab/bench/graphs/bert.ts'
+import { bufferSource } from '../../../core/base/bytes.ts'
+import type { Node } from '../../onnx/ir/graph.ts'
+import { tensorOf } from '../../onnx/ir/tensor.ts'
+import { readModel } from '../../onnx/read-model.ts'
+import { NodeWriter, TYPE } from '../../onnx/testing/node-writer.ts'
+import { modelBytes } from '../../onnx/testing/write-model.ts'
+import { CompiledGraph, programFor } from '../compiled-graph.ts'
+import type { Stage } from '../stages.ts'
+import { randomGraph } from '../testing/random-graph.ts'
+import { checkCall } from './check.ts'
+import { printProgram } from './print.ts'
+import { emitted } from './program.ts'
+
+const SMALL = { layers: 2, hidden: 32, heads: 4, intermediate: 64, vocabulary: 50, positions: 64 }
+
+async function programOfBert(batch: number, tokens: number, leftOut: readonly Stage[] = []) {
+  const { graph } = await readModel(bufferSource('bert.onnx', bertBytes(SMALL)))
+  const shapes = ['input_ids', 'attention_mask', 'token_type_ids'].map(
+    (name) => [name, [batch, tokens]] as const,
+  )
+  return programFor(graph, new Map(shapes), 'f32', new Set(leftOut)).program
+}
+
+test('no layout of an encoder is copied, and its norms, softmax and sums are in few groups', async () => {
+  const { report, steps } = await programOfBert(2, 5)
+  expect(report.viewNodes).toBeGreaterThan(15)
+  expect(report.copiedBytes).toBe(0)
+  // Embeddings, mask, and per layer: three products, scores, softmax, context, output, norm, up, down, norm.
+  expect(steps).toHaveLength(2 + 11 * SMALL.layers)
+  expect(report.movedBytes).toBeLessThan(report.unfusedBytes / 2)
+})
+
+test('a stage that is left out is not done', async () => {
+  const all = await programOfBert(2, 5)
+  const without = (stage: Stage) => programOfBert(2, 5, [stage])
+  const isPacked = ({ steps }: typeof all) =>
+    emitted(steps).some(({ call }) => call.kernel.product?.b === 'packed')
+  expect((await without('passes')).report.loops).toBeGreaterThan(all.report.loops)
+  expect((await without('views')).report.copiedBytes).toBeGreaterThan(0)
+  expect((await without('orders')).report.copiedBytes).toBeGreaterThan(0)
+  const alone = await without('groups')
+  expect(alone.report.groups).toBe(alone.report.loops)
+  expect(alone.report.movedBytes).toBe(alone.report.unfusedBytes)
+  expect([isPacked(all), isPacked(await without('panels'))]).toEqual([true, false])
+  expect((await without('places')).arenaBytes).toBeGreaterThan(all.report.valueBytes)
+})
+
+test('one emission serves every length and every layer', async () => {
+  const keysOf = async (batch: number, tokens: number) => {
+    const { steps } = await programOfBert(batch, tokens)
+    return new Set(emitted(steps).map(({ key }) => key))
+  }
+  const keys = await keysOf(2, 5)
+  expect(keys.size).toBeLessThanOrEqual(10)
+  expect(await keysOf(2, 17)).toEqual(keys)
+})
+
+test('values share places', async () => {
+  const { report, arenaBytes } = await programOfBert(1, 16)
+  expect(arenaBytes).toBeLessThan(report.valueBytes / 3)
+})
+
+test('a step that would reach outside of a value is refused', () => {
+  for (let index = 0; index < 20; index++) {
+    const { graph, feeds } = randomGraph(3, index)
+    const { program } = programFor(graph, new Map([...feeds].map(([name, { dims }]) => [name, dims])))
+    for (const { call, nodes } of emitted(program.steps)) {
+      if (call.inner === 0 || call.outer.includes(0) || call.product !== undefined) continue
+      const longer = { ...call, inner: call.inner + 10_000 }
+      const isMoving = call.streams.some(({ at, inner }) => 'value' in at && inner !== 0)
+      if (isMoving) expect(() => checkCall(longer, nodes)).toThrow('reaches elements')
+    }
+  }
+})
+
+test('a node that is not compiled is refused by its name', () => {
+  const node: Node = {
+    name: 'the places',
+    op: 'NonZero',
+    domain: '',
+    version: 17,
+    inputs: ['x'],
+    outputs: ['y'],
+    attributes: new Map(),
+  }
+  const graph = {
+    name: 'places',
+    inputs: [{ name: 'x', type: { dtype: 'f32', dims: [8] } }] as const,
+    outputs: ['y'],
+    constants: new Map(),
+    nodes: [node],
+  }
+  expect(() => programFor(graph, new Map([['x', [8]]]))).toThrow(
+    'the places (NonZero): its sizes depend on what is computed; set',
+  )
+})
+
+test('places of what the sizes tell are constants', async () => {
+  const g = new NodeWriter()
+  const ones = g.op('ConstantOfShape', [g.op('Shape', ['x'])], {
+    value: { name: '', type: TYPE.f32, dims: [1], raw: new Uint8Array(new Float32Array([1]).buffer) },
+  })
+  const places = g.op('NonZero', [ones])
+  const y = g.op('Add', ['x', g.op('Cast', [g.op('Squeeze', [places])], { to: TYPE.f32 })])
+  const value = (name: string) => ({ name, type: TYPE.f32, dims: ['size'] })
+  const bytes = modelBytes({
+    nodes: g.nodes,
+    constants: g.constants,
+    inputs: [value('x')],
+    outputs: [value(y)],
+  })
+  const { graph } = await readModel(bufferSource('places.onnx', bytes))
+  const x = tensorOf('f32', [4], [1, 2, 3, 4])
+  const made = await new CompiledGraph(graph, { fuse: true }).run(new Map([['x', x]]))
+  expect([...made.get(y)!.data]).toEqual([1, 3, 5, 7])
+})
+
+test('a program is printed with its steps, their sizes and bytes, then the totals', async () => {
+  const g = new NodeWriter()
+  const y = g.op('Softmax', [g.op('MatMul', ['x', g.floats(new Float32Array(32 * 8), [32, 8])])])
+  const bytes = modelBytes({
+    nodes: g.nodes,
+    constants: g.constants,
+    inputs: [{ name: 'x', type: TYPE.f32, dims: [5, 32] }],
+    outputs: [{ name: y, type: TYPE.f32, dims: [5, 8] }],
+  })
+  const { graph } = await readModel(bufferSource('y.onnx', bytes))
+  expect(printProgram(programFor(graph, new Map([['x', [5, 32]]])).program)).toBe(
+    `#  step      sizes       B       units    reads  writes  nodes
+0  product   [5, 32, 8]  packed      1  1 664 B   160 B  MatMul_0
+1  3 passes  [5, 8]                  5    160 B   160 B  Softmax_1
+
+loops       5 in 2 groups, which 2 functions serve
+views       0 nodes move 0 B as copies, and 0 B as compiled
+values      loops one by one read and write 2 864 B, groups 2 144 B
+arena peak  960 B, where all values together have 960 B`,
+  )
+})

@@ -1,0 +1,346 @@
+// The program of a network: groups of loops as steps with their kernels, and places for the values between
+// them.
+import { matrixBytes } from '../../../core/abi/encodings.ts'
+import { arenaAligned, type Lifetime, planArena } from '../../../core/graph/plan/arena.ts'
+import type { ProgramBudget } from '../../onnx/graph-budget.ts'
+import { countOf, isBig } from '../../onnx/ir/tensor.ts'
+import { type Kernel, type KernelCall, PANEL, type StreamPlace } from '../emit/kernel.ts'
+import { type Group, growGroups } from '../fuse/groups.ts'
+import { kernelOf } from '../fuse/kernel-of.ts'
+import {
+  bytesOf,
+  dimsOf,
+  isConstant,
+  isKernelLoop,
+  type KernelLoop,
+  type LinearLoop,
+  type Loop,
+  type LoopList,
+  stepsOf,
+  type Value,
+} from '../loops/loops.ts'
+import type { Tree } from '../loops/tree.ts'
+import type { LeftOut } from '../stages.ts'
+import { checkCall, checkKernel } from './check.ts'
+
+export type Step = EmittedStep | KernelStep
+
+interface StepBase {
+  /** Names of the nodes of the file that it computes. */
+  readonly nodes: readonly string[]
+  /** Steps of a run, as `NetworkLimits` counts them. */
+  readonly taken: number
+}
+
+/** A function that was emitted. */
+interface EmittedStep extends StepBase {
+  readonly call: KernelCall
+  /** Equal for steps that one function serves. */
+  readonly key: string
+  /** Rows, or panels of all products of a batch: what threads can share. 1 where rows are ordered. */
+  readonly units: number
+}
+
+/** A kernel of the engine. */
+interface KernelStep extends StepBase {
+  readonly kernel: KernelLoop
+}
+
+export interface Program {
+  readonly lowered: LoopList
+  readonly steps: readonly Step[]
+  /** Bytes from the beginning of the arena. Constants have no place there. */
+  readonly places: ReadonlyMap<Value, number>
+  readonly arenaBytes: number
+  readonly scratchBytes: number
+  /** Counted when it is asked for. */
+  readonly report: ProgramReport
+}
+
+interface ProgramReport {
+  readonly loops: number
+  readonly groups: number
+  /** Bytes of values that groups read and write. */
+  readonly movedBytes: number
+  /** What the same loops would read and write one by one. */
+  readonly unfusedBytes: number
+  /** What Reshape, Transpose, Slice and the like would read and write as copies. */
+  readonly viewBytes: number
+  readonly viewNodes: number
+  /** Bytes that loops which only move elements read and write. */
+  readonly copiedBytes: number
+  /** Bytes of all values between groups, if none shared its place. */
+  readonly valueBytes: number
+}
+
+/** Vectors that end a row may be read beyond it. */
+const PADDING = 64
+
+/** Placed values that one unit of work looks at. */
+const LOOKED_AT = 8
+
+/** How a program is made. */
+interface ProgramOptions {
+  readonly leftOut: LeftOut
+  readonly budget: ProgramBudget
+}
+
+/** Throws `out-of-memory` for more than the budget has. */
+export function programOf(lowered: LoopList, { leftOut, budget }: ProgramOptions): Program {
+  const groups = growGroups(lowered, !leftOut.has('groups'), budget)
+  const isRead = readOutside(lowered, groups)
+  const keys = new Set<string>()
+  const steps = groups.map((group): Step => {
+    const [first] = group.loops
+    const taken = group.loops.reduce((sum, loop) => sum + stepsOf(loop), 0)
+    if (isKernelLoop(first!)) {
+      checkKernel(first)
+      return { kernel: first, nodes: [first.node], taken }
+    }
+    const call = kernelOf(group, isRead, !leftOut.has('panels'))
+    const nodes = [...new Set(group.loops.map(({ node }) => node))]
+    checkCall(call, nodes)
+    const key = keyOf(call.kernel)
+    if (!keys.has(key)) budget.spend(FUNCTION_UNITS + INSTRUCTION_UNITS * group.cost)
+    keys.add(key)
+    return { call, key, units: unitsOf(call), nodes, taken }
+  })
+  const { places, bytes, valueBytes } = placesOf(lowered, steps, !leftOut.has('places'), budget)
+  budget.room('what a run holds at once', bytes + copiedOut(lowered))
+  let report: ProgramReport | undefined
+  return {
+    lowered,
+    steps,
+    places,
+    arenaBytes: bytes,
+    scratchBytes: emitted(steps).reduce(
+      (most, { call }) => Math.max(most, arenaAligned(call.scratchBytes)),
+      0,
+    ),
+    get report() {
+      report ??= reportOf(lowered, groups, steps, valueBytes)
+      return report
+    },
+  }
+}
+
+/** Work of emitting and compiling a function, and each instruction of it. */
+const FUNCTION_UNITS = 16_384
+const INSTRUCTION_UNITS = 256
+
+/** Bytes of the outputs, which are copied for the caller. */
+const copiedOut = ({ outputs }: LoopList): number =>
+  outputs.reduce((sum, { ref, dtype }) => sum + (isBig(dtype) ? 2 : 1) * bytesOf(ref.value), 0)
+
+/** Equal for kernels that are equal. JSON has no infinite numbers, no NaN and no -0. */
+function keyOf(kernel: Kernel): string {
+  const special = kernel.cells.flatMap((cell) => ('tree' in cell ? specialIn(cell.tree) : []))
+  return JSON.stringify(kernel) + special.join(' ')
+}
+
+/** The numbers that JSON does not tell apart, in their order. */
+function specialIn(tree: Tree): readonly string[] {
+  if ('op' in tree) return tree.of.flatMap(specialIn)
+  if (!('value' in tree) || (tree.value !== 0 && Number.isFinite(tree.value))) return []
+  return [Object.is(tree.value, -0) ? '-0' : `${tree.value}`]
+}
+
+/** Values that the caller or another group reads. */
+function readOutside({ outputs }: LoopList, groups: readonly Group[]): (value: Value) => boolean {
+  const makers = new Map<Value, Group>()
+  for (const group of groups) for (const { out } of group.loops) makers.set(out, group)
+  const read = new Set<Value>(outputs.map(({ ref }) => ref.value))
+  for (const group of groups)
+    for (const { args } of group.loops)
+      for (const { value } of args) if (makers.get(value) !== group) read.add(value)
+  return (value) => read.has(value)
+}
+
+function unitsOf({ kernel, outer, inner, product, selected }: KernelCall): number {
+  const count = outer.reduce((product, size) => product * size, 1)
+  if (kernel.isOrdered) return count * inner === 0 ? 0 : 1
+  if (selected === 0) return 0
+  if (product === undefined) return inner === 0 ? 0 : count
+  return product.m === 0 ? 0 : count * Math.ceil(product.n / PANEL)
+}
+
+/** Steps whose functions are emitted. */
+export const emitted = (steps: readonly Step[]): readonly EmittedStep[] =>
+  steps.filter((step) => 'call' in step)
+
+const placedIn = ({ at }: Pick<StreamPlace, 'at'>): Value | undefined =>
+  'value' in at ? at.value : undefined
+
+/** Streams that a kernel writes. */
+const writtenStreams = ({ stores }: Kernel): ReadonlySet<number> =>
+  new Set(stores.map(({ stream }) => stream))
+
+function placesOf(lowered: LoopList, steps: readonly Step[], mayShare: boolean, budget: ProgramBudget) {
+  const spans = new Map<Value, { from: number; to: number }>()
+  const touch = (value: Value | undefined, at: number): void => {
+    if (value === undefined || isConstant(value)) return
+    const span = spans.get(value)
+    if (span === undefined) spans.set(value, { from: at, to: at })
+    else span.to = Math.max(span.to, at)
+  }
+  for (const value of lowered.inputs.values()) touch(value, 0)
+  for (const [at, step] of steps.entries()) for (const value of valuesOf(step)) touch(value, at)
+  for (const { ref } of lowered.outputs) touch(ref.value, steps.length)
+  const shared = mayShare ? sharedPlaces(lowered, steps, spans) : new Map<Value, Value>()
+  // Values are made in the order of the map, each over one that was made before it.
+  const rooted = new Map<Value, Value>()
+  for (const [value, over] of shared) rooted.set(value, rooted.get(over) ?? over)
+  const rootOf = (value: Value): Value => rooted.get(value) ?? value
+  const roots = new Map<Value, { from: number; to: number }>()
+  for (const [value, { from, to }] of spans) {
+    const root = roots.get(rootOf(value))
+    if (root === undefined) roots.set(rootOf(value), { from, to })
+    else {
+      root.from = Math.min(root.from, from)
+      root.to = Math.max(root.to, to)
+    }
+  }
+  const list = [...roots]
+  const lifetimes = list.map(
+    ([value, span]): Lifetime => ({
+      bytes: bytesOf(value) + PADDING,
+      ...(mayShare ? span : { from: 0, to: steps.length }),
+    }),
+  )
+  const { offsets, bytes } = planArena(lifetimes, (placed) => budget.spend(placed / LOOKED_AT))
+  const offsetOf = new Map(list.map(([value], index) => [value, offsets[index]!]))
+  const places = new Map([...spans.keys()].map((value) => [value, offsetOf.get(rootOf(value))!]))
+  const valueBytes = [...spans.keys()].reduce((sum, value) => sum + bytesOf(value), 0)
+  return { places, bytes, valueBytes }
+}
+
+/** Values that a step reads or writes. */
+function valuesOf(step: Step): readonly (Value | undefined)[] {
+  if ('kernel' in step) return [step.kernel.args[0].value, step.kernel.out]
+  const { streams, product } = step.call
+  const { rows, gaps } = product?.windows ?? {}
+  return [...streams, product?.a, product?.b, rows, gaps].map((place) => place && placedIn(place))
+}
+
+/** Values that are written over another one, each element after it was read for the last time. */
+function sharedPlaces(
+  lowered: LoopList,
+  steps: readonly Step[],
+  spans: ReadonlyMap<Value, { readonly from: number; readonly to: number }>,
+): ReadonlyMap<Value, Value> {
+  const shared = new Map<Value, Value>()
+  const taken = new Set<Value>(lowered.outputs.map(({ ref }) => ref.value))
+  const isOutput = new Set(taken)
+  for (const [at, step] of steps.entries()) {
+    if ('kernel' in step) continue
+    const { kernel, streams, product } = step.call
+    for (const { stream, pass, isRow } of kernel.stores) {
+      const to = streams[stream]!
+      const value = placedIn(to)
+      if (value === undefined || isRow || pass !== kernel.passes - 1 || shared.has(value)) continue
+      if (spans.get(value)!.from !== at || !isAlone(kernel, streams, value)) continue
+      const old = streams.find((from, index) => {
+        const other = placedIn(from)
+        if (other === undefined || other === value || taken.has(other) || isOutput.has(other)) return false
+        const span = spans.get(other)
+        if (span === undefined || span.to !== at || bytesOf(other) !== bytesOf(value)) return false
+        if (other === placedIn(product?.a ?? from) && product !== undefined) return false
+        if (product !== undefined && other === placedIn(product.b)) return false
+        return (
+          !writtenStreams(kernel).has(index) &&
+          streams.every((each) => placedIn(each) !== other || isSamePlace(each, to))
+        )
+      })
+      if (old === undefined) continue
+      taken.add(placedIn(old)!)
+      shared.set(value, placedIn(old)!)
+    }
+  }
+  return shared
+}
+
+/** Whether one store makes the whole value. */
+const isAlone = (kernel: Kernel, streams: readonly StreamPlace[], value: Value): boolean =>
+  kernel.stores.filter(({ stream }) => placedIn(streams[stream]!) === value).length === 1
+
+const isSamePlace = (a: StreamPlace, b: StreamPlace): boolean =>
+  'value' in a.at &&
+  'value' in b.at &&
+  a.at.offset === b.at.offset &&
+  a.inner === b.inner &&
+  a.index === undefined &&
+  `${a.steps}` === `${b.steps}`
+
+/** Bytes of values that a step reads and writes, each value once. */
+export function movedBy(step: Step) {
+  if ('kernel' in step) {
+    const { args, out } = step.kernel
+    const weights = step.kernel.loop === 'linear' ? weightBytes(step.kernel) : 0
+    return { read: bytesOf(args[0].value) + weights, written: bytesOf(out) }
+  }
+  const { kernel, outer, inner, streams, product } = step.call
+  const written = writtenStreams(kernel)
+  const rows = outer.reduce((count, size) => count * size, 4 * inner)
+  const read = new Map<Value, number>()
+  const made = new Map<Value, number>()
+  for (const [at, stream] of streams.entries()) {
+    const value = placedIn(stream)
+    // Of a table as much is read as there are rows.
+    const bytes = stream.index === undefined ? (value ? bytesOf(value) : 0) : rows
+    if (value !== undefined) (written.has(at) ? made : read).set(value, bytes)
+  }
+  for (const side of product === undefined ? [] : [product.a, product.b]) {
+    const value = placedIn(side)
+    if (value !== undefined) read.set(value, bytesOf(value))
+  }
+  const sum = (map: ReadonlyMap<Value, number>) =>
+    [...map.values()].reduce((total, bytes) => total + bytes, 0)
+  return { read: sum(read), written: sum(made) }
+}
+
+/** Of a matrix as kernels read it. */
+function weightBytes({ matrix, encoding }: LinearLoop): number {
+  const [k, n] = dimsOf(matrix) as [number, number]
+  return matrixBytes(encoding, n, k)
+}
+
+/** Bytes that a loop which only moves elements reads and writes. */
+const copiedBy = (loop: Loop): number =>
+  8 * countOf(loop.loop === 'place' ? dimsOf(loop.args[0]) : loop.out.dims)
+
+function reportOf(
+  lowered: LoopList,
+  groups: readonly Group[],
+  steps: readonly Step[],
+  valueBytes: number,
+): ProgramReport {
+  const values = (list: Iterable<Value | undefined>) =>
+    [...new Set(list)].reduce((sum, value) => sum + (value === undefined ? 0 : bytesOf(value)), 0)
+  const { loops, viewBytes, viewNodes } = lowered
+  const unfusedBytes = loops.reduce((sum, each) => {
+    const { loop, args, out } = each
+    // Of a table as much is read as is written.
+    const read = loop === 'gather' ? args.slice(1) : args
+    const weights = loop === 'linear' ? weightBytes(each) : 0
+    return sum + weights + bytesOf(out) * (loop === 'gather' ? 2 : 1) + values(read.map(({ value }) => value))
+  }, 0)
+  const movedBytes = steps.reduce((sum, step) => {
+    const { read, written } = movedBy(step)
+    return sum + read + written
+  }, 0)
+  const copiedBytes = groups
+    .filter((group) =>
+      group.loops.every((loop) => loop.loop === 'place' || (loop.loop === 'map' && 'arg' in loop.tree)),
+    )
+    .reduce((sum, group) => sum + group.loops.reduce((bytes, loop) => bytes + copiedBy(loop), 0), 0)
+  return {
+    loops: loops.length,
+    groups: groups.length,
+    movedBytes,
+    unfusedBytes,
+    viewBytes,
+    viewNodes,
+    copiedBytes,
+    valueBytes,
+  }
+}

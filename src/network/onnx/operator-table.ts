@@ -1,0 +1,214 @@
+// The table of operators: which of them are evaluated before a run, which become part of a decoder's step, and
+// how networks run them. The dispatches of all three are typed by it.
+import type { Node } from './ir/graph.ts'
+
+/**
+ * What evaluators are for. `control`: sizes, positions, masks and tables, which exports compute from the shapes
+ * of their inputs. `weights`: what exports compute from constants alone. Operators without an evaluator only
+ * occur on the way from inputs to outputs, where their loops run; tests have evaluators for those.
+ */
+type Evaluated = 'control' | 'weights'
+
+/**
+ * How networks run an operator. `body`: arithmetic on each element. `view`: the same elements under the dims
+ * that its shape rule gives. `loops`: a handler makes loops and views. `passes`: passes replace it as soon as
+ * sizes are known. `sizes`: the same, where the sizes of its outputs do not depend on what is computed.
+ * `fallback`: only another runtime does.
+ */
+type Lowered = 'body' | 'view' | 'loops' | 'passes' | 'sizes' | 'fallback'
+
+export interface OperatorRow {
+  readonly evaluate?: Evaluated
+  /** What it is part of in a decoder's step. */
+  readonly raise?: string
+  /** Absent for operators that have no entry, because only decoders of one exporter have them. */
+  readonly lower?: Lowered
+}
+
+/** By `operatorName`. */
+export const OPERATOR_TABLE = {
+  Abs: { evaluate: 'control', lower: 'body' },
+  Acos: { evaluate: 'weights', lower: 'fallback' },
+  Acosh: { evaluate: 'weights', lower: 'fallback' },
+  Add: { evaluate: 'control', raise: 'rows, biases, masks, norms', lower: 'body' },
+  And: { evaluate: 'control', lower: 'body' },
+  ArgMax: { evaluate: 'control', lower: 'loops' },
+  ArgMin: { evaluate: 'control', lower: 'loops' },
+  Asin: { evaluate: 'weights', lower: 'fallback' },
+  Asinh: { evaluate: 'weights', lower: 'fallback' },
+  Atan: { evaluate: 'weights', lower: 'fallback' },
+  Atanh: { evaluate: 'weights', lower: 'fallback' },
+  Attention: { raise: 'attention', lower: 'loops' },
+  AveragePool: { lower: 'loops' },
+  BatchNormalization: { lower: 'loops' },
+  BitShift: { evaluate: 'control', lower: 'fallback' },
+  BitwiseAnd: { evaluate: 'control', lower: 'body' },
+  BitwiseNot: { evaluate: 'control', lower: 'body' },
+  BitwiseOr: { evaluate: 'control', lower: 'body' },
+  BitwiseXor: { evaluate: 'control', lower: 'body' },
+  Cast: { evaluate: 'control', raise: 'rows, weights', lower: 'body' },
+  CastLike: { evaluate: 'control', lower: 'body' },
+  Ceil: { evaluate: 'control', lower: 'body' },
+  Celu: { evaluate: 'weights', lower: 'body' },
+  Clip: { evaluate: 'control', lower: 'body' },
+  Concat: { evaluate: 'control', raise: 'heads, states', lower: 'loops' },
+  Constant: { evaluate: 'control', lower: 'passes' },
+  ConstantOfShape: { evaluate: 'control', lower: 'passes' },
+  Conv: { raise: 'convolutions of states', lower: 'loops' },
+  ConvTranspose: { lower: 'loops' },
+  Cos: { evaluate: 'control', lower: 'body' },
+  Cosh: { evaluate: 'weights', lower: 'body' },
+  CumProd: { evaluate: 'control', lower: 'fallback' },
+  CumSum: { evaluate: 'control', lower: 'loops' },
+  DepthToSpace: { lower: 'loops' },
+  DequantizeLinear: { evaluate: 'weights', raise: 'codes', lower: 'loops' },
+  Div: { evaluate: 'control', raise: 'norms, scores', lower: 'body' },
+  Dropout: { evaluate: 'weights', lower: 'body' },
+  DynamicQuantizeLinear: { raise: 'codes', lower: 'loops' },
+  Einsum: { evaluate: 'control', raise: 'recurrences', lower: 'loops' },
+  Elu: { evaluate: 'weights', lower: 'body' },
+  Equal: { evaluate: 'control', lower: 'body' },
+  Erf: { evaluate: 'weights', lower: 'body' },
+  Exp: { evaluate: 'control', raise: 'recurrences', lower: 'body' },
+  Expand: { evaluate: 'control', raise: 'heads', lower: 'loops' },
+  Flatten: { evaluate: 'control', lower: 'view' },
+  Floor: { evaluate: 'control', lower: 'body' },
+  GRU: { lower: 'loops' },
+  Gather: { evaluate: 'control', raise: 'tables, heads', lower: 'loops' },
+  GatherElements: { evaluate: 'control', lower: 'loops' },
+  GatherND: { evaluate: 'control', lower: 'loops' },
+  Gelu: { evaluate: 'weights', raise: 'activations', lower: 'body' },
+  Gemm: { evaluate: 'weights', raise: 'products', lower: 'loops' },
+  GlobalAveragePool: { lower: 'loops' },
+  GlobalMaxPool: { lower: 'loops' },
+  Greater: { evaluate: 'control', lower: 'body' },
+  GreaterOrEqual: { evaluate: 'control', lower: 'body' },
+  GroupNormalization: { lower: 'loops' },
+  HardSigmoid: { evaluate: 'weights', lower: 'body' },
+  HardSwish: { evaluate: 'weights', lower: 'body' },
+  Hardmax: { evaluate: 'weights', lower: 'fallback' },
+  Identity: { evaluate: 'control', raise: 'rows, weights', lower: 'body' },
+  If: { evaluate: 'control', lower: 'passes' },
+  InstanceNormalization: { lower: 'loops' },
+  IsInf: { evaluate: 'control', lower: 'body' },
+  IsNaN: { evaluate: 'control', raise: 'masks', lower: 'body' },
+  LSTM: { lower: 'loops' },
+  LayerNormalization: { raise: 'norms', lower: 'loops' },
+  LeakyRelu: { evaluate: 'weights', lower: 'body' },
+  Less: { evaluate: 'control', lower: 'body' },
+  LessOrEqual: { evaluate: 'control', lower: 'body' },
+  Log: { evaluate: 'control', lower: 'body' },
+  LogSoftmax: { evaluate: 'weights', lower: 'loops' },
+  Loop: { evaluate: 'control', lower: 'passes' },
+  MatMul: { evaluate: 'control', raise: 'products, scores', lower: 'loops' },
+  MatMulInteger: { raise: 'products of codes', lower: 'loops' },
+  Max: { evaluate: 'control', lower: 'body' },
+  MaxPool: { lower: 'loops' },
+  Mean: { evaluate: 'weights', lower: 'body' },
+  Min: { evaluate: 'control', lower: 'body' },
+  Mish: { evaluate: 'weights', lower: 'body' },
+  Mod: { evaluate: 'control', lower: 'body' },
+  Mul: { evaluate: 'control', raise: 'rows, gates, norms, rotations, scores', lower: 'body' },
+  Neg: { evaluate: 'control', raise: 'rotations', lower: 'body' },
+  NonZero: { evaluate: 'control', lower: 'sizes' },
+  Not: { evaluate: 'control', lower: 'body' },
+  OneHot: { evaluate: 'control', lower: 'loops' },
+  Or: { evaluate: 'control', lower: 'body' },
+  PRelu: { evaluate: 'weights', lower: 'body' },
+  Pad: { evaluate: 'control', lower: 'loops' },
+  Pow: { evaluate: 'control', raise: 'norms', lower: 'body' },
+  QLinearMatMul: { lower: 'fallback' },
+  QuantizeLinear: { evaluate: 'weights', raise: 'codes', lower: 'loops' },
+  RMSNormalization: { raise: 'norms', lower: 'loops' },
+  Range: { evaluate: 'control', lower: 'passes' },
+  Reciprocal: { evaluate: 'control', raise: 'norms', lower: 'body' },
+  ReduceL1: { evaluate: 'weights', lower: 'loops' },
+  ReduceL2: { evaluate: 'weights', lower: 'loops' },
+  ReduceLogSum: { evaluate: 'weights', lower: 'loops' },
+  ReduceLogSumExp: { evaluate: 'weights', lower: 'loops' },
+  ReduceMax: { evaluate: 'control', lower: 'loops' },
+  ReduceMean: { evaluate: 'control', raise: 'norms', lower: 'loops' },
+  ReduceMin: { evaluate: 'control', lower: 'loops' },
+  ReduceProd: { evaluate: 'control', lower: 'loops' },
+  ReduceSum: { evaluate: 'control', raise: 'recurrences', lower: 'loops' },
+  ReduceSumSquare: { evaluate: 'weights', lower: 'loops' },
+  Relu: { evaluate: 'control', raise: 'activations', lower: 'body' },
+  Reshape: { evaluate: 'control', raise: 'heads, weights', lower: 'view' },
+  Resize: { lower: 'loops' },
+  RotaryEmbedding: { raise: 'rotations', lower: 'loops' },
+  Round: { evaluate: 'control', lower: 'body' },
+  Scan: { evaluate: 'control', lower: 'passes' },
+  ScatterElements: { evaluate: 'control', lower: 'loops' },
+  ScatterND: { evaluate: 'control', lower: 'loops' },
+  Selu: { evaluate: 'weights', lower: 'body' },
+  Shape: { evaluate: 'control', lower: 'passes' },
+  Sigmoid: { evaluate: 'weights', raise: 'activations', lower: 'body' },
+  Sign: { evaluate: 'control', lower: 'body' },
+  SimplifiedLayerNormalization: { raise: 'norms', lower: 'loops' },
+  Sin: { evaluate: 'control', lower: 'body' },
+  Sinh: { evaluate: 'weights', lower: 'body' },
+  Size: { evaluate: 'control', lower: 'passes' },
+  Slice: { evaluate: 'control', raise: 'heads, rows', lower: 'loops' },
+  Softmax: { evaluate: 'weights', raise: 'scores', lower: 'loops' },
+  Softplus: { evaluate: 'weights', raise: 'recurrences', lower: 'body' },
+  Softsign: { evaluate: 'weights', lower: 'body' },
+  SpaceToDepth: { lower: 'loops' },
+  Split: { evaluate: 'control', raise: 'heads, rows', lower: 'loops' },
+  Sqrt: { evaluate: 'control', raise: 'norms', lower: 'body' },
+  Squeeze: { evaluate: 'control', raise: 'heads', lower: 'view' },
+  Sub: { evaluate: 'control', raise: 'norms', lower: 'body' },
+  Sum: { evaluate: 'control', lower: 'body' },
+  Swish: { evaluate: 'weights', raise: 'activations', lower: 'body' },
+  Tan: { evaluate: 'weights', lower: 'body' },
+  Tanh: { evaluate: 'weights', raise: 'caps of scores', lower: 'body' },
+  TensorScatter: { evaluate: 'weights', lower: 'fallback' },
+  ThresholdedRelu: { evaluate: 'weights', lower: 'body' },
+  Tile: { evaluate: 'control', raise: 'heads', lower: 'loops' },
+  TopK: { evaluate: 'control', lower: 'loops' },
+  Transpose: { evaluate: 'control', raise: 'heads, weights', lower: 'loops' },
+  Trilu: { evaluate: 'control', lower: 'loops' },
+  Unsqueeze: { evaluate: 'control', raise: 'heads', lower: 'view' },
+  Where: { evaluate: 'control', raise: 'masks', lower: 'body' },
+  Xor: { evaluate: 'control', lower: 'body' },
+  'com.microsoft:Attention': { raise: 'attention' },
+  'com.microsoft:BiasGelu': { evaluate: 'weights', lower: 'body' },
+  'com.microsoft:CausalConvWithState': { raise: 'convolutions of states', lower: 'fallback' },
+  'com.microsoft:DynamicQuantizeMatMul': { raise: 'products of codes', lower: 'loops' },
+  'com.microsoft:EmbedLayerNormalization': { raise: 'tables' },
+  'com.microsoft:FastGelu': { evaluate: 'weights', raise: 'activations', lower: 'body' },
+  'com.microsoft:FusedMatMul': { lower: 'loops' },
+  'com.microsoft:GatherBlockQuantized': { raise: 'tables', lower: 'loops' },
+  'com.microsoft:Gelu': { evaluate: 'weights', raise: 'activations', lower: 'body' },
+  'com.microsoft:GroupQueryAttention': { raise: 'attention', lower: 'loops' },
+  'com.microsoft:MatMulBnb4': { raise: 'products of codes', lower: 'fallback' },
+  'com.microsoft:MatMulIntegerToFloat': { lower: 'loops' },
+  'com.microsoft:MatMulNBits': { raise: 'products of codes', lower: 'loops' },
+  'com.microsoft:MultiHeadAttention': { raise: 'attention', lower: 'loops' },
+  'com.microsoft:QuickGelu': { evaluate: 'weights', raise: 'activations', lower: 'body' },
+  'com.microsoft:RotaryEmbedding': { raise: 'rotations', lower: 'loops' },
+  'com.microsoft:SimplifiedLayerNormalization': { raise: 'norms' },
+  'com.microsoft:SkipLayerNormalization': { raise: 'norms', lower: 'loops' },
+  'com.microsoft:SkipSimplifiedLayerNormalization': { raise: 'norms', lower: 'loops' },
+} as const satisfies Readonly<Record<string, OperatorRow>>
+
+type Table = typeof OPERATOR_TABLE
+type Having<Part extends OperatorRow> = {
+  [Name in keyof Table]: Table[Name] extends Part ? Name : never
+}[keyof Table]
+
+/** Operators that have handlers in `raise/handlers.ts`. */
+export type RaisedOperator = Having<{ readonly raise: string }>
+/** Operators that have bodies in `compile/lower/bodies.ts`. */
+export type BodyOperator = Having<{ readonly lower: 'body' }>
+/** Operators that have handlers in `compile/lower/`. */
+export type LoopOperator = Having<{ readonly lower: 'loops' }>
+
+/** How tables name a node's operator: with its domain, where that is not ONNX's own. */
+export const operatorName = ({ domain, op }: Pick<Node, 'domain' | 'op'>): string =>
+  domain === '' ? op : `${domain}:${op}`
+
+const ROWS: ReadonlyMap<string, OperatorRow> = new Map(Object.entries(OPERATOR_TABLE))
+
+/** The row of a node's operator; undefined for one that is not known. */
+export const rowOf = (node: Pick<Node, 'domain' | 'op'>): OperatorRow | undefined =>
+  ROWS.get(operatorName(node))

@@ -1,0 +1,73 @@
+// Tests of states. In: states and outputs by name, and what each output is. Out: which state comes out as
+// something else.
+import { expect, test } from 'vitest'
+import type { Meaning } from '../meaning.ts'
+import { wronglyLeft } from './states.ts'
+
+const present = (of: string): Meaning => ({ is: 'present', of })
+
+/** `made` has the state that each output is made of. */
+function judged(states: readonly string[], made: readonly (readonly [string, string])[]): string | undefined {
+  const outputs = new Map(made)
+  const inputs = states.map((name) => ({ name, type: undefined }))
+  return wronglyLeft(inputs, ['logits', ...outputs.keys()], {
+    meaningOf: (name) => (outputs.has(name) ? present(outputs.get(name)!) : undefined),
+    appended: new Map(states.map((name) => [name, present(name)])),
+    left: new Map(),
+  })
+}
+
+test('names with numbers and kinds say which output a state is, in any order', () => {
+  const states = ['past_key_values.0.key', 'past_key_values.0.value', 'past_key_values.1.key']
+  const made = [
+    ['present.1.key', states[2]!],
+    ['present.0.value', states[1]!],
+    ['present.0.key', states[0]!],
+  ] as const
+  expect(judged(states, made)).toBe(undefined)
+  const swapped = [['present.1.key', states[0]!], made[1], ['present.0.key', states[2]!]] as const
+  expect(judged(states, swapped)).toBe(
+    'the output present.0.key is not what the step makes of the state past_key_values.0.key',
+  )
+})
+
+test('short names are read alike', () => {
+  const states = ['past_k.0', 'past_v.0']
+  expect(
+    judged(states, [
+      ['v.0', 'past_v.0'],
+      ['k.0', 'past_k.0'],
+    ]),
+  ).toBe(undefined)
+  expect(
+    judged(states, [
+      ['v.0', 'past_k.0'],
+      ['k.0', 'past_v.0'],
+    ]),
+  ).toMatch(/the output k\.0 is not/)
+})
+
+test('where names do not say it, the order does', () => {
+  expect(
+    judged(
+      ['a', 'b'],
+      [
+        ['x', 'a'],
+        ['y', 'b'],
+      ],
+    ),
+  ).toBe(undefined)
+  expect(
+    judged(
+      ['a', 'b'],
+      [
+        ['x', 'b'],
+        ['y', 'a'],
+      ],
+    ),
+  ).toMatch(/the output x is not what .* the state a/)
+})
+
+test('a state that does not come out is named', () => {
+  expect(judged(['a', 'b'], [['x', 'a']])).toBe('the output 2 is not what the step makes of the state b')
+})

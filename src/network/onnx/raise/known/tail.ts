@@ -1,0 +1,125 @@
+// The tail of a graph: the nodes from its last norm to the logits, where only wanted rows are needed.
+import type { GraphBuilder } from '../../../../core/graph/builder.ts'
+import type { Value } from '../../../../core/graph/ir.ts'
+import { type Graph, type Node, producersOf } from '../../ir/graph.ts'
+
+export class Tail {
+  /** In the direction of the computation. */
+  readonly #nodes: readonly Node[]
+  readonly #logits: string
+  readonly #b: GraphBuilder
+  #isTaken = false
+  #hidden: Value | undefined
+
+  constructor(graph: Graph, b: GraphBuilder) {
+    this.#nodes = tailOf(graph)
+    this.#logits = graph.outputs[0] ?? ''
+    this.#b = b
+  }
+
+  /** True on the way from the last norm to the logits, where only wanted rows are. */
+  has(node: Node): boolean {
+    return this.#nodes.includes(node)
+  }
+
+  /** The rows that a norm reads; those of the last norm are only the wanted ones. */
+  beforeNorm(node: Node, value: Value): Value {
+    if (this.#nodes[0] !== node || this.#isTaken) return value
+    this.#isTaken = true
+    return this.#b.takeRows('wanted', value)
+  }
+
+  /** Remembers what logits are made of. */
+  afterNorm(node: Node, value: Value): void {
+    if (this.#nodes[0] === node) this.#hidden = value
+  }
+
+  /** The rows that logits are made of; undefined before the last norm, or where there is none. */
+  get hidden(): Value | undefined {
+    return this.#hidden
+  }
+
+  isLogits(node: Node): boolean {
+    const after = this.#nodes.indexOf(node)
+    return (
+      after >= 0 && (node.outputs.includes(this.#logits) || !this.#nodes.slice(after + 1).some(isProduct))
+    )
+  }
+}
+
+const isProduct = ({ op }: Node): boolean => /MatMul|Gemm/.test(op)
+
+/** Norms. Wanted rows are selected before the last of them. */
+const NORMS: ReadonlySet<string> = new Set([
+  'RMSNormalization',
+  'SimplifiedLayerNormalization',
+  'LayerNormalization',
+  'SkipSimplifiedLayerNormalization',
+  'SkipLayerNormalization',
+])
+/** Operators that work on each row by itself, between the last norm and the logits. */
+const ROW_WISE: ReadonlySet<string> = new Set([
+  'MatMul',
+  'MatMulNBits',
+  'MatMulBnb4',
+  'Gemm',
+  'DynamicQuantizeMatMul',
+  'MatMulInteger',
+  'DynamicQuantizeLinear',
+  'QuantizeLinear',
+  'DequantizeLinear',
+  'Add',
+  'Mul',
+  'Div',
+  'Tanh',
+  'Cast',
+  'Identity',
+  'Gather',
+  'Slice',
+  'Reshape',
+  'Squeeze',
+  'Unsqueeze',
+])
+
+/** From the weight of a norm of primitive operators to its mean. */
+const NORM_STEPS = 7
+const NORM_OPS: ReadonlySet<string> = new Set([
+  'Mul',
+  'Div',
+  'Cast',
+  'Sqrt',
+  'Reciprocal',
+  'Add',
+  'Pow',
+  'Sub',
+])
+
+/** Both ends included, in the direction of the computation; empty where another operator lies between. */
+function tailOf(graph: Graph): Node[] {
+  const makers = producersOf(graph)
+  const found: Node[] = []
+  for (let name = graph.outputs[0] ?? ''; ; ) {
+    const node = makers.get(name)
+    if (node === undefined) return []
+    found.unshift(node)
+    if (NORMS.has(node.op)) return found
+    // A norm of primitive operators begins where the mean is taken.
+    if (node.op === 'Mul' && isNormed(graph, node, makers)) return found
+    if (!ROW_WISE.has(node.op)) return []
+    const next = node.inputs.find((each) => makers.has(each))
+    if (next === undefined) return []
+    name = next
+  }
+}
+
+/** A product of a vector and a value whose mean was taken a few nodes before. */
+function isNormed(graph: Graph, node: Node, makers: ReadonlyMap<string, Node>): boolean {
+  if (!node.inputs.some((name) => graph.constants.get(name)?.dims.length === 1)) return false
+  let near = new Set(node.inputs)
+  for (let step = 0; step < NORM_STEPS; step++) {
+    const nodes = [...near].map((name) => makers.get(name)).filter((each) => each !== undefined)
+    if (nodes.some(({ op }) => op === 'ReduceMean')) return true
+    near = new Set(nodes.filter(({ op }) => NORM_OPS.has(op)).flatMap(({ inputs }) => inputs))
+  }
+  return false
+}

@@ -1,0 +1,86 @@
+// The table of operators. In: its rows, the registry and the compiler. Out: whether each says what the rows
+// say; and docs/internals/onnx/operators.md, which lists them.
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { EVALUATORS } from '../../test/conformance/onnx/verify/evaluate.ts'
+import { refusalOf } from './compile/lower/lower.ts'
+import type { Node } from './onnx/ir/graph.ts'
+import type { Operator } from './onnx/ir/operator.ts'
+import { OPERATOR_TABLE, type OperatorRow, operatorName } from './onnx/operator-table.ts'
+import { OPERATORS } from './onnx/operators.ts'
+import { HANDLERS } from './onnx/raise/handlers.ts'
+
+const PAGE = join(import.meta.dirname, '../../docs/internals/onnx/operators.md')
+const rows: readonly (readonly [string, OperatorRow])[] = Object.entries(OPERATOR_TABLE)
+const entries: ReadonlyMap<string, Operator> = new Map(
+  OPERATORS.map((entry) => [operatorName({ domain: entry.domain, op: entry.name }), entry]),
+)
+const namesOf = (isMeant: (row: OperatorRow) => boolean): string[] =>
+  rows.flatMap(([name, row]) => (isMeant(row) ? [name] : [])).sort()
+
+/** As few inputs and outputs as the operator may have. */
+const nodeOf = ({ name, domain, versions: [, version], schema: { inputs, outputs } }: Operator): Node => ({
+  name,
+  op: name,
+  domain,
+  version,
+  inputs: Array.from({ length: inputs[0] }, (_, at) => `x${at}`),
+  outputs: Array.from({ length: Math.max(1, outputs[0]) }, (_, at) => `y${at}`),
+  attributes: new Map(),
+})
+
+test('the registry has the operators whose rows say how networks run them', () => {
+  expect(entries.size).toBe(OPERATORS.length)
+  expect([...entries.keys()].sort()).toEqual(namesOf(({ lower }) => lower !== undefined))
+})
+
+test('an operator has an evaluator where its row says what for, and tests have those of the others', () => {
+  const withOwn = [...entries].flatMap(([name, { evaluate }]) => (evaluate === undefined ? [] : [name]))
+  expect(withOwn.sort()).toEqual(namesOf(({ evaluate }) => evaluate !== undefined))
+  const ofTests = namesOf(({ evaluate, lower }) => evaluate === undefined && lower !== undefined)
+  expect([...EVALUATORS.keys()].sort()).toEqual(ofTests)
+})
+
+test('decoders have a handler for each operator whose row says what it is part of', () => {
+  expect([...HANDLERS.keys()].sort()).toEqual(namesOf(({ raise }) => raise !== undefined))
+})
+
+test('the compiler takes an operator if its row says how, and refuses the others', () => {
+  const taken = [...entries].flatMap(([name, entry]) =>
+    refusalOf(nodeOf(entry), new Map()) === undefined ? [name] : [],
+  )
+  expect(taken.sort()).toEqual(namesOf(({ lower = '' }) => ['body', 'view', 'loops'].includes(lower)))
+})
+
+test('docs/internals/onnx/operators.md has the table', async () => {
+  const lines = rows.map(([name, { evaluate = '', raise = '', lower = '' }]) => {
+    const entry = entries.get(name)
+    const [first, last] = entry?.versions ?? []
+    const opset = entry === undefined || entry.domain !== '' ? '' : `${first} to ${last}`
+    return `| \`${name}\` | ${opset} | ${evaluate} | ${raise} | ${lower} |`
+  })
+  await expect(pageWith(lines)).toMatchFileSnapshot(PAGE)
+})
+
+const pageWith = (lines: readonly string[]): string => `# ONNX operators
+
+Made from \`src/network/onnx/operator-table.ts\`; \`npx vitest run --project unit src/network/operator-table.test.ts -u\`
+writes it. An operator may be computed at three times:
+
+- **evaluated** before a run, by the evaluator of its entry. \`control\`: sizes, positions, masks and tables, which exports
+  compute from the shapes of their inputs; decoders prove theirs with it. \`weights\`: what exports compute from
+  constants alone. Empty: the operator only occurs on the way from inputs to outputs, so that its loops compute it even where
+  all its inputs are constant. Tests have evaluators for those (\`test/conformance/onnx/verify/\`).
+- **raised** into a decoder's step, by a handler of \`src/network/onnx/raise/handlers/\`: what it is part of.
+- **lowered** into the loops of a network. \`body\`: arithmetic on each element (\`lower/bodies.ts\`). \`view\`: the same elements
+  under other dims. \`loops\`: a handler of \`src/network/compile/lower/\`. \`passes\`: passes replace it as soon as sizes are
+  known. \`sizes\`: the same, where the sizes of its outputs do not depend on what is computed. \`fallback\`: only
+  onnxruntime-web runs it. Empty: only decoders of one exporter have it.
+
+Nodes that are neither raised nor lowered, and forms that a handler does not take, are \`unsupported\` by name. With \`fallback:
+'ort'\` a network gives them to onnxruntime-web. Operators of ONNX Runtime (\`com.microsoft\`) have one version.
+
+| operator | opset | evaluated | raised | lowered |
+|---|---|---|---|---|
+${lines.join('\n')}
+`

@@ -1,0 +1,23 @@
+// The evaluator with every operator. What a graph means, also where it has operators that reading a model
+// never computes: their evaluators are in this folder, and a page does not load them.
+import {
+  type Evaluators,
+  evaluate as evaluateGraph,
+  type Resources,
+} from '../../../../src/network/onnx/evaluate.ts'
+import type { Graph } from '../../../../src/network/onnx/ir/graph.ts'
+import type { Tensor } from '../../../../src/network/onnx/ir/tensor.ts'
+import { FUSED } from './fused.ts'
+import { IMAGES } from './images.ts'
+import { NORMS } from './norms.ts'
+import { PRODUCTS } from './products.ts'
+import { RECURRENT } from './recurrent.ts'
+
+export const EVALUATORS: Evaluators = new Map([...FUSED, ...IMAGES, ...NORMS, ...PRODUCTS, ...RECURRENT])
+
+/** Throws as the evaluator of the source does. */
+export const evaluate = (
+  graph: Graph,
+  feeds: ReadonlyMap<string, Tensor>,
+  resources: Omit<Resources, 'evaluators'> = {},
+): ReadonlyMap<string, Tensor> => evaluateGraph(graph, feeds, { ...resources, evaluators: EVALUATORS })

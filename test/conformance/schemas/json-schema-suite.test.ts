@@ -1,0 +1,135 @@
+// JSON Schema's own tests. In: the schemas and instances of draft 2020-12. Out: that no instance that a
+// schema forbids is written or passes as arguments of a tool, and the table of docs/json-schema.md.
+import { expect, test } from 'vitest'
+import { isHalfbyteError } from '../../../src/core/base/errors.ts'
+import { ConstraintCompiler } from '../../../src/core/constrain/compile.ts'
+import { faultFinder } from '../../../src/core/constrain/schema/faults.ts'
+import { newGrammar } from '../../../src/core/constrain/write-grammar.ts'
+import type { TokenConstraint, WrittenGrammar } from '../../../src/core/constrain/written-grammar.ts'
+import { fixtureText } from '../../helpers/fixture.ts'
+
+interface Group {
+  readonly description: string
+  readonly schema: unknown
+  readonly tests: readonly { readonly description: string; readonly data: unknown; readonly valid: boolean }[]
+}
+
+const SUITE: Readonly<Record<string, readonly Group[]>> = JSON.parse(
+  fixtureText('json-schema/draft2020-12.json'),
+)
+
+interface Row {
+  readonly keyword: string
+  readonly instances: number
+  readonly valid: number
+  /** Valid instances that the grammar writes, in the order of properties that they have. */
+  readonly written: number
+  /** Instances that the check of arguments judges as the suite does. */
+  readonly checked: number
+  /** Instances of schemas that are refused. */
+  readonly refused: number
+  /** The keywords that the errors name. */
+  readonly named: ReadonlySet<string>
+  /** Forbidden instances that are written or pass the check. */
+  readonly wrong: readonly string[]
+}
+
+const encoder = new TextEncoder()
+/** A token for each byte. */
+const compiler = new ConstraintCompiler(
+  {
+    vocabSize: 256,
+    tokenBytes: (id) => Uint8Array.of(id),
+    isSpecial: () => false,
+    idOf: () => undefined,
+    encode: (text) => [...encoder.encode(text)],
+  },
+  256,
+  new Set(),
+)
+
+/** Constraints on one text each. Compiled at once, so that a schema that allows nothing is refused here. */
+function constrained(grammar: WrittenGrammar): () => TokenConstraint {
+  compiler.constrain(grammar)
+  return () => compiler.constrain(grammar)
+}
+
+/** What `work` returns; the name of the keyword if the schema is refused. */
+function tried<T>(work: () => T): { readonly result: T } | { readonly keyword: string } {
+  try {
+    return { result: work() }
+  } catch (error) {
+    if (!isHalfbyteError(error) || error.code !== 'unsupported') throw error
+    return { keyword: String(error.detail['keyword'] ?? 'nothing fits') }
+  }
+}
+
+function rowOf([keyword, groups]: readonly [string, readonly Group[]]): Row {
+  const row = { keyword, instances: 0, valid: 0, written: 0, checked: 0, refused: 0 }
+  const named = new Set<string>()
+  const wrong: string[] = []
+  for (const { description, schema, tests } of groups) {
+    row.instances += tests.length
+    row.valid += tests.filter(({ valid }) => valid).length
+    const compiled = tried(() => ({
+      constrain: constrained(newGrammar({ type: 'schema', schema })),
+      find: faultFinder(schema, 'arguments'),
+    }))
+    if ('keyword' in compiled) {
+      row.refused += tests.length
+      named.add(compiled.keyword)
+      continue
+    }
+    const { constrain, find } = compiled.result
+    for (const { description: what, data, valid } of tests) {
+      const constraint = constrain()
+      const isWritten = constraint.acceptText(encoder.encode(JSON.stringify(data))) && constraint.canEnd
+      const judged = tried(() => find(data) === undefined)
+      if ('keyword' in judged) {
+        row.refused += 1
+        named.add(judged.keyword)
+        continue
+      }
+      const isAccepted = judged.result
+      if (isAccepted === valid) row.checked += 1
+      if (isWritten && valid) row.written += 1
+      if (!valid && (isWritten || isAccepted)) wrong.push(`${keyword}: ${description}: ${what}`)
+    }
+  }
+  return { ...row, named, wrong }
+}
+
+const ROWS = Object.entries(SUITE).map(rowOf)
+
+test('no instance that its schema forbids is written, or passes as arguments', () => {
+  expect(ROWS.flatMap(({ wrong }) => wrong)).toEqual([])
+})
+
+test('the table in the guide is that of this run', async () => {
+  const cell = (row: Row, value: number) => (row.refused === row.instances ? '–' : String(value))
+  const lines = ROWS.map(
+    (row) =>
+      `| \`${row.keyword}\` | ${row.instances} | ${row.refused} | ${cell(row, row.checked)} | ${row.valid} | ${cell(row, row.written)} | ${[...row.named].join(', ')} |`,
+  )
+  const sum = (key: 'instances' | 'refused' | 'checked' | 'valid' | 'written') =>
+    ROWS.reduce((all, row) => all + row[key], 0)
+  await expect(
+    `# JSON Schema's own tests
+
+The [test suite of JSON Schema](https://github.com/json-schema-org/JSON-Schema-Test-Suite) has schemas with instances
+for each keyword. This is what becomes of those of draft 2020-12. No instance that a schema forbids is ever written.
+
+- *refused*: instances of schemas that are refused with \`unsupported\`, and the keywords that the errors name.
+- *checked alike*: instances that the check of a tool's arguments judges as the suite does.
+- *written*: valid instances that a reply can be, as JavaScript orders their members. The others are left out on
+  purpose: see [constraints.md](guide/constraints.md#json-schema).
+
+| file of the suite | instances | refused | checked alike | valid | written | named |
+|---|--:|--:|--:|--:|--:|---|
+${lines.join('\n')}
+| all | ${sum('instances')} | ${sum('refused')} | ${sum('checked')} | ${sum('valid')} | ${sum('written')} | |
+
+\`npx vitest run --project conformance test/conformance/schemas -u\` writes this page.
+`,
+  ).toMatchFileSnapshot('../../../docs/json-schema.md')
+})
