@@ -7,8 +7,7 @@ import { headNormsOf } from './blocks/parts.ts'
 import type { Family, ModelConfig } from './config/config.ts'
 import { decoder } from './decoder.ts'
 import { gemma, gemma2, gemma3 } from './families/gemma.ts'
-import { gptOss } from './families/gpt-oss.ts'
-import { lfm2, lfm2moe } from './families/lfm2.ts'
+import { lfm2 } from './families/lfm2.ts'
 import { llama, mistral3, smollm3 } from './families/llama.ts'
 import { phi3 } from './families/phi3.ts'
 import { qwen2, qwen2vl, qwen3, qwen3moe } from './families/qwen.ts'
@@ -28,8 +27,6 @@ const COMMON: Readonly<Record<string, FamilyFile>> = {
   phi3,
   smollm3,
   lfm2,
-  lfm2moe,
-  gpt_oss: gptOss,
   gemma,
   mistral3,
 }

@@ -389,6 +389,13 @@ const LISTED: readonly (readonly [string, ModelConfig])[] = [
   ['deepseek2, dense and tied', config({ family: 'deepseek2', ...LATENT, tiedEmbeddings: true })],
   ['minicpm3', config({ family: 'minicpm3', ...LATENT, residualScale: 0.4, logitScale: 0.5 })],
   [
+    'phimoe',
+    config({
+      family: 'phimoe',
+      experts: { count: 6, used: 2, normalize: false, scoring: 'mixer', epsilon: 0.01 },
+    }),
+  ],
+  [
     'gpt_oss',
     config({
       family: 'gpt_oss',

@@ -33,8 +33,8 @@ export function attention(parts: Parts, layer: number, input: Value): Value {
     norms,
     scale: config.dividedByLayer === true ? scale / (layer + 1) : scale,
     cap: attentionCap,
-    bias: alibiOf(config),
     sinks: parts.traits.sinks === true ? vector({ [`${at}.attn_sinks.weight`]: heads }) : undefined,
+    bias: alibiOf(config),
   })
   return linear(
     `${at}.attn_product`,

@@ -18,12 +18,12 @@ export interface DecoderTraits {
   readonly normBias?: boolean
   /** The token embeddings are normalised before the first layer. */
   readonly embeddingNorm?: boolean
-  /** What attention's output matrix and the feed-forward block's last one read is normalised first. */
-  readonly subNorms?: boolean
   /** False: the first layer's attention reads the embeddings without a norm. Default: true. */
   readonly firstNorm?: boolean
   /** Logits are made of the normalised output of one more linear, with an activation. */
   readonly predictionHead?: boolean
+  /** What attention's output matrix and the feed-forward block's last one read is normalised first. */
+  readonly subNorms?: boolean
   readonly mlp: 'gated' | 'plain' | 'experts'
   /** Some models of the family have experts in place of `mlp`. */
   readonly mayHaveExperts?: boolean

@@ -18,12 +18,15 @@ import { ernie45moe } from '../families/ernie.ts'
 import { exaone, exaone4 } from '../families/exaone.ts'
 import { vaultgemma } from '../families/gemma.ts'
 import { glm, glm4 } from '../families/glm.ts'
+import { gptOss } from '../families/gpt-oss.ts'
 import { granite, granitehybrid, granitemoe, hyperclovax } from '../families/granite.ts'
+import { lfm2moe } from '../families/lfm2.ts'
 import { internlm3 } from '../families/llama.ts'
 import { mamba, mamba2 } from '../families/mamba.ts'
 import { modernbertDecoder } from '../families/modernbert-decoder.ts'
 import { ernie, helium, hunyuan, seedOss } from '../families/near-llama.ts'
 import { olmo, olmo2, olmoe } from '../families/olmo.ts'
+import { phimoe } from '../families/phimoe.ts'
 import { qwen2moe } from '../families/qwen.ts'
 import { arcee, jais2, nanochat, nemotron } from '../families/relu-squared.ts'
 import type { FamilyFile } from '../family.ts'
@@ -33,11 +36,6 @@ export const RARE_FAMILIES: Readonly<Record<RareFamily, FamilyFile>> = {
   granite,
   granitehybrid,
   granitemoe,
-  qwen2moe,
-  ernie4_5_moe: ernie45moe,
-  deepseek2,
-  minicpm3,
-  modernbert_decoder: modernbertDecoder,
   hyperclovax,
   olmo,
   olmo2,
@@ -71,8 +69,16 @@ export const RARE_FAMILIES: Readonly<Record<RareFamily, FamilyFile>> = {
   falcon,
   bitnet,
   bloom,
+  deepseek2,
+  ernie4_5_moe: ernie45moe,
+  gpt_oss: gptOss,
+  lfm2moe,
+  minicpm3,
+  modernbert_decoder: modernbertDecoder,
+  qwen2moe,
   mpt,
   opt,
+  phimoe,
   mamba,
   mamba2,
 }

@@ -87,6 +87,7 @@ const hasPositions: IsIn = (_, { positions }) => positions === 'learned'
 
 const hasSubNorms: IsIn = (_, { subNorms }) => subNorms === true
 const usesAlibi: IsIn = ({ alibi }) => alibi !== undefined
+
 const LAYER = 'model.layers.N'
 /** Names that writers use for the same. */
 const either = (...names: readonly string[]): string => names.join('|')

@@ -9,7 +9,8 @@ import type { TensorInfo } from '../../formats/tensors.ts'
 import { chooseEncoding } from '../choose-encoding.ts'
 import type { WeightPolicy } from '../policy.ts'
 import { packMatrix, packVector } from '../sparse/pack.ts'
-import { slotBytes, streamMatrix, streamVector } from '../stream-weights.ts'
+import { streamMatrix, streamVector } from '../stream-weights.ts'
+import { slotBytes } from '../testing/slot-bytes.ts'
 
 async function load(tensor: TensorInfo, policy: WeightPolicy): Promise<Uint8Array> {
   const [n = 0, k = 0] = tensor.shape

@@ -34,6 +34,7 @@ export const LOAD_OPTIONS = {
   vision: ANY,
   lora: ANY,
   chatTemplate: TEXT,
+  architecture: TEXT,
   imageTiles: COUNT,
   threads: {
     get wanted() {
@@ -49,7 +50,6 @@ export const LOAD_OPTIONS = {
   kvCache: ANY,
   cache: { ...choice(['opfs', 'none']), default: 'opfs' },
   dtype: choice(GRAPH_DTYPES),
-  architecture: TEXT,
   hub: ANY,
   build: { ...choice(['auto', 'relaxed', 'simd128']), default: 'auto' },
   assets: ANY,
