@@ -15,7 +15,7 @@ import { glm, glm4 } from './families/glm.ts'
 import { gptNeox, persimmon } from './families/gpt-neox.ts'
 import { gptOss } from './families/gpt-oss.ts'
 import { gpt2 } from './families/gpt2.ts'
-import { granite, granitehybrid, granitemoe, hyperclovax } from './families/granite.ts'
+import { granite, granitehybrid, granitemoe, graniteSwa, hyperclovax } from './families/granite.ts'
 import { lfm2, lfm2moe } from './families/lfm2.ts'
 import { internlm3, llama, mistral3, smollm3 } from './families/llama.ts'
 import { mamba2Layer, mambaLayer } from './families/mamba.ts'
@@ -91,6 +91,7 @@ const FILES: Readonly<Record<Family, FamilyFile>> = {
   hunyuan,
   hyperclovax,
   modernbert_decoder: modernbertDecoder,
+  granite_swa: graniteSwa,
   mamba: recurrent(mambaLayer, 'mamba', {
     MambaForCausalLM: {
       vocab_size: 50_280,

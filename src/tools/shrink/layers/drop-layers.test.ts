@@ -111,6 +111,9 @@ test('models whose layers are not alike, or that would have none left, are refus
     [{ attentionLayers: [1] }, '1 of 4 have attention'],
     [{ window: { positions: 8, layers: [0, 1, 2] } }, '3 of 4 attend to a window only'],
     [{ unrotatedLayers: [3] }, '1 of 4 do not rotate'],
+    [{ xielu: [] }, 'each has an activation of its own'],
+    [{ experts: { count: 2, used: 1, normalize: true, denseLayers: [0] } }, '1 of 4 have no experts'],
+    [{ family: 'modernbert_decoder' }, 'the first one lacks a norm'],
     [{ dividedByLayer: true }, "each divides attention's scores by its number"],
   ] as const) {
     expect(refused(more)).toMatchObject({ code: 'unsupported', message: expect.stringContaining(reason) })

@@ -1,6 +1,7 @@
 // Leaves whole layers out of a model. In: a prepared model, layers to drop. Out: a model whose layers have
 // consecutive numbers, to be packed.
 import type { ModelConfig } from '../../../core/arch/config/config.ts'
+import { familyFile } from '../../../core/arch/families.ts'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import type { PreparedModel } from '../../../engine/load/prepare.ts'
 
@@ -53,6 +54,10 @@ function differenceOf(config: ModelConfig): string | undefined {
   if (unrotatedLayers !== undefined && isMixed(unrotatedLayers)) {
     return `${unrotatedLayers.length} of ${layers} do not rotate`
   }
+  if (config.xielu !== undefined) return 'each has an activation of its own'
+  const { denseLayers = [] } = config.experts ?? {}
+  if (isMixed(denseLayers)) return `${denseLayers.length} of ${layers} have no experts`
+  if (familyFile(config.family).traits?.firstNorm === false) return 'the first one lacks a norm'
   return dividedByLayer === true ? "each divides attention's scores by its number" : undefined
 }
 
