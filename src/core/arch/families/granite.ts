@@ -161,7 +161,7 @@ function windowed(fields: Fields, common: ModelConfig): Partial<ModelConfig> {
   const isLocal = all.map((layer) =>
     kinds.length > 0 ? kinds[layer] === 'sliding_attention' : layer % 4 !== 0,
   )
-  const window = windowOf(common, fields.number('sliding_window', 0), isLocal)
+  const sliding = windowOf(common, fields.number('sliding_window', 0), isLocal)
   const bases = fields.numberList('layer_rope_theta')
   const baseOf = (layers: readonly number[]) =>
     oneBase(
@@ -169,12 +169,12 @@ function windowed(fields: Fields, common: ModelConfig): Partial<ModelConfig> {
       layers.map((layer) => bases[layer] ?? common.rope.theta),
       common.rope.theta,
     )
-  const locals = window?.layers ?? []
+  const locals = sliding?.layers ?? []
   const unrotated = all.filter((layer) => bases[layer] === 0)
   return {
-    window,
+    window: sliding,
     rope: { ...common.rope, theta: baseOf(all.filter((layer) => !locals.includes(layer))) },
-    localRope: window && { ...common.rope, theta: baseOf(locals) },
+    localRope: sliding && { ...common.rope, theta: baseOf(locals) },
     unrotatedLayers: unrotated.length > 0 ? unrotated : undefined,
   }
 }
