@@ -39,9 +39,9 @@ function filesOf({ config, tensors }: Case): File[] {
   return hubFolder(config, stored)
 }
 
-test('there are at least 120 cases, of 47 configurations', () => {
-  expect(FAMILIES).toHaveLength(47)
-  expect(FAMILIES.flatMap(({ cases }) => cases).length).toBeGreaterThanOrEqual(120)
+test('there are at least 140 cases, of 67 configurations', () => {
+  expect(FAMILIES).toHaveLength(67)
+  expect(FAMILIES.flatMap(({ cases }) => cases).length).toBeGreaterThanOrEqual(140)
 })
 
 const POOLS = [

@@ -1,4 +1,5 @@
-// A graph that runs: a program for each combination of input sizes, and the functions and constants they share.
+// A graph that runs: a program for each combination of input sizes, and the functions and constants that they
+// share.
 import { LruCache } from '../../core/base/lru-cache.ts'
 import { SerialQueue } from '../../core/base/time/serial-queue.ts'
 import { type NetworkLimits, ProgramBudget } from '../onnx/graph-budget.ts'
@@ -52,7 +53,7 @@ export function programFor(
 
 const passesWithout = (leftOut: LeftOut) => (leftOut.has('passes') ? NEEDED_PASSES : COMPILER_PASSES)
 
-/** Plans that stay loaded, one for each combination of input sizes. */
+/** Programs that stay loaded, one for each combination of input sizes. */
 export const MAX_PROGRAMS = 32
 
 export class CompiledGraph implements RunnableGraph {
@@ -90,8 +91,8 @@ export class CompiledGraph implements RunnableGraph {
   }
 
   /**
-   * Makes the program for inputs of these shapes, and loads what the program needs. Throws `unsupported` for a shape that does
-   * not fit or a node that is not compiled.
+   * Makes the program for inputs of these shapes, and loads what it needs. Throws `unsupported` for a shape
+   * that does not fit or a node that is not compiled.
    */
   prepare(shapes: ReadonlyMap<string, readonly number[]>, signal?: AbortSignal): Promise<Program> {
     return this.#queue.run(async () => (await this.#loaded(shapes, signal)).program, signal)

@@ -19,8 +19,8 @@ import {
   levelForm,
   perElement,
 } from '../../../../src/network/onnx/operators/contrib/products.ts'
-import { biased } from '../../../../src/network/onnx/operators/contrib/rows.ts'
 import { product } from '../../../../src/network/onnx/operators/products.ts'
+import { biased } from './activations.ts'
 import { evaluateAttention, headsOf, headWriter } from './attention.ts'
 import { evaluateContribRotary, evaluateGroups, evaluateMulti } from './contrib-attention.ts'
 import { evaluateCausalConvolution } from './convolution.ts'

@@ -1,4 +1,4 @@
-// What is known of a graph's values while it is lowered: their sizes and types, constants, and where each lies.
+// What is known of a graph's values while it is lowered: sizes, types, constants, and where each lies.
 import type { ByteSource } from '../../../../core/base/bytes.ts'
 import type { ProgramBudget } from '../../../onnx/graph-budget.ts'
 import { type Graph, isStored, type Node, producersOf, type Type } from '../../../onnx/ir/graph.ts'
