@@ -19,7 +19,7 @@ import { exaone, exaone4 } from '../families/exaone.ts'
 import { vaultgemma } from '../families/gemma.ts'
 import { glm, glm4 } from '../families/glm.ts'
 import { gptOss } from '../families/gpt-oss.ts'
-import { granite, granitehybrid, granitemoe, hyperclovax } from '../families/granite.ts'
+import { granite, granitehybrid, granitemoe, graniteSwa, hyperclovax } from '../families/granite.ts'
 import { lfm2moe } from '../families/lfm2.ts'
 import { internlm3 } from '../families/llama.ts'
 import { mamba, mamba2 } from '../families/mamba.ts'
@@ -36,6 +36,7 @@ export const RARE_FAMILIES: Readonly<Record<RareFamily, FamilyFile>> = {
   granite,
   granitehybrid,
   granitemoe,
+  granite_swa: graniteSwa,
   hyperclovax,
   olmo,
   olmo2,
