@@ -22,8 +22,11 @@ import {
 type Gguf = Omit<FamilyCase['gguf'], 'architecture'>
 type Json = Readonly<Record<string, unknown>>
 
-interface DenseCase {
+/** A case whose tensors are those that its class stores. */
+export interface StoredCase {
   readonly family: string
+  /** The class. Default: the family's first. */
+  readonly listed?: string
   readonly layers: number
   /** Besides the sizes. */
   readonly config: Json
@@ -41,7 +44,7 @@ const f32 = (value: number) => ['f32', value] as const
 /** The numbers of one layer's xIELU, as files store them. */
 const XIELU = { alpha_p: 0.3, alpha_n: -0.4, beta: 0.5, eps: -1e-6 }
 
-const casesOf = ({ headDim }: Sizes): readonly DenseCase[] => [
+const casesOf = ({ headDim }: Sizes): readonly StoredCase[] => [
   { family: 'gemma', layers: 2, config: { tie_word_embeddings: true }, gguf: { keys: {} } },
   {
     family: 'mistral3',
@@ -225,7 +228,9 @@ function tensorsOf(json: Json): CaseTensor[] {
     if (place.constant !== undefined) continue
     const [first = ''] = place.tensor.split('|')
     const parts = place.joined ?? [first]
-    const size = place.shape ?? (place.joined ? [(shape[0] ?? 0) / parts.length] : shape)
+    const own = place.shape ?? (place.joined ? [(shape[0] ?? 0) / parts.length] : shape)
+    const isTurned = place.form === 'transposed'
+    const size = isTurned ? [...own.slice(0, -2), ...own.slice(-2).toReversed()] : own
     for (const part of parts) found.set(part, t(part, size, kindOf(name, place.change !== undefined)))
   }
   return [...found.values()]
@@ -245,11 +250,13 @@ const curveTensors = (layers: number): CaseTensor[] =>
     })),
   ).flat()
 
-export const denseCases = (sizes: Sizes): Omit<FamilyCase, 'sizes'>[] =>
-  casesOf(sizes).map(({ family, layers, config: more, gguf }) => {
+export const denseCases = (sizes: Sizes): Omit<FamilyCase, 'sizes'>[] => storedCases(casesOf(sizes), sizes)
+
+export const storedCases = (cases: readonly StoredCase[], sizes: Sizes): Omit<FamilyCase, 'sizes'>[] =>
+  cases.map(({ family, listed, layers, config: more, gguf }) => {
     const { hf, gguf: file } = familyFile(family)
     const [named = ''] = Object.keys(hf.classes)
-    const config = familyParts(sizes).config(named, layers, more)
+    const config = familyParts(sizes).config(listed ?? named, layers, more)
     const extra = family === 'apertus' ? curveTensors(layers) : []
     return {
       family,
