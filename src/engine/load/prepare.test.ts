@@ -90,9 +90,24 @@ const LATENT = {
 }
 const HEADS = { ssm: { kind: 'mamba2', ...SSM, heads: 2, groups: 1 } } as const
 
+const LATENT = {
+  kvHeads: 4,
+  headDim: 24,
+  rope: { theta: 100, dims: 8, pairing: 'interleaved' },
+  latent: { rank: 32, queryRank: 40, plainDim: 16, valueDim: 16, normEpsilon: 1e-6 },
+} as const
+
 /** What a family needs beside the rest. */
 const PARTS: Readonly<Partial<Record<Family, Partial<ModelConfig>>>> = {
   qwen3moe: EXPERTS,
+  qwen2moe: EXPERTS,
+  granitemoe: EXPERTS,
+  ernie4_5_moe: EXPERTS,
+  gpt_oss: EXPERTS,
+  phimoe: EXPERTS,
+  lfm2moe: { ...EXPERTS, convTaps: 3, attentionLayers: [1] },
+  deepseek2: LATENT,
+  minicpm3: LATENT,
   olmoe: EXPERTS,
   qwen2moe: EXPERTS,
   granitemoe: EXPERTS,

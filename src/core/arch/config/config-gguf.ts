@@ -109,7 +109,11 @@ function window(
   return windowOf(model, positions, pattern)
 }
 
-export function refuseVariants(fields: Fields, headDim: number, traits: NonNullable<FamilyFile['traits']>): void {
+export function refuseVariants(
+  fields: Fields,
+  headDim: number,
+  traits: NonNullable<FamilyFile['traits']>,
+): void {
   const refuse = (found: string, supported: string) => unbuiltVariant(fields.file, found, supported)
   const experts = fields.number('expert_count', 0)
   const mayHaveExperts = traits.mlp === 'experts' || traits.mayHaveExperts === true
