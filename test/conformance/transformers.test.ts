@@ -39,9 +39,9 @@ function filesOf({ config, tensors }: Case): File[] {
   return hubFolder(config, stored)
 }
 
-test('there are at least 120 cases, of 46 configurations', () => {
-  expect(FAMILIES).toHaveLength(46)
-  expect(FAMILIES.flatMap(({ cases }) => cases).length).toBeGreaterThanOrEqual(120)
+test('there are at least 138 cases, of 66 configurations', () => {
+  expect(FAMILIES).toHaveLength(66)
+  expect(FAMILIES.flatMap(({ cases }) => cases).length).toBeGreaterThanOrEqual(138)
 })
 
 const POOLS = [

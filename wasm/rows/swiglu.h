@@ -95,7 +95,7 @@ INLINE v128_t exponent_of(v128_t gate, uint32_t activation) {
 INLINE v128_t gated_by(v128_t gate, v128_t exp, const struct exp_constants *c) {
     return wasm_f32x4_div(gate, add(c->p[6], exp));
 }
-/* Every activation up to none. */
+/* Every activation up to none, and gelu_quick. */
 INLINE v128_t activated(v128_t gate, const struct exp_constants *c, uint32_t activation) {
     return activation == ACT_NONE ? gate : gated_by(gate, exp4(exponent_of(gate, activation), c), c);
 }
@@ -105,7 +105,7 @@ INLINE v128_t silu(v128_t x, const struct exp_constants *c) { return activated(x
 /* One group of 32; up 0: none. */
 INLINE void gated_group(v128_t *v, const float *gate, const float *up, const struct exp_constants *c, uint32_t activation) {
     enum { AT_ONCE = 4 };
-    if (activation >= ACT_GELU_EXACT) {
+    if (activation >= ACT_GELU_EXACT && activation != ACT_GELU_QUICK) {
         ROLLED for (uint32_t j = 0; j < 8; j++) {
             const v128_t x = load(gate + 4 * j);
             const v128_t active = activation == ACT_GELU_EXACT ? gelu_exact(x, c) : rectified(x, activation);

@@ -90,6 +90,8 @@ const PARTS: Readonly<Partial<Record<Family, Partial<ModelConfig>>>> = {
   olmoe: EXPERTS,
   lfm2: { convTaps: 3, attentionLayers: [1] },
   apertus: { xielu: [1, 2].map((above) => ({ above, below: 1, slope: 0.5, epsilon: -1e-6 })) },
+  bloom: { alibi: 8 },
+  mpt: { alibi: 8 },
   mamba: { ...NO_HEADS, ssm: { kind: 'mamba', ...SSM, timeStepRank: 4 } },
   mamba2: { ...NO_HEADS, ...HEADS },
   granitehybrid: { ...HEADS, attentionLayers: [1] },

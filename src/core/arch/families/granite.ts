@@ -8,8 +8,8 @@ import type { ExpertsConfig, ModelConfig, RopeConfig } from '../config/config.ts
 import { ggufExperts, sharedBlock } from '../config/experts-config.ts'
 import { type Fields, layersWithHeads, unbuiltVariant } from '../config/fields.ts'
 import { ggufSsm, hfSsm } from '../config/recurrent-config.ts'
-import { decoder } from '../decoder.ts'
 import {
+  type Decoder,
   defaults,
   type FamilyFile,
   family,
@@ -150,7 +150,7 @@ const HYBRID = { ...PLAIN, mayHaveExperts: true }
  * before adding it. This graph instead keeps the residual stream divided by `residual`; the embedding's scale
  * and the norms' epsilon compensate for that.
  */
-function build(config: ModelConfig): Graph {
+function build(config: ModelConfig, decoder: Decoder): Graph {
   const { embedding = 1, residual = 1 } = config.multipliers ?? {}
   const divided = {
     ...config,

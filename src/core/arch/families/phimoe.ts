@@ -8,30 +8,25 @@ import { defaults, family, NO_GGUF } from '../family.ts'
 /** The rule of the router is defined for so many choices. */
 const CHOICES = 2
 
+const DEFAULTS = defaults(32_064, 4096, 6400, 32, 32, 131_072, {
+  num_key_value_heads: 8,
+  rms_norm_eps: 1e-5,
+  rope_theta: 1e6,
+  sliding_window: 0,
+  num_local_experts: 16,
+  num_experts_per_tok: CHOICES,
+  router_jitter_noise: 0.01,
+})
+
 export const phimoe = family(
   { ...PLAIN, norm: 'layer', normBias: true, mlp: 'experts' },
   {
     gguf: NO_GGUF,
     hf: {
       classes: {
-        PhimoeForCausalLM: defaults(32_064, 4096, 6400, 32, 32, 131_072, {
-          num_key_value_heads: 8,
-          rms_norm_eps: 1e-5,
-          rope_theta: 1e6,
-          sliding_window: 0,
-          num_local_experts: 16,
-          num_experts_per_tok: CHOICES,
-          router_jitter_noise: 0.01,
-        }),
-        PhiMoEForCausalLM: defaults(32_064, 4096, 6400, 32, 32, 131_072, {
-          num_key_value_heads: 8,
-          rms_norm_eps: 1e-5,
-          rope_theta: 1e6,
-          sliding_window: 0,
-          num_local_experts: 16,
-          num_experts_per_tok: CHOICES,
-          router_jitter_noise: 0.01,
-        }),
+        PhimoeForCausalLM: DEFAULTS,
+        // Its name before transformers had it.
+        PhiMoEForCausalLM: DEFAULTS,
       },
       biases: { qkv: 'attention_bias', output: 'attention_bias', logits: 'lm_head_bias' },
       config(fields, { rope }) {
