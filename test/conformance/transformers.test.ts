@@ -39,9 +39,9 @@ function filesOf({ config, tensors }: Case): File[] {
   return hubFolder(config, stored)
 }
 
-test('there are at least 141 cases, of 56 configurations', () => {
-  expect(FAMILIES).toHaveLength(56)
-  expect(FAMILIES.flatMap(({ cases }) => cases).length).toBeGreaterThanOrEqual(141)
+test('there are at least 198 cases, of 77 configurations', () => {
+  expect(FAMILIES).toHaveLength(77)
+  expect(FAMILIES.flatMap(({ cases }) => cases).length).toBeGreaterThanOrEqual(198)
 })
 
 const POOLS = [

@@ -53,11 +53,12 @@ function layerOf(parts: Parts, layer: number, x: Value, mix: Mixer): Value {
   }
   const isBare = layer === 0 && parts.traits.firstNorm === false
   const input = isBare ? x : normedInput(parts, layer, mixer, x)
+  // A parallel block reads x before the mixer's output is added to it in place.
+  const isParallel = config.parallelResidual === true && hasMlp(config, layer)
+  const early = isParallel && (config.sharedNorm === true ? input : normedInput(parts, layer, 'mlp', x))
   const mixed = addedTo(parts, layer, mixer, x, mix(parts, layer, input))
   if (!hasMlp(config, layer)) return mixed
-  const read = config.parallelResidual === true ? x : mixed
-  const isShared = config.parallelResidual === true && config.sharedNorm === true
-  const made = block(parts, layer, isShared ? input : normedInput(parts, layer, 'mlp', read))
+  const made = block(parts, layer, early || normedInput(parts, layer, 'mlp', mixed))
   return addedTo(parts, layer, 'mlp', mixed, made)
 }
 

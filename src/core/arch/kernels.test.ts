@@ -335,6 +335,27 @@ const LISTED: readonly (readonly [string, ModelConfig])[] = [
   ],
   ['gpt_neox with fewer biases', config({ family: 'gpt_neox', biases: { qkv: false, output: false } })],
   ['stablelm without norms of heads', config({ family: 'stablelm', headNorms: false })],
+  ['bloom', config({ family: 'bloom', alibi: 8 })],
+  [
+    'falcon',
+    config({
+      family: 'falcon',
+      kvHeads: 1,
+      parallelResidual: true,
+      sharedNorm: true,
+      tiedEmbeddings: true,
+    }),
+  ],
+  [
+    'gptj',
+    config({
+      family: 'gptj',
+      parallelResidual: true,
+      sharedNorm: true,
+      biases: { output: false, logits: true },
+      rope: { theta: 1000, dims: 4, pairing: 'interleaved' },
+    }),
+  ],
   ['gpt2', config({ family: 'gpt2', tiedEmbeddings: true })],
   [
     'gpt_neox',
@@ -448,6 +469,14 @@ const LISTED: readonly (readonly [string, ModelConfig])[] = [
   ],
   ['deepseek2, dense and tied', config({ family: 'deepseek2', ...LATENT, tiedEmbeddings: true })],
   ['minicpm3', config({ family: 'minicpm3', ...LATENT, residualScale: 0.4, logitScale: 0.5 })],
+  [
+    'phimoe',
+    config({
+      family: 'phimoe',
+      hiddenSize: 96,
+      experts: { count: 5, used: 2, normalize: false, scoring: 'mixer', epsilon: 0.1 },
+    }),
+  ],
   [
     'gpt_oss',
     config({

@@ -107,13 +107,29 @@ const DELTA = {
   betaScale: 1,
   epsilon: 1e-6,
 } as const
+const LATENT = {
+  kvHeads: 4,
+  headDim: 24,
+  rope: { theta: 100, dims: 8, pairing: 'interleaved' },
+  latent: { rank: 32, queryRank: 40, plainDim: 16, valueDim: 16, normEpsilon: 1e-6 },
+} as const
 
 /** What a family needs beside the rest. */
 const PARTS: Readonly<Partial<Record<Family, Partial<ModelConfig>>>> = {
   qwen3moe: EXPERTS,
   olmoe: EXPERTS,
+  qwen2moe: EXPERTS,
+  granitemoe: EXPERTS,
+  ernie4_5_moe: EXPERTS,
+  gpt_oss: EXPERTS,
+  phimoe: EXPERTS,
+  lfm2moe: { ...EXPERTS, convTaps: 3, attentionLayers: [1] },
+  deepseek2: { ...EXPERTS, ...LATENT },
+  minicpm3: LATENT,
   lfm2: { convTaps: 3, attentionLayers: [1] },
   apertus: { xielu: [1, 2].map((above) => ({ above, below: 1, slope: 0.5, epsilon: -1e-6 })) },
+  bloom: { alibi: 8 },
+  mpt: { alibi: 8 },
   mamba: { ...NO_HEADS, ssm: { kind: 'mamba', ...SSM, timeStepRank: 4 } },
   mamba2: { ...NO_HEADS, ...HEADS },
   granitehybrid: { ...HEADS, attentionLayers: [1] },

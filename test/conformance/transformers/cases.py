@@ -198,12 +198,63 @@ CASES = [
         "hidden_size": 128, "num_attention_heads": 2, "num_hidden_layers": 2, "intermediate_size": 65,
         "vocab_size": 269, "max_position_embeddings": 64, "tie_word_embeddings": True, "layer_norm_eps": 0.01,
         **rope(25000.0, partial_rotary_factor=1.0, rope_type="linear", factor=2.0)}),
+    ("OPT", "biases everywhere", {
+        "hidden_size": 60, "num_attention_heads": 3, "num_hidden_layers": 2, "ffn_dim": 90, "vocab_size": 271,
+        "word_embed_proj_dim": 60, "max_position_embeddings": 48}),
+    ("OPT", "no biases, untied, gelu", {
+        "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 3, "ffn_dim": 101, "vocab_size": 277,
+        "word_embed_proj_dim": 64, "max_position_embeddings": 128, "enable_bias": False,
+        "activation_function": "gelu", "tie_word_embeddings": False}),
+    ("GPTNeo", "window in every second layer", {
+        "hidden_size": 60, "num_heads": 3, "num_layers": 4, "attention_types": [[["global", "local"], 2]],
+        "window_size": 9, "vocab_size": 271, "max_position_embeddings": 64}),
+    ("GPTNeo", "two kinds of turns", {
+        "hidden_size": 64, "num_heads": 4, "num_layers": 3, "attention_types": [[["local"], 1], [["global", "local"], 1]],
+        "window_size": 17, "intermediate_size": 90, "vocab_size": 277, "max_position_embeddings": 64,
+        "activation_function": "relu", "tie_word_embeddings": False}),
+    ("GPTJ", "half of each head", {
+        "n_embd": 60, "n_head": 3, "n_layer": 2, "rotary_dim": 10, "n_positions": 64, "vocab_size": 271}),
+    ("GPTJ", "inner size", {
+        "n_embd": 96, "n_head": 4, "n_layer": 3, "rotary_dim": 24, "n_positions": 64, "vocab_size": 277,
+        "n_inner": 90, "activation_function": "gelu"}),
+    ("CodeGen", "a head for each part", {
+        "n_embd": 80, "n_head": 4, "n_layer": 2, "rotary_dim": 12, "n_positions": 64, "vocab_size": 271}),
+    ("CodeGen", "two heads for each part", {
+        "n_embd": 96, "n_head": 8, "n_layer": 3, "rotary_dim": 12, "n_positions": 64, "vocab_size": 277, "n_inner": 101}),
+    ("Bloom", "three heads", {"hidden_size": 60, "n_head": 3, "n_layer": 2, "vocab_size": 271}),
+    ("Bloom", "eight heads, untied", {
+        "hidden_size": 64, "n_head": 8, "n_layer": 3, "vocab_size": 277, "tie_word_embeddings": False}),
+    ("Mpt", "six heads", {
+        "d_model": 72, "n_heads": 6, "n_layers": 2, "max_seq_len": 64, "vocab_size": 271}),
+    ("Mpt", "limits and scale", {
+        "d_model": 64, "n_heads": 4, "n_layers": 3, "max_seq_len": 128, "vocab_size": 277,
+        "attn_config": {"clip_qkv": 0.8, "softmax_scale": 0.3}}),
+    ("Falcon", "one KV head", {
+        "hidden_size": 60, "num_attention_heads": 3, "num_hidden_layers": 2, "vocab_size": 271}),
+    ("Falcon", "new decoder, two norms", {
+        "hidden_size": 96, "num_attention_heads": 6, "num_hidden_layers": 3, "vocab_size": 277,
+        "new_decoder_architecture": True, "num_kv_heads": 2, "ffn_hidden_size": 101}),
+    ("Falcon", "new decoder, one norm, biases", {
+        "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2, "vocab_size": 283,
+        "new_decoder_architecture": True, "num_kv_heads": 4, "num_ln_in_parallel_attn": 1, "bias": True}),
+    ("Falcon", "one block after the other", {
+        "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2, "vocab_size": 277,
+        "multi_query": False, "parallel_attn": False, "bias": True, "tie_word_embeddings": False}),
+    ("BitNet", "two KV heads", without_head_dim(64, 4, 2, 96, 271)),
+    ("BitNet", "biases, tied, silu", without_head_dim(
+        60, 3, 1, 101, 277, layers=3, attention_bias=True, tie_word_embeddings=True, hidden_act="silu")),
 ]
 
 DYNAMIC = {"rope_type": "dynamic", "factor": 4.0}
 TIED, UNTIED = {"tie_word_embeddings": True}, {"tie_word_embeddings": False}
 
 CASES += [
+    ("GraniteSWA", "windows, sinks", without_head_dim(
+        96, 3, 1, 77, 271, layers=5, sliding_window=9, embedding_multiplier=6.5, residual_multiplier=0.37,
+        attention_multiplier=0.11, logits_scaling=0.4)),
+    ("GraniteSWA", "other bases, layers that do not turn", without_head_dim(
+        88, 2, 2, 70, 269, layers=4, sliding_window=14, attention_multiplier=0.2, attention_bias=True,
+        layer_types=["full_attention", "sliding_attention"] * 2, layer_rope_theta=[50000.0, 10000.0, 0, 10000.0])),
     ("ModernBertDecoder", "windows", {
         "hidden_size": 96, "num_attention_heads": 3, "intermediate_size": 77, "num_hidden_layers": 4, "vocab_size": 271,
         "max_position_embeddings": 128, "local_attention": 18}),
@@ -299,6 +350,114 @@ CASES += [
         96, 3, 1, 77, 271, embedding_multiplier=6.5, residual_multiplier=0.37, attention_multiplier=0.11,
         logits_scaling=0.4)),
     ("HyperCLOVAX", "no factors, tied", without_head_dim(88, 2, 2, 70, 269, layers=3, mlp_bias=True, **TIED)),
+]
+
+def latent(hidden, heads, wide, vocab, layers=2, *, query, rank, plain, rotated, value, **more):
+    """Sizes of latent attention. 0 as `query`: queries come from the whole hidden state."""
+    made = sizes(hidden, heads, heads, 0, wide, vocab, layers, **more)
+    del made["head_dim"]
+    return {
+        **made, "q_lora_rank": query or None, "kv_lora_rank": rank, "qk_nope_head_dim": plain,
+        "qk_rope_head_dim": rotated, "v_head_dim": value,
+    }
+
+
+def deepseek(experts, used, inner, dense, shared, **more):
+    return {
+        "n_routed_experts": experts, "num_experts_per_tok": used, "moe_intermediate_size": inner,
+        "first_k_dense_replace": dense, "n_shared_experts": shared, **more,
+    }
+
+
+OF_KEYS = {"mscale": 0.7, "mscale_all_dim": 0.7}
+
+CASES += [
+    ("Mixtral", "eight experts", sizes(
+        72, 3, 1, 24, 50, 271, num_local_experts=8, num_experts_per_tok=3, **rope(10000.0))),
+    ("Mixtral", "one expert, a window", without_head_dim(
+        64, 4, 2, 44, 269, num_local_experts=3, num_experts_per_tok=1, sliding_window=17, **rope(1000000.0))),
+    ("Qwen2Moe", "a shared block", without_head_dim(
+        64, 4, 2, 70, 271, layers=3, num_experts=6, num_experts_per_tok=2, moe_intermediate_size=36,
+        shared_expert_intermediate_size=50, norm_topk_prob=False)),
+    ("Qwen2Moe", "dense layers in between", without_head_dim(
+        64, 2, 1, 70, 269, layers=4, num_experts=5, num_experts_per_tok=3, moe_intermediate_size=28,
+        shared_expert_intermediate_size=33, norm_topk_prob=True, mlp_only_layers=[1], decoder_sparse_step=1)),
+    ("Qwen3Moe", "dense layers in between", sizes(
+        60, 2, 1, 36, 70, 269, layers=4, num_experts=5, num_experts_per_tok=3, moe_intermediate_size=28,
+        mlp_only_layers=[2], decoder_sparse_step=2)),
+    ("GraniteMoe", "factors", without_head_dim(
+        72, 3, 1, 40, 271, num_local_experts=5, num_experts_per_tok=2, embedding_multiplier=3.0,
+        residual_multiplier=0.4, attention_multiplier=0.2, logits_scaling=2.0)),
+    ("GraniteMoe", "two experts of two", without_head_dim(
+        64, 2, 2, 33, 269, num_local_experts=2, num_experts_per_tok=2, attention_multiplier=0.125)),
+    ("GraniteMoeShared", "a shared block", without_head_dim(
+        64, 4, 2, 40, 269, num_local_experts=4, num_experts_per_tok=2, shared_intermediate_size=52,
+        attention_multiplier=0.25, logits_scaling=1.5)),
+    ("GraniteMoeHybrid", "experts beside the block", without_head_dim(
+        64, 4, 2, 40, 271, layers=3, num_local_experts=4, num_experts_per_tok=2, shared_intermediate_size=48,
+        mamba_n_heads=8, mamba_d_head=16, mamba_d_state=16, mamba_n_groups=1, attention_multiplier=0.25,
+        layer_types=["mamba", "attention", "mamba"])),
+    ("GraniteMoeHybrid", "experts and factors", without_head_dim(
+        64, 2, 1, 36, 269, layers=2, num_local_experts=6, num_experts_per_tok=3, shared_intermediate_size=40,
+        mamba_n_heads=4, mamba_d_head=32, mamba_d_state=16, mamba_n_groups=1, embedding_multiplier=3.0,
+        residual_multiplier=0.4, attention_multiplier=0.2, logits_scaling=2.0, position_embedding_type="rope",
+        layer_types=["attention", "mamba"])),
+    ("Lfm2Moe", "a dense layer first", without_head_dim(
+        64, 4, 2, 70, 271, layers=3, num_experts=6, num_experts_per_tok=2, moe_intermediate_size=40,
+        num_dense_layers=1, layer_types=["conv", "full_attention", "conv"])),
+    ("Lfm2Moe", "scaled, without biases", without_head_dim(
+        72, 3, 1, 60, 269, layers=2, num_experts=4, num_experts_per_tok=3, moe_intermediate_size=33,
+        num_dense_layers=0, use_expert_bias=False, norm_topk_prob=False, routed_scaling_factor=1.5,
+        layer_types=["full_attention", "conv"])),
+    ("Ernie4_5_Moe", "two shared blocks", without_head_dim(
+        64, 4, 2, 70, 271, layers=3, moe_num_experts=6, moe_k=2, moe_num_shared_experts=2, moe_intermediate_size=28,
+        moe_layer_start_index=1)),
+    ("Ernie4_5_Moe", "every second layer, none shared", without_head_dim(
+        60, 3, 1, 50, 269, layers=4, moe_num_experts=5, moe_k=3, moe_num_shared_experts=0,
+        moe_intermediate_size=30, moe_layer_start_index=0, moe_layer_end_index=2, moe_layer_interval=2,
+        tie_word_embeddings=False)),
+    ("DeepseekV2", "greedy", {**latent(
+        64, 4, 70, 271, layers=3, query=0, rank=40, plain=16, rotated=8, value=16),
+        **deepseek(6, 3, 33, 1, 2)}),
+    ("DeepseekV2", "by groups, yarn", {**latent(
+        60, 3, 50, 269, layers=2, query=44, rank=36, plain=20, rotated=12, value=28,
+        **rope(10000.0, **YARN, **OF_KEYS)),
+        **deepseek(8, 3, 28, 0, 1, n_group=4, topk_group=2, topk_method="group_limited_greedy",
+                   routed_scaling_factor=1.7)}),
+    ("DeepseekV3", "by groups", {**latent(
+        64, 4, 70, 271, layers=3, query=48, rank=40, plain=16, rotated=8, value=16),
+        **deepseek(8, 3, 33, 1, 1, n_group=4, topk_group=2)}),
+    ("DeepseekV3", "yarn, values wider than keys, one group", {**latent(
+        66, 3, 50, 269, layers=2, query=0, rank=33, plain=10, rotated=8, value=23,
+        **rope(10000.0, **YARN, **OF_KEYS)),
+        **deepseek(5, 2, 30, 1, 2, n_group=1, topk_group=1, norm_topk_prob=False, rope_interleave=False)}),
+    ("Youtu", "tied", latent(
+        64, 4, 70, 271, query=48, rank=40, plain=16, rotated=8, value=16, pad_token_id=None)),
+    ("Youtu", "halves, not tied", latent(
+        60, 3, 50, 269, query=36, rank=36, plain=20, rotated=12, value=30, rope_interleave=False,
+        tie_word_embeddings=False, pad_token_id=None)),
+    ("MiniCPM3", "factors", latent(
+        64, 4, 70, 271, query=48, rank=40, plain=16, rotated=8, value=16, dim_model_base=32)),
+    ("MiniCPM3", "longrope", latent(
+        66, 3, 50, 269, query=36, rank=36, plain=20, rotated=12, value=28, scale_emb=3, scale_depth=0.9,
+        dim_model_base=66, tie_word_embeddings=False,
+        **rope(10000.0, rope_type="longrope", short_factor=factors(6, 1.0, 0.25),
+               long_factor=factors(6, 2.0, 0.5), original_max_position_embeddings=64))),
+    ("GptOss", "a window", sizes(
+        64, 4, 2, 16, 36, 271, layers=2, num_local_experts=5, num_experts_per_tok=2, sliding_window=9,
+        **rope(10000.0))),
+    ("GptOss", "yarn, not rounded", sizes(
+        66, 2, 1, 40, 33, 269, layers=2, num_local_experts=3, num_experts_per_tok=3, sliding_window=16,
+        swiglu_limit=1.5, layer_types=["full_attention", "sliding_attention"],
+        **rope(150000.0, rope_type="yarn", factor=8.0, beta_fast=32.0, beta_slow=1.0, truncate=False,
+               original_max_position_embeddings=16))),
+    ("Phimoe", "sixteen experts", without_head_dim(
+        64, 4, 2, 40, 271, num_local_experts=16, num_experts_per_tok=2, router_jitter_noise=0.1)),
+    ("Phimoe", "biases, longrope", without_head_dim(
+        72, 3, 1, 36, 269, num_local_experts=6, num_experts_per_tok=2, attention_bias=True, lm_head_bias=True,
+        **rope(10000.0, rope_type="longrope", short_factor=factors(12, 1.0, 0.25),
+               long_factor=factors(12, 2.0, 0.5), short_mscale=1.2, long_mscale=1.2,
+               original_max_position_embeddings=64))),
 ]
 
 # Files of earlier versions of transformers, by class: keys that have moved or were left out.

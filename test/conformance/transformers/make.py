@@ -135,7 +135,8 @@ def write(path, value):
 
 
 def golden(family, name, keys, context=None):
-    config = getattr(transformers, f"{family}Config")(**keys, bos_token_id=0, eos_token_id=1, pad_token_id=2)
+    config = getattr(transformers, f"{family}Config")(
+        **{"bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 2, **keys})
     model_class = getattr(transformers, class_of(family))
     with tempfile.TemporaryDirectory() as folder:
         model_class(config).save_pretrained(folder)

@@ -16,7 +16,7 @@ export function feedForward(parts: Parts, layer: number, input: Value): Value {
 
 /** A block of `size` inner values without a gate, whose weights' names begin with `at`. */
 export function plainBlock(
-  { b, config, traits, linear }: Parts,
+  { b, config, traits, linear, subNorm }: Parts,
   at: string,
   input: Value,
   size: number,
@@ -25,12 +25,13 @@ export function plainBlock(
   const { hiddenSize, activation = traits.activation } = config
   const up = linear(`${at}.mlp_up`, input, `${at}.mlp_up`, size, 'mlp')
   const active = b.swiglu(`${at}.mlp_act`, [up], activation, xielu)
-  return linear(`${at}.mlp_product`, active, `${at}.mlp_down`, hiddenSize, 'mlp')
+  const normed = subNorm(`${at}.mlp_sub_norm`, active)
+  return linear(`${at}.mlp_product`, normed, `${at}.mlp_down`, hiddenSize, 'mlp')
 }
 
 /** A gated block of `size` inner values, whose weights' names begin with `at`. */
 export function gatedBlock(
-  { b, config, traits, linear, biasOf }: Parts,
+  { b, config, traits, linear, subNorm, biasOf }: Parts,
   at: string,
   input: Value,
   size: number,
@@ -41,5 +42,11 @@ export function gatedBlock(
   const bias = biasOf({ [`${at}.mlp_gate`]: size, [`${at}.mlp_up`]: size }, 'mlp')
   const gateUp = b.linear(`${at}.mlp_gate_up`, input, weight, bias)
   const gated = b.swiglu(`${at}.mlp_act`, b.parts(gateUp, weight), activation, xielu)
-  return linear(`${at}.mlp_product`, gated, `${at}.mlp_down`, hiddenSize, 'mlp')
+  return linear(
+    `${at}.mlp_product`,
+    subNorm(`${at}.mlp_sub_norm`, gated),
+    `${at}.mlp_down`,
+    hiddenSize,
+    'mlp',
+  )
 }

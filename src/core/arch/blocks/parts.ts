@@ -24,6 +24,8 @@ export interface DecoderTraits {
   readonly firstNorm?: boolean
   /** Logits are made of the normalised output of one more linear, with an activation. */
   readonly predictionHead?: boolean
+  /** What attention's output matrix and the feed-forward block's last one read is normalised first. */
+  readonly subNorms?: boolean
   /** `shifted`: that of RWKV, which also reads the row before. */
   readonly mlp: 'gated' | 'plain' | 'experts' | 'shifted'
   /** Some models of the family have experts in place of `mlp`. */
@@ -37,8 +39,8 @@ export interface DecoderTraits {
   readonly activation: Activation
   /** Attention's output is multiplied by the sigmoid of another projection of its input. */
   readonly attentionGate?: true
-  /** `learned`: learned position embeddings are added to the token embeddings. */
-  readonly positions: 'rope' | 'learned'
+  /** `learned`: learned position embeddings are added to the token embeddings. `alibi`: scores get biases. */
+  readonly positions: 'rope' | 'learned' | 'alibi'
 }
 
 /**
@@ -82,6 +84,8 @@ export interface Parts {
   readonly traits: DecoderTraits
   /** Applies the norm named `name` to whole rows after `layers` layers. */
   readonly norm: (name: string, input: Value, layers: number) => Value
+  /** The same for what a block's last matrix reads, if the family has `subNorms`. */
+  readonly subNorm: (name: string, input: Value) => Value
   /** Multiplies by the matrix `name` [n, k] of a part, and adds its bias if the part has biases. */
   readonly linear: (label: string, input: Value, name: string, n: number, part: keyof Biases) => Value
   /** The biases of the matrices `names` [n] of a part, if it has any. */
@@ -89,21 +93,23 @@ export interface Parts {
 }
 
 export function decoderParts(b: GraphBuilder, config: ModelConfig, traits: DecoderTraits): Parts {
-  const { hiddenSize, halvedEvery = Number.POSITIVE_INFINITY } = config
+  const { halvedEvery = Number.POSITIVE_INFINITY } = config
   const norm = (name: string, input: Value, layers: number): Value => {
     const normEpsilon = config.normEpsilon * 4 ** Math.floor(layers / halvedEvery)
-    const weight = vector({ [`${name}.weight`]: hiddenSize })
+    const [, width] = input.shape
+    const weight = vector({ [`${name}.weight`]: width })
     if (traits.norm === 'rms') return b.rmsnorm(name, input, weight, normEpsilon)
-    const bias = hasBias(config, traits, 'norm') ? vector({ [`${name}.bias`]: hiddenSize }) : undefined
+    const bias = hasBias(config, traits, 'norm') ? vector({ [`${name}.bias`]: width }) : undefined
     return b.layernorm(name, input, weight, bias, normEpsilon)
   }
+  const subNorm: Parts['subNorm'] = (name, input) => (traits.subNorms === true ? norm(name, input, 0) : input)
   const biasOf: Parts['biasOf'] = (names, part) => {
     if (!hasBias(config, traits, part)) return undefined
     return vector(Object.fromEntries(Object.entries(names).map(([name, n]) => [`${name}.bias`, n])))
   }
   const linear: Parts['linear'] = (label, input, name, n, part) =>
     b.linear(label, input, matrix(input.shape[1], { [`${name}.weight`]: n }), biasOf({ [name]: n }, part))
-  return { b, config, traits, norm, linear, biasOf }
+  return { b, config, traits, norm, subNorm, linear, biasOf }
 }
 
 /** Whether a layer has experts. */

@@ -2,8 +2,8 @@
 // for impossible values, `unsupported` for values that no kernel has.
 import { roundUp } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import type { DecoderTraits } from '../blocks/parts.ts'
 import { familyFile } from '../families.ts'
+import type { FamilyFile } from '../family.ts'
 import type {
   DeltaConfig,
   ExpertsConfig,
@@ -34,7 +34,7 @@ const MOST_EXPERTS = 1 << 10
 const NONE_WHERE_RECURRENT: ReadonlySet<string> = new Set(['heads', 'kvHeads', 'headDim', 'intermediateSize'])
 
 /** True where a family may have experts and a model has them. */
-const mayHave = (traits: DecoderTraits | undefined, experts: ExpertsConfig | undefined): boolean =>
+const mayHave = (traits: FamilyFile['traits'], experts: ExpertsConfig | undefined): boolean =>
   traits?.mayHaveExperts === true && experts !== undefined
 
 /** Checks every number. `file` is for the sentence. */
@@ -64,7 +64,7 @@ class ConfigCheck {
   /**
    * A pack may claim any family. Everything that the family's graph reads must be present, and nothing else.
    */
-  parts({ family, heads, experts, latent, ssm, convTaps, xielu, activation }: ModelConfig): void {
+  parts({ family, heads, experts, latent, ssm, convTaps, alibi, xielu, activation }: ModelConfig): void {
     const { traits, recurrence, attention = traits !== undefined } = familyFile(family)
     const parts = [
       ['heads', heads > 0, attention],
@@ -72,6 +72,7 @@ class ConfigCheck {
       ['latent attention', latent !== undefined, traits?.latent === true],
       ['ssm', ssm !== undefined, recurrence !== undefined],
       ['ssm.heads', ssm?.kind === 'mamba2', recurrence === 'mamba2'],
+      ['alibi', alibi !== undefined, traits?.positions === 'alibi'],
       ['convTaps', convTaps !== undefined, /^lfm2/.test(family)],
       ['xielu', xielu !== undefined, (activation ?? traits?.activation) === 'xielu'],
     ] as const

@@ -1,9 +1,11 @@
-// Mamba and Mamba-2: builds what a layer's state space adds to its normalised input.
+// Mamba and Mamba-2: builds what a layer's state space adds to its normalised input, and the families without
+// any other layers.
 import { matrix, vector } from '../../graph/builder.ts'
 import type { Value } from '../../graph/ir.ts'
 import type { Mixer, Parts } from '../blocks/parts.ts'
 import { convWeights, outputOf, ssmOf } from '../blocks/recurrent.ts'
 import type { Mamba1Config } from '../config/config.ts'
+import type { FamilyFile } from '../family.ts'
 
 /** A layer of Mamba-2 of Dao and Gu (2024), as `Mamba2ForCausalLM` and mamba_ssm have it, and of hybrids. */
 export const mamba2Layer: Mixer = (parts, layer, input) => {
@@ -90,3 +92,38 @@ function selection({ b }: Parts, at: string, ssm: Mamba1Config, x: Value): [Valu
   }
   return [normed('dt', timeStepRank), normed('b', stateSize), normed('c', stateSize)]
 }
+
+/**
+ * A family with only recurrent layers. Its tensors are in recurrent-names.ts, its keys in
+ * recurrent-config.ts.
+ */
+const recurrent = (
+  mix: Mixer,
+  architecture: 'mamba' | 'mamba2',
+  classes: FamilyFile['hf']['classes'],
+): FamilyFile => ({
+  recurrence: architecture,
+  build: (config, decoder) => decoder(config, undefined, mix),
+  gguf: { architecture, pairing: 'interleaved' },
+  hf: { classes },
+})
+
+export const mamba = recurrent(mambaLayer, 'mamba', {
+  MambaForCausalLM: {
+    vocab_size: 50_280,
+    hidden_size: 768,
+    num_hidden_layers: 32,
+    tie_word_embeddings: true,
+  },
+  FalconMambaForCausalLM: {
+    vocab_size: 50_280,
+    hidden_size: 768,
+    num_hidden_layers: 32,
+    tie_word_embeddings: true,
+    mixer_rms_eps: 1e-6,
+  },
+})
+
+export const mamba2 = recurrent(mamba2Layer, 'mamba2', {
+  Mamba2ForCausalLM: { vocab_size: 32_768, hidden_size: 4096, num_hidden_layers: 64 },
+})

@@ -48,3 +48,14 @@ test('the language model of Qwen3.5 is read without its tower and its drafting l
 test('a language model whose tower may be built keeps it', () => {
   expect(partsOf('gemma3').tower?.tensors.has('blocks.0.norm1.weight')).toBe(true)
 })
+
+test.each([
+  ['ministral3', 'Ministral3ForCausalLM'],
+  ['mistral', 'MistralForCausalLM'],
+  ['cohere2', 'Cohere2ForCausalLM'],
+  ['unheard_of', 'unheard_of'],
+])('the language model %s is of the class %s', (model_type, named) => {
+  const config = { model_type: 'mistral3', vision_config: {}, text_config: { model_type, hidden_size: 64 } }
+  const { metadata } = partTower('file', { config, tensors: new Map() }, undefined)
+  expect(metadata.get('config')).toEqual({ model_type, hidden_size: 64, architectures: [named] })
+})

@@ -46,7 +46,9 @@ export async function familyGguf(one: FamilyCase, weights: Weights): Promise<Uin
   const stacked = new Map<string, RandomTensor[]>()
   for (const [name, tensor] of weights) {
     const key = stackOf(name)
-    if (key !== undefined) stacked.set(key, [...(stacked.get(key) ?? []), tensor])
+    const pieces = one.gguf.pieces?.(name, tensor)
+    if (pieces !== undefined) for (const [piece, own] of pieces) add(ggufName(piece, one.gguf.names), own)
+    else if (key !== undefined) stacked.set(key, [...(stacked.get(key) ?? []), tensor])
     else if (!name.includes('.act_fn.')) {
       const own = one.gguf.convert?.(name, tensor) ?? tensor
       add(ggufName(name, one.gguf.names), converted(one, name, own))
@@ -65,14 +67,18 @@ export async function familyGguf(one: FamilyCase, weights: Weights): Promise<Uin
   return ggufBytes({ metadata: metadata(one), tensors })
 }
 
+/** LFM2's names of an expert's matrices. */
+const PARTS: Readonly<Record<string, string>> = { w1: 'gate', w2: 'down', w3: 'up' }
+
 /** The tensor in which the converter stacks those of experts, or of heads. */
 function stackOf(name: string): string | undefined {
   const [, at, expert, head] =
-    /^(.*)\.(?:mlp\.experts\.\d+\.(gate|up|down)_proj|self_attn\.([qk])_layernorm\.norms\.\d+)\.weight$/.exec(
+    /^(.*)\.(?:(?:mlp|feed_forward)\.experts\.\d+\.(gate_proj|up_proj|down_proj|w[123])|self_attn\.([qk])_layernorm\.norms\.\d+)\.weight$/.exec(
       name,
     ) ?? []
   if (at === undefined) return undefined
-  const kind = expert === undefined ? `attn_${head}_norm` : `ffn_${expert}_exps`
+  const kind =
+    expert === undefined ? `attn_${head}_norm` : `ffn_${PARTS[expert] ?? expert.replace('_proj', '')}_exps`
   return `${at.replace('model.layers', 'blk')}.${kind}.weight`
 }
 
@@ -96,17 +102,19 @@ function transposed({ shape: [rows = 0, columns = 0], values }: RandomTensor): R
   return { shape: [columns, rows], values: turned }
 }
 
-/** Reorders Q, K and V of each head into all of Q, all of K, all of V. */
+/** Reorders the queries of each KV head, its key and its value into all of Q, all of K, all of V. */
 function ungrouped({ shape, values }: RandomTensor, heads: number, headDim: number): RandomTensor {
   const size = (shape[1] ?? 1) * headDim
-  const moved = new Float32Array(values.length)
-  for (let part = 0; part < 3; part++) {
-    for (let head = 0; head < heads; head++) {
-      const from = (3 * head + part) * size
-      moved.set(values.subarray(from, from + size), (part * heads + head) * size)
-    }
-  }
-  return { shape, values: moved }
+  const groups = (values.length / size - heads) / 2
+  const width = heads / groups + 2
+  const order = Array.from({ length: groups }, (_, group) => group * width)
+  const places = [
+    ...order.flatMap((first) => Array.from({ length: width - 2 }, (_, query) => first + query)),
+    ...order.map((first) => first + width - 2),
+    ...order.map((first) => first + width - 1),
+  ]
+  const moved = places.map((place) => values.subarray(place * size, (place + 1) * size))
+  return { shape, values: Float32Array.from(moved.flatMap((head) => [...head])) }
 }
 
 function metadata({ config, gguf, sizes }: FamilyCase): Record<string, GgufValue> {

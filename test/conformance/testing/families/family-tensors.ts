@@ -33,8 +33,15 @@ export interface FamilyCase {
     readonly layerNorm?: boolean
     /** What the converter makes of a tensor's values, before the changes that several families share. */
     readonly convert?: (name: string, tensor: RandomTensor) => RandomTensor
+    readonly pieces?: Pieces
   }
 }
+
+/** What the converter makes of a tensor, by name; undefined for one that it keeps. */
+export type Pieces = (
+  name: string,
+  tensor: RandomTensor,
+) => readonly (readonly [string, RandomTensor])[] | undefined
 
 /** `hidden` is the size of all heads together. */
 export interface Sizes {

@@ -5,7 +5,6 @@ import { PLAIN } from '../../blocks/parts.ts'
 import type { Mamba2Config, ModelConfig } from '../../config/config.ts'
 import { type Fields, layersOf, unbuiltVariant } from '../../config/fields.ts'
 import { ggufSsm, hfSsm } from '../../config/recurrent-config.ts'
-import { decoder } from '../../decoder.ts'
 import { defaults, type FamilyFile, NO_GGUF } from '../../family.ts'
 import { mamba2Layer } from '../mamba.ts'
 
@@ -73,7 +72,7 @@ function factorsOf(fields: Fields, { innerSize, stateSize, groups }: Mamba2Confi
 export const falconH1: FamilyFile = {
   traits: PLAIN,
   recurrence: 'mamba2',
-  build: (config) => decoder(config, PLAIN, hybrid(mamba2Layer)),
+  build: (config, decoder) => decoder(config, PLAIN, hybrid(mamba2Layer)),
   gguf: {
     architecture: 'falcon-h1',
     pairing: 'halves',
@@ -115,7 +114,7 @@ export const falconH1: FamilyFile = {
 export const bamba: FamilyFile = {
   traits: PLAIN,
   recurrence: 'mamba2',
-  build: (config) => decoder(config, PLAIN, hybrid(mamba2Layer)),
+  build: (config, decoder) => decoder(config, PLAIN, hybrid(mamba2Layer)),
   // llama.cpp's converter writes these models as Granite's hybrids.
   gguf: NO_GGUF,
   hf: {

@@ -5,7 +5,6 @@ import type { ModelConfig } from '../../config/config.ts'
 import { denseLayers, ggufExperts } from '../../config/experts-config.ts'
 import { type Fields, layersOf, layersWithHeads } from '../../config/fields.ts'
 import { ggufSsm, hfSsm } from '../../config/recurrent-config.ts'
-import { decoder } from '../../decoder.ts'
 import { defaults, type FamilyFile } from '../../family.ts'
 import { mambaLayer } from '../mamba.ts'
 
@@ -41,7 +40,7 @@ const inPeriod = (
 export const jamba: FamilyFile = {
   traits: TRAITS,
   recurrence: 'mamba',
-  build: (config) => decoder(config, TRAITS, hybrid(mambaLayer)),
+  build: (config, decoder) => decoder(config, TRAITS, hybrid(mambaLayer)),
   gguf: {
     architecture: 'jamba',
     pairing: 'halves',

@@ -6,7 +6,6 @@ import type { ExpertsConfig, Mamba2Config } from '../../config/config.ts'
 import { denseLayers, sharedBlock } from '../../config/experts-config.ts'
 import { type Fields, layersOf, layersWithHeads, unbuiltVariant } from '../../config/fields.ts'
 import { ggufSsm, hfSsm } from '../../config/recurrent-config.ts'
-import { decoder } from '../../decoder.ts'
 import { defaults, type FamilyFile, modules } from '../../family.ts'
 import { mamba2Layer } from '../mamba.ts'
 
@@ -57,7 +56,7 @@ function hfExperts(fields: Fields, kinds: readonly string[]): ExpertsConfig {
 export const nemotronH: FamilyFile = {
   traits: TRAITS,
   recurrence: 'mamba2',
-  build: (config) => decoder(config, TRAITS, hybrid(mamba2Layer)),
+  build: (config, decoder) => decoder(config, TRAITS, hybrid(mamba2Layer)),
   gguf: {
     architecture: 'nemotron_h',
     pairing: 'halves',

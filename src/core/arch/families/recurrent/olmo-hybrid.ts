@@ -3,7 +3,6 @@ import { deltaLayer } from '../../blocks/delta.ts'
 import { hybrid } from '../../blocks/hybrid.ts'
 import { type DecoderTraits, PLAIN } from '../../blocks/parts.ts'
 import { hfDelta } from '../../config/recurrent-config.ts'
-import { decoder } from '../../decoder.ts'
 import { defaults, type FamilyFile, NO_GGUF } from '../../family.ts'
 import { attentionLayers } from './qwen3-5.ts'
 
@@ -16,7 +15,7 @@ const LINEAR = 'model.layers.N.linear_attn'
 export const olmoHybrid: FamilyFile = {
   traits: TRAITS,
   recurrence: 'delta',
-  build: (config) => decoder(config, TRAITS, hybrid(deltaLayer)),
+  build: (config, decoder) => decoder(config, TRAITS, hybrid(deltaLayer)),
   gguf: NO_GGUF,
   hf: {
     classes: {

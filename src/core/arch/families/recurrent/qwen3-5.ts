@@ -5,7 +5,6 @@ import { type DecoderTraits, PLAIN } from '../../blocks/parts.ts'
 import type { ModelConfig } from '../../config/config.ts'
 import { type Fields, layersOf } from '../../config/fields.ts'
 import { attentionIn, hfDelta } from '../../config/recurrent-config.ts'
-import { decoder } from '../../decoder.ts'
 import { defaults, type FamilyFile, type Names } from '../../family.ts'
 
 const TRAITS: DecoderTraits = { ...PLAIN, headNorms: 'head', attentionGate: true }
@@ -64,7 +63,7 @@ export function ggufDelta(fields: Fields, order: 'grouped' | 'tiled', epsilon: n
 export const qwen35: FamilyFile = {
   traits: TRAITS,
   recurrence: 'delta',
-  build: (config) => decoder(config, TRAITS, hybrid(deltaLayer)),
+  build: (config, decoder) => decoder(config, TRAITS, hybrid(deltaLayer)),
   gguf: {
     architecture: 'qwen35',
     pairing: 'halves',

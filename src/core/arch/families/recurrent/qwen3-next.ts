@@ -5,7 +5,6 @@ import { type DecoderTraits, PLAIN } from '../../blocks/parts.ts'
 import type { ModelConfig } from '../../config/config.ts'
 import { ggufExperts, sharedBlock } from '../../config/experts-config.ts'
 import { hfDelta } from '../../config/recurrent-config.ts'
-import { decoder } from '../../decoder.ts'
 import { defaults, type FamilyFile, type Names, type StoredWeight } from '../../family.ts'
 import { hfQwenExperts } from '../qwen.ts'
 import { attentionLayers, everyLast, gatedQueries, ggufDelta, QWEN_NEXT_NORMS } from './qwen3-5.ts'
@@ -58,7 +57,7 @@ const steps = (tensor: string): Names => ({
 export const qwen3next: FamilyFile = {
   traits: TRAITS,
   recurrence: 'delta',
-  build: (config) => decoder(config, TRAITS, hybrid(deltaLayer)),
+  build: (config, decoder) => decoder(config, TRAITS, hybrid(deltaLayer)),
   gguf: {
     architecture: 'qwen3next',
     pairing: 'halves',

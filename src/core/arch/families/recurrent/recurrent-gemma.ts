@@ -4,7 +4,6 @@ import { hybrid } from '../../blocks/hybrid.ts'
 import { lruLayer } from '../../blocks/lru.ts'
 import { type DecoderTraits, PLAIN } from '../../blocks/parts.ts'
 import { unbuiltVariant, windowOf } from '../../config/fields.ts'
-import { decoder } from '../../decoder.ts'
 import { defaults, type FamilyFile, lessOne, modules, NO_GGUF } from '../../family.ts'
 
 const TRAITS: DecoderTraits = { ...PLAIN, activation: 'gelu' }
@@ -22,7 +21,7 @@ function rootInHalf(n: number): number {
 export const recurrentGemma: FamilyFile = {
   traits: TRAITS,
   recurrence: 'lru',
-  build: (config) => decoder(config, TRAITS, hybrid(lruLayer)),
+  build: (config, decoder) => decoder(config, TRAITS, hybrid(lruLayer)),
   gguf: NO_GGUF,
   hf: {
     classes: {

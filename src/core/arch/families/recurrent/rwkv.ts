@@ -2,7 +2,6 @@
 import { type DecoderTraits, PLAIN } from '../../blocks/parts.ts'
 import { timeMix } from '../../blocks/rwkv.ts'
 import { unbuiltVariant } from '../../config/fields.ts'
-import { decoder } from '../../decoder.ts'
 import { type FamilyFile, modules, NO_GGUF } from '../../family.ts'
 
 const TRAITS: DecoderTraits = {
@@ -20,7 +19,7 @@ export const rwkv: FamilyFile = {
   traits: TRAITS,
   attention: false,
   recurrence: 'wkv',
-  build: (config) => decoder(config, TRAITS, timeMix),
+  build: (config, decoder) => decoder(config, TRAITS, timeMix),
   gguf: NO_GGUF,
   hf: {
     classes: { RwkvForCausalLM: { vocab_size: 50_277, hidden_size: 4096, num_hidden_layers: 32 } },
