@@ -27,7 +27,7 @@ const LONG = [
 
 const shared = {
   environment: 'node',
-  setupFiles: ['scripts/test/property-seed.ts', 'scripts/test/restore-globals.ts'],
+  setupFiles: ['property-seed', 'restore-globals', 'rare-families'].map((name) => `scripts/test/${name}.ts`),
   // They end a test that hangs. A slow machine must not meet them: what a test bounds, it bounds in steps.
   testTimeout: 300_000,
   hookTimeout: 300_000,

@@ -1,8 +1,8 @@
 // A pack in parts. A random model as three files of several chunks each, cut in the middle of its weights.
 
+import { openModel } from '../src/core/arch/open-model.ts'
 import { blobSource } from '../src/core/base/bytes.ts'
 import { writePack } from '../src/core/formats/hbm/hbm-writer.ts'
-import { openModel } from '../src/core/formats/open-model.ts'
 import { packContents } from '../src/engine/load/pack-model.ts'
 import { prepareModel } from '../src/engine/load/prepare.ts'
 import { ggufFile } from '../test/conformance/testing/model-files.ts'

@@ -39,10 +39,14 @@ const embedderApart = {
       : undefined,
 }
 
-/** Readers of formats, which engines import when they open such a file. They share no chunk with them. */
+/**
+ * Readers of formats and parts of the engine, which engines import when a file needs them. They share no
+ * chunk with them.
+ */
 export const READERS = {
   'gguf.js': 'src/core/formats/gguf/script.ts',
   'safetensors.js': 'src/core/formats/safetensors/script.ts',
+  'families.js': 'src/core/arch/rare/script.ts',
   'onnx.js': 'src/network/onnx/script.ts',
   'vision.js': 'src/engine/load/vision/script.ts',
 }

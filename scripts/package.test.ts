@@ -154,6 +154,7 @@ test('scripts for pages without a bundler import only what a page asks for, and 
     'network.js',
     'openai.js',
     'prompt-api.js',
+    'readers/families.js',
     'readers/gguf.js',
     'readers/onnx.js',
     'readers/safetensors.js',

@@ -7,8 +7,8 @@
 //
 // Weights are random; windows are 512 tokens. Statistics grow with the windows, solving does not.
 import { Command } from 'commander'
+import { openModel } from '../../src/core/arch/open-model.ts'
 import { blobSource } from '../../src/core/base/bytes.ts'
-import { openModel } from '../../src/core/formats/open-model.ts'
 import { prepareModel } from '../../src/engine/load/prepare.ts'
 import { loadSolver, nodeHost, startSolver } from '../../src/tools/cli/node-host.ts'
 import { real, whole } from '../../src/tools/cli/options.ts'

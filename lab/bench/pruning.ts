@@ -10,7 +10,7 @@
 // fast as f32. What was not pruned keeps the encodings of the file then.
 import { existsSync, readFileSync } from 'node:fs'
 import { Command } from 'commander'
-import { openModel } from '../../src/core/formats/open-model.ts'
+import { openModel } from '../../src/core/arch/open-model.ts'
 import type { TensorInfo } from '../../src/core/formats/tensors.ts'
 import { type BuiltModel, buildModel } from '../../src/engine/load/build-model.ts'
 import { modelTokenizer } from '../../src/engine/load/model-text.ts'

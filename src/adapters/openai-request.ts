@@ -2,6 +2,7 @@
 
 import { checkList, renamedOption, shown, wrongOption } from '../core/base/check-options.ts'
 import { HalfbyteError } from '../core/base/errors.ts'
+import { checkValue, whole } from '../core/base/options/option-kinds.ts'
 import { isObject } from '../core/base/values.ts'
 import type {
   GenerateOptions,
@@ -44,8 +45,7 @@ type ReplyPart =
 /** The number of replies that `n` asks for. Throws `unsupported` if there are not as many. */
 export function replyCount(n: unknown): number {
   const count = n ?? 1
-  if (!(Number.isSafeInteger(count) && (count as number) >= 1 && (count as number) <= MOST_REPLIES))
-    throw wrongOption('n', count, `a whole number from 1 to ${MOST_REPLIES}`)
+  checkValue('n', count, whole(1, MOST_REPLIES))
   return count as number
 }
 

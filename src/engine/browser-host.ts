@@ -92,6 +92,8 @@ export function browserHost(assets: HostAssets = {}): Host {
     loadGguf: () => loadReader('GGUF', new URL('../../dist/readers/gguf.js', import.meta.url)),
     loadSafetensors: () =>
       loadReader('safetensors', new URL('../../dist/readers/safetensors.js', import.meta.url)),
+    loadFamilies: () =>
+      loadReader('further families', new URL('../../dist/readers/families.js', import.meta.url)),
     loadOnnx: () => loadReader('ONNX', new URL('../../dist/readers/onnx.js', import.meta.url)),
     loadVision: () => loadReader('vision', new URL('../../dist/readers/vision.js', import.meta.url)),
     startWorker: () => startComputeWorker(assets.compute),

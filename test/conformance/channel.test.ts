@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import { openModel } from '../../src/core/arch/open-model.ts'
 import { blobSource } from '../../src/core/base/bytes.ts'
-import { openModel } from '../../src/core/formats/open-model.ts'
 import { prepareModel } from '../../src/engine/load/prepare.ts'
 import { perplexity } from '../../src/engine/score/perplexity.ts'
 import { forwardRows } from '../../src/tools/cli/models/model.ts'

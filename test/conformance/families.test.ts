@@ -5,10 +5,10 @@
 // that file.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { openModel } from '../../src/core/arch/open-model.ts'
 import { blobSource } from '../../src/core/base/bytes.ts'
 import { isHalfbyteError } from '../../src/core/base/errors.ts'
 import { writePack } from '../../src/core/formats/hbm/hbm-writer.ts'
-import { openModel } from '../../src/core/formats/open-model.ts'
 import { packContents } from '../../src/engine/load/pack-model.ts'
 import { prepareModel } from '../../src/engine/load/prepare.ts'
 import golden from './golden/families.json' with { type: 'json' }

@@ -1,8 +1,8 @@
 // Notes of pools. In: notes from an earlier load, or damaged ones. Out: loads that skip the measurement or
 // repeat it.
 import { describe, expect, test } from 'vitest'
+import { openModel } from '../../src/core/arch/open-model.ts'
 import { blobSource } from '../../src/core/base/bytes.ts'
-import { openModel } from '../../src/core/formats/open-model.ts'
 import type { Build } from '../../src/core/runtime/features.ts'
 import type { ComputePort, Host } from '../../src/core/runtime/host.ts'
 import type { PoolKind } from '../../src/core/runtime/pool.ts'

@@ -3,8 +3,9 @@
 //
 // transformers/defaults.json and earlier.json are written by transformers/make.py.
 import { describe, expect, test } from 'vitest'
-import { hfConfig } from '../../src/core/arch/config/config-hf.ts'
+import { hfClass, hfConfig } from '../../src/core/arch/config/config-hf.ts'
 import { Fields } from '../../src/core/arch/config/fields.ts'
+import { findFamily } from '../../src/core/arch/families.ts'
 import { isObject, type JsonObject } from '../../src/core/base/values.ts'
 import { withoutNulls } from '../../src/core/formats/json-files.ts'
 import published from './transformers/defaults.json' with { type: 'json' }
@@ -37,7 +38,9 @@ const NEEDED = new Set(['num_local_experts', 'position_embedding_type', 'use_sli
 
 const read = (config: JsonObject) => {
   const unset = Object.keys(config).filter((key) => config[key] === null)
-  return hfConfig('model', Fields.of('model', withoutNulls(config)), unset)
+  const fields = Fields.of('model', withoutNulls(config))
+  const family = findFamily(({ hf }) => Object.hasOwn(hf.classes, hfClass(fields))) as string
+  return hfConfig('model', fields, { family, unset })
 }
 
 const without = (config: JsonObject, key: string): JsonObject =>

@@ -1,7 +1,7 @@
 // Good models. Tiny models of several kinds, as files, to be damaged; and loading one to its first words.
 
+import { openModel } from '../../src/core/arch/open-model.ts'
 import { type ByteSource, bufferSource } from '../../src/core/base/bytes.ts'
-import { openModel } from '../../src/core/formats/open-model.ts'
 import { CODED_DTYPES } from '../../src/core/formats/testing/random-blocks.ts'
 import { modelText, modelTokenizer } from '../../src/engine/load/model-text.ts'
 import { prepareModel } from '../../src/engine/load/prepare.ts'

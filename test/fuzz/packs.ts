@@ -1,8 +1,8 @@
 // Packs. In: a model's files, or a header and data. Out: the pack, its hashes right whatever the header says.
 import { createHash } from 'node:crypto'
 import { gunzipSync, gzipSync } from 'node:zlib'
+import { openModel } from '../../src/core/arch/open-model.ts'
 import { writePack } from '../../src/core/formats/hbm/hbm-writer.ts'
-import { openModel } from '../../src/core/formats/open-model.ts'
 import { packContents } from '../../src/engine/load/pack-model.ts'
 import { prepareModel } from '../../src/engine/load/prepare.ts'
 import { concat } from '../conformance/testing/writers/gguf-writer.ts'

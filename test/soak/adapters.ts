@@ -1,8 +1,9 @@
 // Draws what goes into a model of the soak: no adapter, one or several merged while it loads, or one merged
 // before into a pack.
+
+import { ALL_READERS, openModel } from '../../src/core/arch/open-model.ts'
 import { blobSource } from '../../src/core/base/bytes.ts'
 import { writePack } from '../../src/core/formats/hbm/hbm-writer.ts'
-import { ALL_READERS, openModel } from '../../src/core/formats/open-model.ts'
 import type { LoadOptions } from '../../src/engine/api/types.ts'
 import { openAdapters } from '../../src/engine/load/open/open-any.ts'
 import { packContents } from '../../src/engine/load/pack-model.ts'

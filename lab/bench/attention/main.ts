@@ -2,8 +2,8 @@
 
 import { cpus } from 'node:os'
 import { Command } from 'commander'
+import { openModel } from '../../../src/core/arch/open-model.ts'
 import { ropeTables } from '../../../src/core/arch/rope.ts'
-import { openModel } from '../../../src/core/formats/open-model.ts'
 import { StepBuffer } from '../../../src/core/generate/schedule/step-buffer.ts'
 import type { KvFormat } from '../../../src/core/graph/ir.ts'
 import { planTotals } from '../../../src/core/graph/plan/cost.ts'

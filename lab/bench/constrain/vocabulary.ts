@@ -1,9 +1,9 @@
 // Makes a vocabulary of any size from the tokens of byte-level BPE models in turn.
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
+import { openModel } from '../../../src/core/arch/open-model.ts'
 import { bufferSource } from '../../../src/core/base/bytes.ts'
 import type { ModelVocabulary } from '../../../src/core/constrain/compile.ts'
-import { openModel } from '../../../src/core/formats/open-model.ts'
 import { createTokenizer } from '../../../src/core/text/tokenize/read/create.ts'
 
 /**

@@ -1,7 +1,7 @@
 // Counts the bytes of a GGUF file that one decode step of Halfbyte must read at a position.
 import { openAsBlob } from 'node:fs'
+import { openModel } from '../../../src/core/arch/open-model.ts'
 import { blobSource } from '../../../src/core/base/bytes.ts'
-import { openModel } from '../../../src/core/formats/open-model.ts'
 import { planCosts } from '../../../src/core/graph/plan/cost.ts'
 import { prepareModel } from '../../../src/engine/load/prepare.ts'
 import { CONTEXT } from './engines.ts'

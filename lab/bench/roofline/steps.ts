@@ -1,6 +1,7 @@
 // Tells the cost of each op of a decode step and of a prefill chunk, and its time.
+
+import { openModel } from '../../../src/core/arch/open-model.ts'
 import type { ByteSource } from '../../../src/core/base/bytes.ts'
-import { openModel } from '../../../src/core/formats/open-model.ts'
 import type { KvFormat } from '../../../src/core/graph/ir.ts'
 import { type OpCost, planCosts, type StepShape } from '../../../src/core/graph/plan/cost.ts'
 import type { Build } from '../../../src/core/runtime/features.ts'

@@ -8,7 +8,7 @@
 // calibrates on every third line of the text from line s on.
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
-import { openModel } from '../../../src/core/formats/open-model.ts'
+import { openModel } from '../../../src/core/arch/open-model.ts'
 import type { TensorInfo } from '../../../src/core/formats/tensors.ts'
 import { builtInCosts } from '../../../src/core/weights/sparse/cost-table.ts'
 import { buildModel } from '../../../src/engine/load/build-model.ts'

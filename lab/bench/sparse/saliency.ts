@@ -11,8 +11,8 @@
 //   sequence    the same with w_j as the weights dropped before it have changed it (SparseGPT)
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
+import { openModel } from '../../../src/core/arch/open-model.ts'
 import { weightOf } from '../../../src/core/arch/tensors/names.ts'
-import { openModel } from '../../../src/core/formats/open-model.ts'
 import { modelTokenizer } from '../../../src/engine/load/model-text.ts'
 import { prepareModel } from '../../../src/engine/load/prepare.ts'
 import { openModelFiles } from '../../../src/tools/cli/files.ts'

@@ -1,8 +1,8 @@
 // The worker of sparse packs: measures costs, scores and tokens a second. This thread is thread 0 of what is
 // measured.
 
+import { openModel } from '../../../src/core/arch/open-model.ts'
 import { givenPlace } from '../../../src/core/formats/names/named-files.ts'
-import { openModel } from '../../../src/core/formats/open-model.ts'
 import { openAddress } from '../../../src/core/store/open-address.ts'
 import { browserHost } from '../../../src/engine/browser-host.ts'
 import { type BuiltModel, buildModel } from '../../../src/engine/load/build-model.ts'

@@ -1,6 +1,7 @@
 // Times steps while state grows, in blocks and in one region that is reallocated.
+
+import { openModel } from '../../../src/core/arch/open-model.ts'
 import { ropeTables } from '../../../src/core/arch/rope.ts'
-import { openModel } from '../../../src/core/formats/open-model.ts'
 import { StepBuffer } from '../../../src/core/generate/schedule/step-buffer.ts'
 import type { KvFormat } from '../../../src/core/graph/ir.ts'
 import { planTotals } from '../../../src/core/graph/plan/cost.ts'

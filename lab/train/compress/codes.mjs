@@ -11,7 +11,7 @@ import { layMatrix, unlayMatrix } from '../../../src/tools/shrink/codes/lay.ts'
 import { packContents } from '../../../src/engine/load/pack-model.ts'
 import { prepareModel } from '../../../src/engine/load/prepare.ts'
 import { writePack } from '../../../src/core/formats/hbm/hbm-writer.ts'
-import { openModel } from '../../../src/core/formats/open-model.ts'
+import { openModel } from '../../../src/core/arch/open-model.ts'
 import { readSafetensors, writeSafetensors } from '../../../src/core/formats/safetensors/safetensors.ts'
 import { SCALE_FACTOR, shiftedFloat } from '../../../src/core/weights/quantize-weights.ts'
 

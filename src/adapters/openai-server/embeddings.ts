@@ -1,8 +1,10 @@
 // OpenAI's embeddings and the reranking that Cohere, Jina and llama.cpp's server share. In: the body of a
 // request, and an encoder or an engine. Out: the body of the answer.
+
 import { toBase64 } from '../../core/base/base64.ts'
 import { wrongOption } from '../../core/base/check-options.ts'
 import { HalfbyteError } from '../../core/base/errors.ts'
+import { checkOption, checkValue, choice, SWITCH, TEXT, whole } from '../../core/base/options/option-kinds.ts'
 import type { Embedder } from '../../encoders/embedder/embedder.ts'
 import type { Engine } from '../../engine/api/engine.ts'
 import { isEmbedder } from '../load-once.ts'
@@ -41,8 +43,7 @@ export async function embeddings(
   const texts = typeof input === 'string' ? [input] : input
   if (!Array.isArray(texts) || texts.length === 0 || texts.some((text) => typeof text !== 'string'))
     throw wrongOption('input', input, 'a text or a list of texts')
-  if (format != null && format !== 'float' && format !== 'base64')
-    throw wrongOption('encoding_format', format, 'float or base64')
+  checkOption('encoding_format', format ?? undefined, choice(['float', 'base64']))
   warnOfUnread(params, FIELDS, onWarning)
   const made = isEmbedder(model)
     ? await encode(model, texts, params, onWarning, signal)
@@ -101,7 +102,7 @@ export async function rerank(
       `${model.model.id} is a chat model and scores no documents; add a reranker (the option reranker of openaiFetch, --reranker of halfbyte serve)`,
     )
   const { query, top_n: topN, return_documents: isWhole } = params
-  if (typeof query !== 'string') throw wrongOption('query', query, 'a text')
+  checkValue('query', query, TEXT)
   const documents: unknown = params.documents
   if (!Array.isArray(documents) || documents.length === 0)
     throw wrongOption('documents', documents, 'a list of texts')
@@ -110,10 +111,8 @@ export async function rerank(
     if (typeof text !== 'string') throw wrongOption('documents', each, 'a text, or an object with a text')
     return text
   })
-  if (isWhole != null && typeof isWhole !== 'boolean')
-    throw wrongOption('return_documents', isWhole, 'true or false')
-  if (topN != null && !(Number.isSafeInteger(topN) && topN >= 1))
-    throw wrongOption('top_n', topN, 'a whole number from 1')
+  checkOption('return_documents', isWhole ?? undefined, SWITCH)
+  checkOption('top_n', topN ?? undefined, whole(1))
   warnOfUnread(params, RERANK_FIELDS, onWarning)
   const { results, tokens } = await model.rerank(query, texts, { topN: topN ?? undefined, signal })
   const total = sum(tokens)

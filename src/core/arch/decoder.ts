@@ -36,12 +36,13 @@ function layerOf(parts: Parts, layer: number, x: Value, mix: Mixer): Value {
   const at = `layers.${layer}`
   const mixer = `${at}.${isRecurrent(config, layer) ? 'ssm' : 'attn'}`
   const input = layer === 0 && parts.traits.firstNorm === false ? x : normedInput(parts, mixer, x)
+  // A parallel block reads x before the mixer's output is added to it in place.
+  const isParallel = config.parallelResidual === true && config.intermediateSize > 0
+  const early = isParallel && (config.sharedNorm === true ? input : normedInput(parts, `${at}.mlp`, x))
   const mixed = addedTo(parts, mixer, x, mix(parts, layer, input))
   if (config.intermediateSize === 0) return mixed
-  const read = config.parallelResidual === true ? x : mixed
-  const isShared = config.parallelResidual === true && config.sharedNorm === true
   const block = hasExperts(config, layer) ? experts : feedForward
-  const made = block(parts, layer, isShared ? input : normedInput(parts, `${at}.mlp`, read))
+  const made = block(parts, layer, early || normedInput(parts, `${at}.mlp`, mixed))
   return addedTo(parts, `${at}.mlp`, mixed, made)
 }
 

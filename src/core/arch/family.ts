@@ -5,7 +5,7 @@ import type { Graph } from '../graph/nodes.ts'
 import { type DecoderTraits, hasBias, PLAIN } from './blocks/parts.ts'
 import type { Biases, ModelConfig, RopePairing } from './config/config.ts'
 import type { Fields } from './config/fields.ts'
-import { decoder } from './decoder.ts'
+import type { decoder } from './decoder.ts'
 
 /** The name of the embedding table in safetensors, unless a family says otherwise. */
 export const EMBEDDING = 'model.embed_tokens.weight|backbone.embeddings.weight|backbone.embedding.weight'
@@ -69,8 +69,8 @@ export interface StoredWeight {
   readonly change?: ValueChange | undefined
   /** True for a vector that files may keep as rows. */
   readonly isFlat?: boolean | undefined
-  /** Every number of a weight that no file stores; `tensor` is then empty. */
-  readonly constant?: number | undefined
+  /** Every number of a weight that no file stores, or the one at an index; `tensor` is then empty. */
+  readonly constant?: number | ((index: number) => number) | undefined
 }
 
 /** The weights of a norm that has none. */
@@ -123,10 +123,14 @@ export const defaults = (
 /** Reads the values that the common keys do not give. */
 type Reader = (fields: Fields, common: ModelConfig) => Partial<ModelConfig>
 
+/** The engine's decoder, which families in a script of their own must not bring a second time. */
+export type Decoder = typeof decoder
+
 export interface FamilyFile {
   /** Traits of a decoder. Families with only recurrent layers have none. */
   readonly traits?: DecoderTraits
-  readonly build: (config: ModelConfig) => Graph
+  /** Default: the decoder with these traits. */
+  readonly build?: (config: ModelConfig, decoder: Decoder) => Graph
   readonly gguf: {
     /** `general.architecture`. Absent: llama.cpp does not know the family. */
     readonly architecture?: string
@@ -175,6 +179,7 @@ export function otherBiases(traits: DecoderTraits = PLAIN, stated: Biases): Bias
 }
 
 /** A family that is a decoder with these traits. */
-export function family(traits: DecoderTraits, files: Pick<FamilyFile, 'gguf' | 'hf'>): FamilyFile {
-  return { traits, build: (config) => decoder(config, traits), ...files }
-}
+export const family = (traits: DecoderTraits, files: Pick<FamilyFile, 'gguf' | 'hf'>): FamilyFile => ({
+  traits,
+  ...files,
+})

@@ -254,6 +254,27 @@ const LISTED: readonly (readonly [string, ModelConfig])[] = [
   ],
   ['gpt_neox with fewer biases', config({ family: 'gpt_neox', biases: { qkv: false, output: false } })],
   ['stablelm without norms of heads', config({ family: 'stablelm', headNorms: false })],
+  ['bloom', config({ family: 'bloom', alibi: 8 })],
+  [
+    'falcon',
+    config({
+      family: 'falcon',
+      kvHeads: 1,
+      parallelResidual: true,
+      sharedNorm: true,
+      tiedEmbeddings: true,
+    }),
+  ],
+  [
+    'gptj',
+    config({
+      family: 'gptj',
+      parallelResidual: true,
+      sharedNorm: true,
+      biases: { output: false, logits: true },
+      rope: { theta: 1000, dims: 4, pairing: 'interleaved' },
+    }),
+  ],
   ['gpt2', config({ family: 'gpt2', tiedEmbeddings: true })],
   [
     'gpt_neox',

@@ -324,16 +324,53 @@ describe('packs', () => {
 })
 
 describe('unknown architectures', () => {
+  /** Tensors of no family. */
+  const strange = (file: ModelFile) => withTensors(file, { 'blk.0.strange.weight': [4] })
+
   test.each([
-    ['GGUF', ggufFile(SMALL, { 'general.architecture': 'bloom' })],
-    ['Hugging Face', hfFile(SMALL, { architectures: ['BloomForCausalLM'] })],
-    ['Hugging Face without a class', hfFile(SMALL, { architectures: undefined, model_type: 'bloom' })],
+    ['GGUF', ggufFile(SMALL, { 'general.architecture': 'strange' })],
+    ['Hugging Face', hfFile(SMALL, { architectures: ['StrangeForCausalLM'] })],
+    ['Hugging Face without a class', hfFile(SMALL, { architectures: undefined, model_type: 'strange' })],
     ['Hugging Face with a name of Object', hfFile(SMALL, { architectures: ['constructor'] })],
-    ['a pack', hbmFile(SMALL, { family: 'bloom' })],
+    ['a pack', hbmFile(SMALL, { family: 'strange' })],
   ])('of %s are named beside the supported ones', async (_, file) => {
+    const failure = await failureOf(() => readConfig(strange(file)))
+    expect(failure.code).toBe('architecture')
+    expect(failure.message).toMatch(/(strange|StrangeForCausalLM|constructor).* llama, qwen2, .*gpt_neox/)
+  })
+
+  const qwen: ModelConfig = { ...SMALL, family: 'qwen2' }
+  const keys = (config: ModelConfig) =>
+    new Map(
+      [...ggufFile(config).metadata].map(([key, value]) => [key.replace(/^qwen2\./, 'strange.'), value]),
+    )
+  test.each([
+    ['Hugging Face', 'llama', hfFile(SMALL, { architectures: ['StrangeForCausalLM'] })],
+    ['a pack', 'llama', hbmFile(SMALL, { family: 'strange' })],
+    ['GGUF', 'llama', ggufFile({ ...SMALL, family: 'strange' })],
+    ['Hugging Face with biases', 'qwen2', hfFile(qwen, { architectures: ['StrangeForCausalLM'] })],
+    // GGUF's Llama may have biases.
+    [
+      'GGUF with biases',
+      'llama',
+      { ...ggufFile(qwen), metadata: keys(qwen).set('general.architecture', 'strange') },
+    ],
+  ] as const)('of %s that have all of a family name it, and load as it', async (_, family, file) => {
     const failure = await failureOf(() => readConfig(file))
     expect(failure.code).toBe('architecture')
-    expect(failure.message).toMatch(/(bloom|BloomForCausalLM|constructor).* llama, qwen2, .*gpt_neox/)
+    expect(failure.message).toMatch(/the architecture "(strange|StrangeForCausalLM)" is not supported; /)
+    expect(failure.message).toContain(`this looks like a ${family}; pass architecture: '${family}' to try`)
+    const { family: read, hiddenSize } = await readConfig(file, { architecture: family })
+    expect({ read, hiddenSize }).toEqual({ read: family, hiddenSize: SMALL.hiddenSize })
+  })
+
+  test('a given family must be one, and the model may not be a graph', async () => {
+    const unknown = await failureOf(() => readConfig(hfFile(SMALL), { architecture: 'strange' }))
+    expect(unknown).toMatchObject({ code: 'unsupported' })
+    expect(unknown.message).toMatch(/architecture is "strange" but must be one of: llama, qwen2/)
+    const graph = { ...hbmFile(SMALL), format: 'onnx' } as const
+    const refused = await failureOf(() => readConfig(graph, { architecture: 'llama' }))
+    expect(refused.message).toMatch(/an ONNX graph computes what it says/)
   })
 })
 

@@ -1,26 +1,47 @@
 // Reads the hyperparameters of an opened model of any format, checked and frozen.
-import { HalfbyteError } from '../base/errors.ts'
+import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 import { readVector } from '../formats/dequantize.ts'
-import type { ModelFile } from '../formats/readers.ts'
-import type { ModelConfig } from './config/config.ts'
+import { shown } from '../formats/malformed.ts'
+import type { ModelFile, ModelFormat } from '../formats/readers.ts'
+import type { Family, ModelConfig } from './config/config.ts'
 import { ggufConfig } from './config/config-gguf.ts'
 import { hbmConfig } from './config/config-hbm.ts'
-import { hfConfig } from './config/config-hf.ts'
+import { hfClass, hfConfig } from './config/config-hf.ts'
 import { Fields } from './config/fields.ts'
 import { validConfig } from './config/validate.ts'
-import { familyFile } from './families.ts'
-import { embeddingTable, LONG_FACTORS, ROPE_FACTORS, requireTensor, SHORT_FACTORS } from './tensors/names.ts'
+import { FAMILIES, familyFile, findFamily, loadRareFamilies } from './families.ts'
+import { isRare } from './rare/names.ts'
+import {
+  embeddingTable,
+  LONG_FACTORS,
+  ROPE_FACTORS,
+  requireTensor,
+  resolveWeights,
+  SHORT_FACTORS,
+} from './tensors/names.ts'
+
+type ConfigFile = Pick<ModelFile, 'name' | 'format' | 'metadata' | 'tensors' | 'loadFamilies'>
+
+export interface ReadConfigOptions {
+  /** The family to read the model as, whatever its file says. Default: the one that the file names. */
+  readonly architecture?: Family | undefined
+  readonly signal?: AbortSignal | undefined
+}
 
 /**
- * Reads no data but RoPE's factors, where a GGUF file stores them. Throws `architecture` for unknown families
- * and for numbers that are missing, implausible or contradict the embedding table; `unsupported` for variants
- * that are not built.
+ * Reads no data but RoPE's factors, where a GGUF file stores them. Throws `architecture` for unknown families,
+ * with the nearest family if one fits the file, and for numbers that are missing, implausible or contradict
+ * the embedding table; `unsupported` for variants that are not built; what `loadFamilies` throws.
  */
-export async function readConfig(
-  model: Pick<ModelFile, 'name' | 'format' | 'metadata' | 'tensors'>,
-  signal?: AbortSignal,
-): Promise<ModelConfig> {
-  const config = validConfig(model.name, await statedConfig(model, signal))
+export async function readConfig(model: ConfigFile, options: ReadConfigOptions = {}): Promise<ModelConfig> {
+  const { architecture, signal } = options
+  const family =
+    architecture === undefined ? await statedFamily(model, signal) : await givenFamily(model, architecture)
+  return configAs(family, model, signal)
+}
+
+async function configAs(family: Family, model: ConfigFile, signal?: AbortSignal): Promise<ModelConfig> {
+  const config = validConfig(model.name, await statedConfig(family, model, signal))
   const { vocabSize, hiddenSize } = config
   const { shape } = embeddingTable(model, config.family)
   if (shape.length === 2 && shape[0] === vocabSize && shape[1] === hiddenSize) return config
@@ -32,26 +53,29 @@ export async function readConfig(
   )
 }
 
-async function statedConfig(
-  model: Pick<ModelFile, 'name' | 'format' | 'metadata' | 'tensors'>,
-  signal?: AbortSignal,
-): Promise<ModelConfig> {
+const allFields = ({ name, metadata }: ConfigFile): Fields => new Fields(name, (key) => metadata.get(key))
+const configFields = (model: ConfigFile): Fields =>
+  model.format === 'gguf'
+    ? allFields(model)
+    : (allFields(model).record('config') ?? Fields.of(model.name, {}))
+
+async function statedConfig(family: Family, model: ConfigFile, signal?: AbortSignal): Promise<ModelConfig> {
   const { name, format, metadata, tensors } = model
-  const all = new Fields(name, (key) => metadata.get(key))
-  if (format !== 'gguf') {
-    const fields = all.record('config') ?? Fields.of(name, {})
-    if (format !== 'safetensors') return hbmConfig(name, fields)
-    const config = hfConfig(name, fields, all.list('unset'))
-    const { stored } = familyFile(config.family).hf
+  const fields = configFields(model)
+  if (format === 'safetensors') {
+    const config = hfConfig(name, fields, { family, unset: allFields(model).list('unset') })
+    const { stored } = familyFile(family).hf
     const vector = async (tensor: string) => [...(await readVector(requireTensor(model, tensor), signal))]
     return stored === undefined ? config : { ...config, ...(await stored(config, vector)) }
   }
+  if (format !== 'gguf') return hbmConfig(name, fields, family)
   const factors = async (tensor: string) => {
     const found = tensors.get(tensor)
     return found && [...(await readVector(found, signal))]
   }
   return ggufConfig({
     name,
+    family,
     metadata,
     // The table of an unknown architecture may have another name. Report the architecture, not the missing
     // table.
@@ -64,4 +88,85 @@ async function statedConfig(
       long: await factors(LONG_FACTORS),
     },
   })
+}
+
+/** Loads the rare families if the file names none of the common ones. */
+async function statedFamily(model: ConfigFile, signal?: AbortSignal): Promise<Family> {
+  if (isRareType(model)) await loadRareFamilies(model)
+  const [named, matches] = nameOfFamily(model.format, configFields(model))
+  const common = findFamily(matches)
+  if (common !== undefined) return common
+  await loadRareFamilies(model)
+  return findFamily(matches) ?? (await unknownFamily(model, named, signal))
+}
+
+/** Whether config.json has the type of a rare family, whose class may be that of a common one. */
+function isRareType(model: ConfigFile): boolean {
+  const fields = configFields(model)
+  return model.format === 'safetensors' && fields.has('model_type') && isRare(fields.text('model_type'))
+}
+
+async function givenFamily(model: ConfigFile, architecture: Family): Promise<Family> {
+  if (model.format === 'onnx') {
+    throw new HalfbyteError(
+      'unsupported',
+      `${model.name}: architecture is ${shown(architecture)}, but an ONNX graph computes what it says; load it without`,
+      { architecture },
+    )
+  }
+  const isNamed = findFamily((_, family) => family === architecture) !== undefined
+  if (!isNamed) await loadRareFamilies(model)
+  if (FAMILIES.includes(architecture)) return architecture
+  throw new HalfbyteError(
+    'unsupported',
+    `architecture is ${shown(architecture)} but must be one of: ${FAMILIES.join(', ')}`,
+    { architecture, supported: FAMILIES },
+  )
+}
+
+/** Throws `architecture`, with the first family whose keys and tensors the file has. */
+async function unknownFamily(model: ConfigFile, named: string, signal?: AbortSignal): Promise<never> {
+  const { name } = model
+  const stated = `${name}: the architecture ${shown(named)} is not supported; `
+  for (const family of FAMILIES) {
+    if (!(await fits(family, model, signal))) continue
+    throw new HalfbyteError(
+      'architecture',
+      `${stated}this looks like a ${family}; pass architecture: '${family}' to try`,
+      { architecture: named, supported: FAMILIES, nearest: family },
+    )
+  }
+  throw new HalfbyteError(
+    'architecture',
+    `${stated}choose a model of one that is: ${FAMILIES.join(', ')} (Mistral counts as llama)`,
+    { architecture: named, supported: FAMILIES },
+  )
+}
+
+/** Whether every key and tensor of the file is one of the family's. */
+async function fits(family: Family, model: ConfigFile, signal?: AbortSignal): Promise<boolean> {
+  try {
+    resolveWeights(model, await configAs(family, model, signal))
+    return true
+  } catch (error) {
+    if (!isHalfbyteError(error)) throw error
+    return false
+  }
+}
+
+/** What names the family in a file of this format, and whether a family has that name. */
+function nameOfFamily(
+  format: ModelFormat,
+  fields: Fields,
+): readonly [string, Parameters<typeof findFamily>[0]] {
+  if (format === 'gguf') {
+    const named = fields.text('general.architecture')
+    return [named, ({ gguf }) => gguf.architecture === named]
+  }
+  if (format === 'safetensors') {
+    const named = hfClass(fields)
+    return [named, ({ hf }) => Object.hasOwn(hf.classes, named)]
+  }
+  const named = fields.text('family')
+  return [named, (_, family) => family === named]
 }

@@ -3,10 +3,10 @@
 import { expect, test } from 'vitest'
 import { ggufBytes } from '../../../test/conformance/testing/writers/gguf-writer.ts'
 import { safetensorsBytes } from '../../../test/conformance/testing/writers/safetensors-writer.ts'
+import { ALL_READERS, openModel } from '../arch/open-model.ts'
 import { bufferSource } from '../base/bytes.ts'
 import { isHalfbyteError } from '../base/errors.ts'
 import { openAdapter } from './open-adapter.ts'
-import { ALL_READERS, openModel } from './open-model.ts'
 
 const NO_TEXT = { toString: 1, valueOf: 2 }
 const FOREIGN: readonly unknown[] = [NO_TEXT, [NO_TEXT], null, [], 'x', 7, -1, true, '9'.repeat(400)]

@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest'
 import { ggufBytes } from '../../../test/conformance/testing/writers/gguf-writer.ts'
 import { safetensorsBytes } from '../../../test/conformance/testing/writers/safetensors-writer.ts'
 import { fixture } from '../../../test/helpers/fixture.ts'
+import { openModel } from '../arch/open-model.ts'
 import { bufferSource } from '../base/bytes.ts'
 import { baseName, modelName } from './names/named-files.ts'
-import { openModel } from './open-model.ts'
 
 const text = (name: string, content: string) => bufferSource(name, new TextEncoder().encode(content))
 const weights = bufferSource(

@@ -108,9 +108,13 @@ async function openKinds(
     )
   }
   const files = kinds.get(format) as readonly ByteSource[]
-  if (format === 'hbm') return openPack(files, signal)
-  if (format === 'gguf') return (await readers.loadGguf()).openGguf(files, signal)
-  return (await readers.loadSafetensors()).openSafetensors(files, others, signal)
+  return { ...(await openFormat()), loadFamilies: () => readers.loadFamilies() }
+
+  async function openFormat(): Promise<ModelFile> {
+    if (format === 'hbm') return openPack(files, signal)
+    if (format === 'gguf') return (await readers.loadGguf()).openGguf(files, signal)
+    return (await readers.loadSafetensors()).openSafetensors(files, others, signal)
+  }
 }
 
 interface Sorted {

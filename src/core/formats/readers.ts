@@ -38,6 +38,8 @@ export interface ModelFile {
   readonly history?: readonly string[] | undefined
   /** Sampling defaults under the names of generation_config.json. */
   readonly generationConfig?: MetaObject | undefined
+  /** `LoadReaders.loadFamilies` of whoever opened the file. */
+  readonly loadFamilies?: LoadReaders['loadFamilies'] | undefined
 }
 
 const KEY = Symbol.for('halfbyte.readers')
@@ -82,4 +84,6 @@ export interface SafetensorsReader {
 export interface LoadReaders {
   loadGguf(): Promise<GgufReader>
   loadSafetensors(): Promise<SafetensorsReader>
+  /** What arch/rare/table.ts exports: the families that few models are of. */
+  loadFamilies(): Promise<unknown>
 }

@@ -9,8 +9,9 @@ import { type ByteSource, bufferSource, filledSource } from '../base/bytes.ts'
 import type { DType, TensorInfo } from '../formats/tensors.ts'
 import { dealMatrix } from './deal.ts'
 import { packedChunks } from './slabs.ts'
-import { slotBytes, streamMatrix, streamVector } from './stream-weights.ts'
+import { streamMatrix, streamVector } from './stream-weights.ts'
 import { packedMatrix, storedMatrix } from './testing/reference.ts'
+import { slotBytes } from './testing/slot-bytes.ts'
 
 function tensorOf(
   dtype: DType,

@@ -1,7 +1,6 @@
 // Fills a slot of linear memory with weights, a slab at a time.
 
 import {
-  type Encoding,
   isSparse,
   matrixBytes,
   type PackedEncoding,
@@ -20,13 +19,8 @@ import { readStripTable, stripRuns, stripTable } from './sparse/matrix.ts'
 /** The slot's bytes. Called again before every write, because memory may have grown in between. */
 export type SlotView = () => Uint8Array
 
-/** Bytes of a slot whose parts are stacked, each padded to 32 rows. */
-export function slotBytes(encoding: Encoding, parts: readonly { readonly n: number }[], k: number): number {
-  return parts.reduce((sum, { n }) => sum + matrixBytes(encoding, n, k), 0)
-}
-
 /**
- * Fills a slot of `slotBytes(encoding, parts, k)` bytes, 64-byte aligned. A pack's tensors are copied when
+ * Fills a slot, 64-byte aligned, in which the parts are stacked, each padded to 32 rows. A pack's tensors are copied when
  * they have the slot's encoding, and must have it when that is a sparse one. Throws `architecture` when a
  * tensor is not [n, k], `format` for weights that the encoding cannot hold, the signal's reason when aborted.
  */

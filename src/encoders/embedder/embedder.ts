@@ -1,8 +1,10 @@
 // The embedder: a sentence encoder in a worker of this page, which turns texts into vectors.
+
 import type { Remote } from 'comlink'
 import { checkKeys, plainOf, readFrom, signalOf } from '../../core/base/check-options.ts'
 import type { EngineNote } from '../../core/base/engine-notes.ts'
 import { checkOption, FUNCTION, whole } from '../../core/base/options/option-kinds.ts'
+import { follow } from '../../core/base/time/abort.ts'
 import type { Build } from '../../core/runtime/features.ts'
 import type { PoolKind } from '../../core/runtime/pool.ts'
 import { asyncDispose } from '../../engine/api/generation.ts'
@@ -211,8 +213,7 @@ export class Embedder implements AsyncDisposable {
     checkOption('onProgress', onProgress, FUNCTION)
     signal?.throwIfAborted()
     const ended = new AbortController()
-    const abort = () => ended.abort(signal?.reason)
-    signal?.addEventListener('abort', abort)
+    const unfollow = follow(ended, signal)
     const listen = (port: MessagePort) => {
       port.onmessage = ({ data }: MessageEvent<EmbedReport>) => {
         try {
@@ -229,7 +230,7 @@ export class Embedder implements AsyncDisposable {
         listen,
       )
     } finally {
-      signal?.removeEventListener('abort', abort)
+      unfollow()
     }
   }
 

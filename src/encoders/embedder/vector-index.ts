@@ -7,9 +7,10 @@
 //
 // Only vectors whose upper bound reaches the k-th largest lower bound can be among the best k. Those are
 // scored again from f32, so the result is that of a full search in f32.
+
 import { wrongOption } from '../../core/base/check-options.ts'
 import { HalfbyteError } from '../../core/base/errors.ts'
-import { isCount } from '../../core/base/values.ts'
+import { checkValue, whole } from '../../core/base/options/option-kinds.ts'
 import { readIndex, writeIndex } from './index-bytes.ts'
 
 export interface FoundVector {
@@ -50,8 +51,7 @@ export class VectorIndex {
 
   /** Throws `unsupported` if `dimensions` is not a whole number from 1 to 65,536. */
   constructor(dimensions: number) {
-    if (!isCount(dimensions) || dimensions < 1 || dimensions > MOST_DIMENSIONS)
-      throw wrongOption('dimensions', dimensions, `a whole number from 1 to ${MOST_DIMENSIONS}`)
+    checkValue('dimensions', dimensions, whole(1, MOST_DIMENSIONS))
     this.dimensions = dimensions
   }
 
@@ -90,7 +90,7 @@ export class VectorIndex {
    */
   search(query: Float32Array, k: number): FoundVector[] {
     this.check('query', query)
-    if (!isCount(k) || k < 1) throw wrongOption('k', k, 'a whole number from 1')
+    checkValue('k', k, whole(1))
     const codes = new Int8Array(this.dimensions)
     const [scale, lost] = encode(query, codes)
     const length = Math.sqrt(product(query, query))

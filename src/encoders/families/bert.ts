@@ -9,7 +9,7 @@ import type { TensorInfo } from '../../core/formats/tensors.ts'
 import { encoder } from '../encoder.ts'
 import { refuseUnread } from './gather.ts'
 import { checkSizes, type EncoderFamily, type Placed } from './placed.ts'
-import { bertSizes, NO_ROPE, RANK } from './stated.ts'
+import { bertSizes, ggufSizes, NO_ROPE, RANK } from './stated.ts'
 
 type BertFamily = 'bert' | 'roberta'
 
@@ -70,31 +70,11 @@ function bertConfig(file: ModelFile): Placed {
 
 function ggufConfig(file: ModelFile): Placed {
   const fields = new Fields(file.name, (key) => file.metadata.get(`bert.${key}`))
-  if (fields.fact('attention.causal', false)) {
-    throw unbuiltVariant(file.name, 'attention to earlier positions only', 'attention to both sides')
-  }
-  const heads = fields.number('attention.head_count')
-  const hiddenSize = fields.number('embedding_length')
   return {
     firstPosition: 0,
     isReranker: fields.number('pooling_type', 0) === RANK,
     types: requireTensor(file, 'token_types.weight').shape[0] ?? 0,
-    config: {
-      family: 'bert',
-      name: file.name,
-      hiddenSize,
-      layers: fields.number('block_count'),
-      heads,
-      kvHeads: heads,
-      headDim: hiddenSize / heads,
-      intermediateSize: fields.number('feed_forward_length'),
-      vocabSize: requireTensor(file, 'token_embd.weight').shape[0] ?? 0,
-      normEpsilon: fields.number('attention.layer_norm_epsilon'),
-      rope: NO_ROPE,
-      contextLength: fields.number('context_length'),
-      tiedEmbeddings: true,
-      activation: 'gelu_exact',
-    },
+    config: { ...ggufSizes(file, fields), family: 'bert', rope: NO_ROPE, activation: 'gelu_exact' },
   }
 }
 

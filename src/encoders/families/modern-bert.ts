@@ -3,12 +3,21 @@
 import type { ModelConfig } from '../../core/arch/config/config.ts'
 import type { Fields } from '../../core/arch/config/fields.ts'
 import { fullRope, hfRope, localRope } from '../../core/arch/config/hf-rope.ts'
-import { requireTensor, type Weights } from '../../core/arch/tensors/names.ts'
+import type { Weights } from '../../core/arch/tensors/names.ts'
 import type { ModelFile } from '../../core/formats/readers.ts'
 import { type EncoderTraits, encoder } from '../encoder.ts'
 import { gatherer } from './gather.ts'
 import { checkedSizes, type EncoderFamily, type Placed } from './placed.ts'
-import { activationOf, fieldsOf, isGguf, isNamed, RANK, refuseOthers, windowLayers } from './stated.ts'
+import {
+  activationOf,
+  fieldsOf,
+  ggufSizes,
+  isGguf,
+  isNamed,
+  RANK,
+  refuseOthers,
+  windowLayers,
+} from './stated.ts'
 
 const ARCHITECTURE = 'modern-bert'
 const RERANKER = 'ModernBertForSequenceClassification'
@@ -41,34 +50,22 @@ function windowOf(fields: Fields, width: number, layers: number, key: string, pe
 }
 
 function ggufConfig(file: ModelFile, fields: Fields): ModelConfig {
-  const heads = fields.number('attention.head_count')
-  const hiddenSize = fields.number('embedding_length')
-  const layers = fields.number('block_count')
-  const headDim = hiddenSize / heads
+  const sizes = ggufSizes(file, fields)
   const key = 'attention.sliding_window_pattern'
-  const rope = { theta: fields.number('rope.freq_base'), dims: headDim, pairing: 'halves' } as const
+  const theta = fields.number('rope.freq_base')
+  const rope = { theta, dims: sizes.headDim, pairing: 'halves' } as const
   return {
+    ...sizes,
     family: ARCHITECTURE,
-    name: file.name,
-    hiddenSize,
-    layers,
-    heads,
-    kvHeads: heads,
-    headDim,
-    intermediateSize: fields.number('feed_forward_length'),
-    vocabSize: requireTensor(file, 'token_embd.weight').shape[0] ?? 0,
-    normEpsilon: fields.number('attention.layer_norm_epsilon'),
     rope,
     localRope: { ...rope, theta: fields.number('rope.freq_base_swa', LOCAL_THETA) },
-    contextLength: fields.number('context_length'),
     window: windowOf(
       fields,
       fields.number('attention.sliding_window'),
-      layers,
+      sizes.layers,
       key,
       fields.isList(key) ? 1 : fields.number(key, 3),
     ),
-    tiedEmbeddings: true,
     activation: activationOf(fields, 'hidden_activation'),
   }
 }

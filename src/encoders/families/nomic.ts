@@ -7,6 +7,7 @@ import type { ModelFile } from '../../core/formats/readers.ts'
 import { BERT_TRAITS, type EncoderTraits, encoder } from '../encoder.ts'
 import { gatherer } from './gather.ts'
 import { checkRopes, checkSizes, type EncoderFamily, type Placed, UNTABLED } from './placed.ts'
+import { ggufSizes } from './stated.ts'
 
 const ARCHITECTURE = 'nomic-bert'
 
@@ -37,24 +38,11 @@ const SHARED = { family: 'nomic-bert', tiedEmbeddings: true, activation: 'silu' 
 
 function ggufConfig(file: ModelFile): ModelConfig {
   const fields = new Fields(file.name, (key) => file.metadata.get(`${ARCHITECTURE}.${key}`))
-  if (fields.fact('attention.causal', false))
-    throw unbuiltVariant(file.name, 'attention to earlier positions only', 'attention to both sides')
-  const heads = fields.number('attention.head_count')
-  const hiddenSize = fields.number('embedding_length')
-  const headDim = hiddenSize / heads
+  const sizes = ggufSizes(file, fields)
   return {
     ...SHARED,
-    name: file.name,
-    hiddenSize,
-    layers: fields.number('block_count'),
-    heads,
-    kvHeads: heads,
-    headDim,
-    intermediateSize: fields.number('feed_forward_length'),
-    vocabSize: requireTensor(file, 'token_embd.weight').shape[0] ?? 0,
-    normEpsilon: fields.number('attention.layer_norm_epsilon'),
-    rope: { theta: fields.number('rope.freq_base', 10_000), dims: headDim, pairing: 'halves' },
-    contextLength: fields.number('context_length'),
+    ...sizes,
+    rope: { theta: fields.number('rope.freq_base', 10_000), dims: sizes.headDim, pairing: 'halves' },
   }
 }
 

@@ -2,6 +2,7 @@
 import type { ModelConfig } from '../../core/arch/config/config.ts'
 import { ACTIVATIONS } from '../../core/arch/config/config-hf.ts'
 import { Fields, layersOf, unbuiltVariant } from '../../core/arch/config/fields.ts'
+import { requireTensor } from '../../core/arch/tensors/names.ts'
 import type { ModelFile } from '../../core/formats/readers.ts'
 import type { MetaValue } from '../../core/formats/tensors.ts'
 import type { Activation } from '../../core/graph/ir.ts'
@@ -53,6 +54,27 @@ export function windowLayers(
   const kinds = fields.isList(key) ? fields.list(key) : undefined
   const isMarked = (kind: MetaValue | undefined) => kind === true || kind === 'sliding_attention'
   return layersOf({ layers }).filter(kinds === undefined ? has : (layer) => isMarked(kinds[layer]))
+}
+
+/** The sizes of an encoder under GGUF's keys. Throws `unsupported` for attention to one side. */
+export function ggufSizes(file: ModelFile, fields: Fields) {
+  if (fields.fact('attention.causal', false))
+    throw unbuiltVariant(file.name, 'attention to earlier positions only', 'attention to both sides')
+  const heads = fields.number('attention.head_count')
+  const hiddenSize = fields.number('embedding_length')
+  return {
+    name: file.name,
+    hiddenSize,
+    layers: fields.number('block_count'),
+    heads,
+    kvHeads: heads,
+    headDim: hiddenSize / heads,
+    intermediateSize: fields.number('feed_forward_length'),
+    vocabSize: requireTensor(file, 'token_embd.weight').shape[0] ?? 0,
+    normEpsilon: fields.number('attention.layer_norm_epsilon'),
+    contextLength: fields.number('context_length'),
+    tiedEmbeddings: true,
+  }
 }
 
 /** The sizes of a model of BERT's form, in the names of transformers. `defaults` are the family's. */

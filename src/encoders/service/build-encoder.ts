@@ -1,6 +1,6 @@
 // Loads a sentence encoder, with memory and threads of its own.
 
-import { HalfbyteError, isHalfbyteError } from '../../core/base/errors.ts'
+import { HalfbyteError } from '../../core/base/errors.ts'
 import type { InnerPath } from '../../core/formats/names/named-files.ts'
 import { openFiles as openModelFiles } from '../../core/formats/open-files.ts'
 import type { ModelFile } from '../../core/formats/readers.ts'
@@ -12,11 +12,7 @@ import type { LoaderHooks } from '../../engine/load/loaded-model.ts'
 import { memoryNeed } from '../../engine/load/memory-need.ts'
 import { type ModelPool, openModelPool, shortfallOf } from '../../engine/load/model-pool.ts'
 import { openShards } from '../../engine/load/open/open-shards.ts'
-import {
-  type FileOpener,
-  type OpenFiles,
-  openRequestedFiles,
-} from '../../engine/load/open/requested-files.ts'
+import { type FileOpener, openRequestedFiles, withFiles } from '../../engine/load/open/requested-files.ts'
 import { type PlacedModel, placeModel } from '../../engine/load/place-model.ts'
 import type { LoadRequest } from '../../engine/wire/protocol.ts'
 import { type DenseHead, readDenseHead, readGgufHeads } from '../families/dense-head.ts'
@@ -51,13 +47,7 @@ export async function loadEncoder(
   openFiles: FileOpener = openRequestedFiles,
 ): Promise<LoadedEncoder> {
   const { signal } = hooks
-  const opened: OpenFiles[] = []
-  const open = async (source: LoadRequest['source']) => {
-    const files = await openFiles({ ...request, source }, hooks)
-    opened.push(files)
-    return files
-  }
-  try {
+  return withFiles(openFiles, request, hooks, async (open) => {
     const { own, readJson, openDense } = await moduleFiles(request.source, open, signal)
     const { sources } = await open(own)
     const file = await openModelFiles(sources, host, signal)
@@ -73,12 +63,7 @@ export async function loadEncoder(
     const heads = await readHeads(file, placed.config.hiddenSize, dense, openModule, signal)
     const parts = { settings: { ...settings, pooling }, score, heads }
     return await buildEncoder(prepared, parts, { ...request, host }, hooks)
-  } catch (error) {
-    if (isHalfbyteError(error)) for (const files of opened) await files.distrust?.(error)
-    throw error
-  } finally {
-    for (const files of opened) await files.close()
-  }
+  })
 }
 
 /** The modules between pooling and vector, in order. */

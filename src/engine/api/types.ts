@@ -138,6 +138,12 @@ export interface LoadOptions {
    * them, else the first of `q8`, `q4`, `q4f16`, `int8`, `uint8`, `bnb4`, `fp16` and `fp32` that is there.
    */
   readonly dtype?: GraphDtype | undefined
+  /**
+   * The family to read the model as, such as `llama`, for an architecture that is not known but computes the
+   * same. Nothing can check that it does. Rejects if the model's settings or tensors are not those of the
+   * family, and for ONNX. Default: the one that the model's files name.
+   */
+  readonly architecture?: string | undefined
   /** The hub's address, and a token for private repositories. Default: Hugging Face, without a token. */
   readonly hub?: Hub | undefined
   /** Which kernels to run. Default `auto`: relaxed SIMD if the browser has it, else `simd128`. */

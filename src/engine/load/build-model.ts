@@ -1,6 +1,6 @@
 // Builds a model that is ready to generate, with memory and threads of its own.
 
-import { HalfbyteError, isHalfbyteError } from '../../core/base/errors.ts'
+import { HalfbyteError } from '../../core/base/errors.ts'
 import { ConstraintCompiler } from '../../core/constrain/compile.ts'
 import { KernelRows } from '../../core/generate/sampler/logit-rows.ts'
 import { Scheduler } from '../../core/generate/schedule/scheduler.ts'
@@ -21,7 +21,7 @@ import { modelText, modelTokenizer, withCallTexts } from './model-text.ts'
 import { openAdapters, openAny } from './open/open-any.ts'
 import { openShards } from './open/open-shards.ts'
 import { openVision } from './open/open-vision.ts'
-import { type FileOpener, type OpenFiles, openRequestedFiles } from './open/requested-files.ts'
+import { type FileOpener, type OpenFiles, openRequestedFiles, withFiles } from './open/requested-files.ts'
 import { type PlacedModel, placeModel } from './place-model.ts'
 import { keepsFloats, type PreparedModel, prepareModel } from './prepare.ts'
 import { sightOf } from './sight.ts'
@@ -38,40 +38,33 @@ export async function loadModel(
   openFiles: FileOpener = openRequestedFiles,
 ): Promise<BuiltModel> {
   const { signal } = hooks
-  const opened: OpenFiles[] = []
-  const packs: OpenFiles[] = []
-  const open = async (source: LoadRequest['source']) => {
-    const files = await openFiles({ ...request, source }, hooks)
-    opened.push(files)
-    return files
-  }
-  const prepare = async (
-    source: LoadRequest['source'],
-    contextLength = request.contextLength,
-    lora?: LoadRequest['lora'],
-  ) => {
-    const { dtype } = request
-    const bfloats = keepsFloats(request)
-    const { file, files } = await openAny(source, open, host, { signal, bfloats, dtype })
-    if (file.format === 'hbm') packs.push(files)
-    const adapters = await openAdapters(lora, open, host, signal)
-    return prepareModel(file, { ...request, contextLength, adapters, signal })
-  }
-  try {
-    const main = await prepare(request.source, request.contextLength, request.lora)
-    const second = request.draft === undefined ? undefined : await prepare(request.draft, main.contextLength)
+  return withFiles(openFiles, request, hooks, async (open) => {
+    const packs: OpenFiles[] = []
+    const prepare = async (
+      source: LoadRequest['source'],
+      {
+        contextLength = request.contextLength,
+        lora,
+        architecture,
+      }: Pick<LoadRequest, 'contextLength' | 'lora' | 'architecture'>,
+    ) => {
+      const { dtype } = request
+      const bfloats = keepsFloats(request)
+      const { file, files } = await openAny(source, open, host, { signal, bfloats, dtype })
+      if (file.format === 'hbm') packs.push(files)
+      const adapters = await openAdapters(lora, open, host, signal)
+      return prepareModel(file, { ...request, architecture, contextLength, adapters, signal })
+    }
+    const main = await prepare(request.source, request)
+    const { draft: draftSource } = request
+    const second = draftSource && (await prepare(draftSource, { contextLength: main.contextLength }))
     const prepareVision = await openVision(request, main.file.tower, open, host, signal)
     const vision = prepareVision?.(request.weights, main)
     const { prepared, draft } = withStateBudget({ prepared: main, draft: second }, request.stateBytes)
     const built = await buildModel(prepared, { ...request, draft, vision, host }, hooks)
     for (const files of packs) await files.trust?.()
     return built
-  } catch (error) {
-    if (isHalfbyteError(error)) for (const files of opened) await files.distrust?.(error)
-    throw error
-  } finally {
-    for (const files of opened) await files.close()
-  }
+  })
 }
 
 /**

@@ -10,7 +10,7 @@ import {
 } from '../../core/abi/encodings.ts'
 import type { ModelConfig } from '../../core/arch/config/config.ts'
 import { buildGraph, familyFile } from '../../core/arch/families.ts'
-import { readConfig } from '../../core/arch/read-config.ts'
+import { type ReadConfigOptions, readConfig } from '../../core/arch/read-config.ts'
 import { ropeTables } from '../../core/arch/rope.ts'
 import { resolveWeights, roleOf, type Weights, weightOf } from '../../core/arch/tensors/names.ts'
 import { shown } from '../../core/base/check-options.ts'
@@ -154,7 +154,7 @@ export function samplingDefaults(generation: MetaObject = {}): SamplingDefaults 
   return { sampling: sampling as SamplerOptions, refused }
 }
 
-export interface PrepareOptions extends WeightOptions {
+export interface PrepareOptions extends WeightOptions, Pick<ReadConfigOptions, 'architecture'> {
   /** Default: what the model was trained for, at most 4096. */
   readonly contextLength?: number | undefined
   /** Lets contextLength exceed what the model was trained for, as evaluations do. Default false. */
@@ -199,7 +199,7 @@ const STEP_LOGIT_ROWS = { least: 16, most: 64, bytes: 8 << 20 } as const
 
 /** Reads the configuration, builds and lowers the graph. Throws `architecture` or `unsupported`. */
 export async function prepareModel(file: ModelFile, options: PrepareOptions): Promise<PreparedModel> {
-  const own = await readConfig(file, options.signal)
+  const own = await readConfig(file, options)
   const { adapters = [] } = options
   if (file.graph !== undefined && adapters.length > 0) throw otherNames(file.name)
   const stored = file.graph === undefined ? resolveWeights(file, own) : file.tensors
@@ -234,8 +234,9 @@ export async function prepareModel(file: ModelFile, options: PrepareOptions): Pr
       encodingOf: denseOf,
     })
   }
-  // Learned positions end where the training did.
-  const isOpen = options.beyondTraining === true && familyFile(config.family).traits?.positions !== 'learned'
+  // Tables of positions end where the training did.
+  const { positions = 'rope' } = familyFile(config.family).traits ?? {}
+  const isOpen = options.beyondTraining === true && positions === 'rope'
   const most = isOpen ? Number.POSITIVE_INFINITY : config.contextLength
   // Without blocks of keys and values a longer context takes no more memory.
   const usual = plan.stateGroups.length === 0 ? config.contextLength : DEFAULT_CONTEXT

@@ -51,8 +51,9 @@ export async function probeModel(
       const prepared: PreparedModel[] = []
       for (const file of files) {
         const contextLength = changes.contextLength ?? request.contextLength ?? prepared[0]?.contextLength
-        const adapters = prepared.length === 0 ? lora : []
-        prepared.push(await prepareModel(file, { ...request, ...changes, contextLength, adapters, signal }))
+        // What follows is the draft model.
+        const own = prepared.length === 0 ? { adapters: lora } : { architecture: undefined }
+        prepared.push(await prepareModel(file, { ...request, ...changes, contextLength, ...own, signal }))
       }
       prepared.push(...(prepareVision?.(changes.weights ?? request.weights, prepared[0]!).models ?? []))
       return prepared

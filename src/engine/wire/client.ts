@@ -1,8 +1,10 @@
 // The page's side of an engine: calls that keep error classes, honour signals, and never hang on a dead
 // worker.
+
 import { type Endpoint, type Remote, transfer, wrap } from 'comlink'
 import { plainOf } from '../../core/base/check-options.ts'
 import { HalfbyteError } from '../../core/base/errors.ts'
+import { follow } from '../../core/base/time/abort.ts'
 import type { EngineInfo, LoadProgress } from '../types/model.ts'
 import type { Connection } from './connection.ts'
 import type { EngineService, GenerateRequest, LoadCommand, LoadReport, LoadRequest } from './protocol.ts'
@@ -69,7 +71,7 @@ export class EngineClient {
     signal?.throwIfAborted()
     const unwatch = this.#connection.watch()
     const ended = new AbortController()
-    const abort = () => ended.abort(signal?.reason)
+    const unfollow = follow(ended, signal)
     const tell = async ({ data }: MessageEvent<LoadReport>) => {
       if (ended.signal.aborted) return
       try {
@@ -83,11 +85,10 @@ export class EngineClient {
     const listen = (port: MessagePort) => {
       port.onmessage = (event) => void tell(event)
     }
-    signal?.addEventListener('abort', abort)
     try {
       return await this.callAbortable(ended.signal, (service, port) => service.load(request, port), listen)
     } finally {
-      signal?.removeEventListener('abort', abort)
+      unfollow()
       unwatch()
     }
   }

@@ -55,6 +55,8 @@ export interface LoadRequest {
   readonly hub?: Hub | undefined
   /** The precision of the graph where a model has several. Default: the first of `GRAPH_DTYPES`. */
   readonly dtype?: GraphDtype | undefined
+  /** The family to read the model as. Default: the one that its files name. Not for the draft model. */
+  readonly architecture?: string | undefined
   /**
    * Absolute addresses of files that lie elsewhere: the folder of the wasm modules, the compute workers'
    * script.

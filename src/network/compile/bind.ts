@@ -1,5 +1,5 @@
-// Gives a graph the sizes of a run: symbols of the inputs become numbers, the passes run again, and a program is
-// made.
+// Gives a graph the sizes of a run: symbols of the inputs become numbers, the passes run again, and a program
+// is made.
 import { HalfbyteError } from '../../core/base/errors.ts'
 import type { ProgramBudget } from '../onnx/graph-budget.ts'
 import { evaluateDim } from '../onnx/ir/dims.ts'
@@ -26,7 +26,7 @@ export function boundGraph(
   return runPasses({ ...graph, inputs }, passes, { budget }).graph
 }
 
-/** The program of a bound graph, and the graph with the constants that the program made. Throws as `lower` does. */
+/** The program of a bound graph, and the graph with the constants that it made. Throws as `lower` does. */
 export function boundProgram(graph: Graph, options: LowerOptions) {
   const lowered = lower(graph, options)
   const constants = new Map([...graph.constants, ...lowered.made])

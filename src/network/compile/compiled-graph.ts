@@ -1,4 +1,5 @@
-// A graph that runs: a program for each combination of input sizes, and the functions and constants they share.
+// A graph that runs: a program for each combination of input sizes, and the functions and constants that they
+// share.
 import { LruCache } from '../../core/base/lru-cache.ts'
 import { SerialQueue } from '../../core/base/time/serial-queue.ts'
 import { type NetworkLimits, ProgramBudget } from '../onnx/graph-budget.ts'
@@ -8,14 +9,14 @@ import type { Tensor } from '../onnx/ir/tensor.ts'
 import { runPasses } from '../onnx/passes/pass.ts'
 import { COMPILER_PASSES, NEEDED_PASSES } from '../onnx/passes.ts'
 import { boundGraph, boundProgram, checkDtypes, keyOf, shapesOf } from './bind.ts'
-import { type CompileOptions, LateMachine } from './late-machine.ts'
+import { type CompileOptions, LazyMachine } from './lazy-machine.ts'
 import type { WeightPolicy } from './lower/policy.ts'
 import type { Program } from './program/program.ts'
 import { type ForeignNode, withWayOut } from './refusal.ts'
 import type { LoadedProgram } from './run/machine.ts'
 import { type LeftOut, NOTHING } from './stages.ts'
 
-export type { CompileOptions } from './late-machine.ts'
+export type { CompileOptions } from './lazy-machine.ts'
 
 /** A graph that runs, wherever its nodes do. */
 export interface RunnableGraph {
@@ -25,7 +26,7 @@ export interface RunnableGraph {
   /** Nodes that another runtime runs, as far as they are known. */
   readonly foreign: readonly ForeignNode[]
   /** Its threads and its memory. To open it starts the threads, which the first run would do. */
-  readonly machine: LateMachine
+  readonly machine: LazyMachine
   run(feeds: ReadonlyMap<string, Tensor>, signal?: AbortSignal): Promise<Map<string, Tensor>>
   /** Ends the workers. Nothing can be run afterwards. */
   dispose(): void | Promise<void>
@@ -52,12 +53,12 @@ export function programFor(
 
 const passesWithout = (leftOut: LeftOut) => (leftOut.has('passes') ? NEEDED_PASSES : COMPILER_PASSES)
 
-/** Plans that stay loaded, one for each combination of input sizes. */
+/** Programs that stay loaded, one for each combination of input sizes. */
 export const MAX_PROGRAMS = 32
 
 export class CompiledGraph implements RunnableGraph {
   readonly foreign = []
-  readonly machine: LateMachine
+  readonly machine: LazyMachine
   readonly #graph: Graph
   readonly #leftOut: LeftOut
   readonly #limits: NetworkLimits | undefined
@@ -73,7 +74,7 @@ export class CompiledGraph implements RunnableGraph {
     this.#graph = runPasses(graph, passesWithout(leftOut), { budget: new ProgramBudget(limits) }).graph
     this.#leftOut = leftOut
     this.#limits = limits
-    this.machine = new LateMachine(this.#graph, options)
+    this.machine = new LazyMachine(this.#graph, options)
   }
 
   get inputs(): readonly Input[] {
@@ -90,8 +91,8 @@ export class CompiledGraph implements RunnableGraph {
   }
 
   /**
-   * Makes the program for inputs of these shapes, and loads what the program needs. Throws `unsupported` for a shape that does
-   * not fit or a node that is not compiled.
+   * Makes the program for inputs of these shapes, and loads what it needs. Throws `unsupported` for a shape
+   * that does not fit or a node that is not compiled.
    */
   prepare(shapes: ReadonlyMap<string, readonly number[]>, signal?: AbortSignal): Promise<Program> {
     return this.#queue.run(async () => (await this.#loaded(shapes, signal)).program, signal)

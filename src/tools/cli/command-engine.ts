@@ -20,7 +20,7 @@ const openFiles: FileOpener = ({ source, dtype }, { signal, onProgress }) =>
 /** Tells whether `<model>` would fit here, without loading it. */
 export async function probeEngine(
   model: string,
-  flags: Pick<EngineFlags, 'weights' | 'kv' | 'context' | 'lora' | 'dtype'>,
+  flags: Pick<EngineFlags, 'weights' | 'kv' | 'context' | 'lora' | 'dtype' | 'architecture'>,
   signal: AbortSignal,
 ): Promise<ProbeReport> {
   const noModel: ModelLoader = () => Promise.reject(new Error('nothing is loaded here'))
@@ -29,7 +29,7 @@ export async function probeEngine(
       peekModelFiles(String(source), { signal, dtype }),
     ),
   )
-  const { weights, kv: kvCache, context: contextLength, dtype } = flags
+  const { weights, kv: kvCache, context: contextLength, dtype, architecture } = flags
   const [place, lora] = await Promise.all([placeOf(model), placedAdapters(flags.lora)])
   return Engine.ask(localConnection(service), place, {
     weights,
@@ -37,6 +37,7 @@ export async function probeEngine(
     kvCache,
     contextLength,
     dtype,
+    architecture,
     signal,
   })
 }
@@ -68,6 +69,7 @@ export async function openEngine(
     contextLength: flags.context,
     stateBytes: flags.stateBytes,
     dtype: flags.dtype,
+    architecture: flags.architecture,
     signal,
     onProgress: showProgress,
   }).finally(clearProgress)

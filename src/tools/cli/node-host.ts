@@ -31,6 +31,7 @@ export function nodeHost(options: { wasm?: URL } = {}): Host {
     yieldTask: () => new Promise((resolve) => setImmediate(resolve)),
     loadGguf: () => import('../../core/formats/gguf/open-gguf.ts'),
     loadSafetensors: () => import('../../core/formats/safetensors/open-safetensors.ts'),
+    loadFamilies: () => import('../../core/arch/rare/table.ts'),
     loadOnnx: () => import('../../network/onnx/open-model.ts'),
     loadVision: () => import('../../engine/load/vision/vision.ts'),
     cutPicture: pictureThread(() => startNodeWorker(PICTURE_WORKER, 'halfbyte picture')),

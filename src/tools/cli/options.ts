@@ -100,6 +100,8 @@ export interface EngineFlags {
   readonly chatTemplate?: string
   /** The precision of the ONNX graph where a model has several. */
   readonly dtype?: GraphDtype
+  /** The family to read the model as. */
+  readonly architecture?: string
 }
 
 export interface LoraFlag {
@@ -149,6 +151,13 @@ export function dtypeOption(): Option {
   ).choices(LOAD_OPTIONS.dtype.choices)
 }
 
+export function architectureOption(): Option {
+  return new Option(
+    '--architecture <family>',
+    'the family to read the model as, such as llama, for an unknown architecture that computes the same',
+  )
+}
+
 /** `int8` for both, or `int8,fp8` for keys and values. */
 function kvFormat(text: string): KvFormat {
   const [k = '', v = k, more] = text.split(',')
@@ -180,6 +189,7 @@ export function withEngineOptions(command: Command): Command {
     .addOption(buildOption())
     .addOption(weightsOption())
     .addOption(dtypeOption())
+    .addOption(architectureOption())
     .addOption(loraOption())
     .addOption(kvOption())
     .option('--chat-template <file>', "a file with a chat template in Jinja that replaces the model's own")

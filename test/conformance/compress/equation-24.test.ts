@@ -2,10 +2,10 @@
 // the Hessian of a walk, compared with the change of the layer's outputs on inputs that the graph defines.
 import { expect, test } from 'vitest'
 import { buildGraph } from '../../../src/core/arch/families.ts'
+import { openModel } from '../../../src/core/arch/open-model.ts'
 import { inverseFrequencies } from '../../../src/core/arch/rope.ts'
 import { weightOf } from '../../../src/core/arch/tensors/names.ts'
 import { blobSource } from '../../../src/core/base/bytes.ts'
-import { openModel } from '../../../src/core/formats/open-model.ts'
 import type { NodeOf } from '../../../src/core/graph/nodes.ts'
 import { interpret } from '../../../src/core/graph/testing/interpret.ts'
 import { modelTokenizer } from '../../../src/engine/load/model-text.ts'

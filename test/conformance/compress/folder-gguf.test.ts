@@ -1,8 +1,8 @@
 // Folders as GGUF. In: random models of each family that is written, as safetensors. Out: GGUF with the
 // logits of the folder, here and in llama.cpp.
 import { describe, expect, test } from 'vitest'
+import { openModel } from '../../../src/core/arch/open-model.ts'
 import { blobSource } from '../../../src/core/base/bytes.ts'
-import { openModel } from '../../../src/core/formats/open-model.ts'
 import { prepareModel } from '../../../src/engine/load/prepare.ts'
 import { GGUF_FAMILIES } from '../../../src/tools/shrink/gguf/gguf-settings.ts'
 import type { GgufDType } from '../../../src/tools/shrink/gguf/gguf-tensors.ts'

@@ -1,10 +1,10 @@
 // Files for others. In: random Llamas, quantised. Out: GGUF that llama.cpp reads, with our own logits, and
 // GPTQ safetensors with those of the pack.
 import { describe, expect, test } from 'vitest'
+import { openModel } from '../../../src/core/arch/open-model.ts'
 import { roleOf, weightOf } from '../../../src/core/arch/tensors/names.ts'
 import { blobSource } from '../../../src/core/base/bytes.ts'
 import { type PackContents, writePack } from '../../../src/core/formats/hbm/hbm-writer.ts'
-import { openModel } from '../../../src/core/formats/open-model.ts'
 import { type PreparedModel, prepareModel } from '../../../src/engine/load/prepare.ts'
 import { nodeHost } from '../../../src/tools/cli/node-host.ts'
 import { quantizedGguf, quantizedGptq } from '../../../src/tools/shrink/calibrate/foreign-files.ts'

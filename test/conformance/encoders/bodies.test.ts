@@ -92,7 +92,7 @@ describe('Qwen3-Embedding', () => {
   test.each([
     { use_sliding_window: true },
     { attention_bias: true },
-    { hidden_act: 'relu' },
+    { hidden_act: 'relu6' },
     { num_key_value_heads: 7 },
     { head_dim: 300 },
     { rope_theta: -1 },

@@ -90,7 +90,7 @@ describe.each<[DistanceFamily, string]>([
 
 test.each<[DistanceFamily, object]>([
   ['mpnet', { relative_attention_num_buckets: 64 }],
-  ['mpnet', { hidden_act: 'relu' }],
+  ['mpnet', { hidden_act: 'relu6' }],
   ['jina', { position_embedding_type: 'absolute' }],
   ['jina', { feed_forward_type: 'reglu' }],
 ])('a model of the family %s with %o is refused', async (family, change) => {

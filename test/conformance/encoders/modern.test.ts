@@ -80,7 +80,7 @@ describe('ModernBERT', () => {
     })
   })
 
-  test.each([{ attention_bias: true }, { norm_bias: true }, { hidden_activation: 'relu' }])(
+  test.each([{ attention_bias: true }, { norm_bias: true }, { hidden_activation: 'relu6' }])(
     'with %o is refused',
     async (change) => {
       const model = randomModern(1)

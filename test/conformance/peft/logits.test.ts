@@ -4,11 +4,11 @@
 // golden has the expected logits. make.py writes them and states the versions that it needs.
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import { ALL_READERS, openModel } from '../../../src/core/arch/open-model.ts'
 import { blobSource } from '../../../src/core/base/bytes.ts'
 import { isHalfbyteError } from '../../../src/core/base/errors.ts'
 import { writePack } from '../../../src/core/formats/hbm/hbm-writer.ts'
 import { openAdapter } from '../../../src/core/formats/open-adapter.ts'
-import { ALL_READERS, openModel } from '../../../src/core/formats/open-model.ts'
 import { packContents } from '../../../src/engine/load/pack-model.ts'
 import { prepareModel } from '../../../src/engine/load/prepare.ts'
 import { hubFolder, jsonFile, newFile } from '../testing/model-files.ts'

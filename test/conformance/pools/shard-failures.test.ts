@@ -2,8 +2,8 @@
 // state.
 import type { Worker } from 'node:worker_threads'
 import { afterEach, describe, expect, test } from 'vitest'
+import { openModel } from '../../../src/core/arch/open-model.ts'
 import { blobSource } from '../../../src/core/base/bytes.ts'
-import { openModel } from '../../../src/core/formats/open-model.ts'
 import type { ComputePort } from '../../../src/core/runtime/host.ts'
 import { ShardGroup } from '../../../src/core/runtime/shards/shard-group.ts'
 import { buildModel } from '../../../src/engine/load/build-model.ts'

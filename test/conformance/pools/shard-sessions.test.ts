@@ -1,10 +1,10 @@
 // Saved sessions on shards. In: the small Llama and random ones, on every pool. Out: files that any pool
 // writes and any other pool reads.
 import { describe, expect, test } from 'vitest'
+import { openModel } from '../../../src/core/arch/open-model.ts'
 import { blobSource } from '../../../src/core/base/bytes.ts'
 import { isHalfbyteError } from '../../../src/core/base/errors.ts'
 import { writePack } from '../../../src/core/formats/hbm/hbm-writer.ts'
-import { openModel } from '../../../src/core/formats/open-model.ts'
 import type { Engine } from '../../../src/engine/api/engine.ts'
 import type { LoadOptions } from '../../../src/engine/api/types.ts'
 import { packContents } from '../../../src/engine/load/pack-model.ts'

@@ -1,8 +1,8 @@
 // The scheduler on the small Llama. In: many sessions, guidance, drafts, aborts. Out: each text is the
 // same as if run alone.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openModel } from '../../../src/core/arch/open-model.ts'
 import { blobSource } from '../../../src/core/base/bytes.ts'
-import { openModel } from '../../../src/core/formats/open-model.ts'
 import { Sampler } from '../../../src/core/generate/sampler/sampler.ts'
 import type { Drafter } from '../../../src/core/generate/schedule/speculation.ts'
 import type { Engine } from '../../../src/engine/api/engine.ts'

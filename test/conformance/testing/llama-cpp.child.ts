@@ -1,9 +1,9 @@
-// llama.cpp in its own process. In: a GGUF file, ids, the addon's path, by message. Out: each row's
-// probabilities, or an encoder's vector or score.
+// llama.cpp in its own process. In: messages, each with a GGUF file, ids and the addon's path. Out: an answer
+// to each: every row's probabilities, or an encoder's vector or score.
 //
 // The addon of node-llama-cpp does not expose logits, but it does expose the probabilities of all tokens at
 // temperature 1. Their logarithms are the logits plus one constant per row.
-import { openAddonModel, startAddon } from './llama-cpp-addon.ts'
+import { type Addon, type Model, openAddonModel, startAddon } from './llama-cpp-addon.ts'
 
 export interface ReferenceOrder {
   readonly modelPath: string
@@ -18,12 +18,27 @@ export interface ReferenceAnswer {
   readonly failure?: string
 }
 
-async function run({ modelPath, addonPath, tokens, pooled }: ReferenceOrder): Promise<ReferenceAnswer> {
-  const log: string[] = []
-  const addon = await startAddon(addonPath, (text) => log.push(text))
+const log: string[] = []
+let started: Promise<Addon> | undefined
+
+async function run({ modelPath, addonPath, ...asked }: ReferenceOrder): Promise<ReferenceAnswer> {
+  started ??= startAddon(addonPath, (text) => log.push(text))
+  const addon = await started
   const model = await openAddonModel(addon, modelPath).catch((error: Error) => {
     throw new Error(`${error.message}: ${log.slice(-5).join(' ')}`)
   })
+  try {
+    return await answerOf(addon, model, asked)
+  } finally {
+    await model.dispose()
+  }
+}
+
+async function answerOf(
+  addon: Addon,
+  model: Model,
+  { tokens, pooled }: Pick<ReferenceOrder, 'tokens' | 'pooled'>,
+): Promise<ReferenceAnswer> {
   const context = new addon.AddonContext(model, {
     contextSize: 512,
     batchSize: 512,
@@ -34,27 +49,31 @@ async function run({ modelPath, addonPath, tokens, pooled }: ReferenceOrder): Pr
     ranking: pooled === 'score',
   })
   if (!(await context.init())) throw new Error(`llama.cpp cannot make a context: ${log.slice(-5).join(' ')}`)
-  if (pooled !== undefined) {
-    context.initBatch(tokens.length)
-    context.addToBatch(
-      0,
-      0,
-      Uint32Array.from(tokens),
-      Uint32Array.from(tokens, (_, index) => index),
-    )
-    await context.decodeBatch()
-    return { rows: [[...context.getEmbedding(tokens.length, pooled === 'score' ? 1 : undefined)]] }
+  try {
+    if (pooled !== undefined) {
+      context.initBatch(tokens.length)
+      context.addToBatch(
+        0,
+        0,
+        Uint32Array.from(tokens),
+        Uint32Array.from(tokens, (_, index) => index),
+      )
+      await context.decodeBatch()
+      return { rows: [[...context.getEmbedding(tokens.length, pooled === 'score' ? 1 : undefined)]] }
+    }
+    const sampler = new addon.AddonSampler(model)
+    sampler.applyConfig({ temperature: 0 })
+    const rows: number[][] = []
+    for (const [position, token] of tokens.entries()) {
+      context.initBatch(1)
+      const [row = 0] = context.addToBatch(0, position, Uint32Array.of(token), Uint32Array.of(0))
+      await context.decodeBatch()
+      rows.push([...(await context.sampleToken(row, sampler, true))[1]])
+    }
+    return { rows }
+  } finally {
+    await context.dispose()
   }
-  const sampler = new addon.AddonSampler(model)
-  sampler.applyConfig({ temperature: 0 })
-  const rows: number[][] = []
-  for (const [position, token] of tokens.entries()) {
-    context.initBatch(1)
-    const [row = 0] = context.addToBatch(0, position, Uint32Array.of(token), Uint32Array.of(0))
-    await context.decodeBatch()
-    rows.push([...(await context.sampleToken(row, sampler, true))[1]])
-  }
-  return { rows }
 }
 
 process.on('message', async (order: ReferenceOrder) => {

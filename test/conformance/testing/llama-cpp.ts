@@ -1,6 +1,6 @@
 // llama.cpp as the reference. In: a GGUF file's bytes, ids. Out: the log-probabilities of every token, or
 // what an encoder makes of them.
-import { fork } from 'node:child_process'
+import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -45,20 +45,42 @@ export async function llamaCppPooled(
 
 type Order = Omit<ReferenceOrder, 'modelPath'>
 
-async function answerTo(file: File, order: Order): Promise<readonly (readonly number[])[]> {
+/** llama.cpp's process, which answers all orders of a test file, one after the other. */
+let reference: ChildProcess | undefined
+let turn: Promise<unknown> = Promise.resolve()
+
+function answerTo(file: File, order: Order): Promise<readonly (readonly number[])[]> {
+  const answer = turn.then(() => ask(file, order))
+  turn = answer.catch(() => undefined)
+  return answer
+}
+
+async function ask(file: File, order: Order): Promise<readonly (readonly number[])[]> {
   const folder = await mkdtemp(join(tmpdir(), 'halfbyte-reference-'))
-  const child = fork(join(import.meta.dirname, 'llama-cpp.child.ts'))
+  const child = reference ?? fork(join(import.meta.dirname, 'llama-cpp.child.ts'))
+  reference = child
+  // It holds this process only while it works, and ends with it.
+  child.ref()
+  child.channel?.ref()
+  const settled = new AbortController()
+  const { signal } = settled
   try {
     const modelPath = join(folder, 'model.gguf')
     await writeFile(modelPath, new Uint8Array(await file.arrayBuffer()))
+    const answered = once(child, 'message', { signal }).then(([answer]) => answer as ReferenceAnswer)
+    const died = once(child, 'exit', { signal }).then(([code]): ReferenceAnswer => {
+      reference = undefined
+      return { failure: `it ended with ${code}` }
+    })
+    died.catch(() => undefined)
     child.send({ modelPath, ...order } satisfies ReferenceOrder)
-    const answered = once(child, 'message').then(([answer]) => answer as ReferenceAnswer)
-    const died = once(child, 'exit').then(([code]): ReferenceAnswer => ({ failure: `it ended with ${code}` }))
     const { rows, failure } = await Promise.race([answered, died])
     if (rows === undefined) throw new Error(`llama.cpp: ${failure}`)
     return rows
   } finally {
-    child.kill()
+    settled.abort()
+    child.unref()
+    child.channel?.unref()
     await rm(folder, { recursive: true })
   }
 }

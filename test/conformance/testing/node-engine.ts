@@ -2,8 +2,8 @@
 // logits.
 import { readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { ALL_READERS, openModel } from '../../../src/core/arch/open-model.ts'
 import { blobSource } from '../../../src/core/base/bytes.ts'
-import { ALL_READERS, openModel } from '../../../src/core/formats/open-model.ts'
 import type { ModelFile } from '../../../src/core/formats/readers.ts'
 import type { KvFormat } from '../../../src/core/graph/ir.ts'
 import { Engine } from '../../../src/engine/api/engine.ts'

@@ -1,8 +1,8 @@
 // Checks tokenizers against llama.cpp's vectors: texts, and the ids that it gives them.
 
 import { expect } from 'vitest'
+import { openModel } from '../../../src/core/arch/open-model.ts'
 import type { ByteSource } from '../../../src/core/base/bytes.ts'
-import { openModel } from '../../../src/core/formats/open-model.ts'
 import { encodeStream } from '../../../src/core/text/tokenize/encode-stream.ts'
 import { createTokenizer } from '../../../src/core/text/tokenize/read/create.ts'
 import type { Tokenizer } from '../../../src/core/text/tokenize/tokenizer.ts'

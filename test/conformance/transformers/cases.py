@@ -198,12 +198,63 @@ CASES = [
         "hidden_size": 128, "num_attention_heads": 2, "num_hidden_layers": 2, "intermediate_size": 65,
         "vocab_size": 269, "max_position_embeddings": 64, "tie_word_embeddings": True, "layer_norm_eps": 0.01,
         **rope(25000.0, partial_rotary_factor=1.0, rope_type="linear", factor=2.0)}),
+    ("OPT", "biases everywhere", {
+        "hidden_size": 60, "num_attention_heads": 3, "num_hidden_layers": 2, "ffn_dim": 90, "vocab_size": 271,
+        "word_embed_proj_dim": 60, "max_position_embeddings": 48}),
+    ("OPT", "no biases, untied, gelu", {
+        "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 3, "ffn_dim": 101, "vocab_size": 277,
+        "word_embed_proj_dim": 64, "max_position_embeddings": 128, "enable_bias": False,
+        "activation_function": "gelu", "tie_word_embeddings": False}),
+    ("GPTNeo", "window in every second layer", {
+        "hidden_size": 60, "num_heads": 3, "num_layers": 4, "attention_types": [[["global", "local"], 2]],
+        "window_size": 9, "vocab_size": 271, "max_position_embeddings": 64}),
+    ("GPTNeo", "two kinds of turns", {
+        "hidden_size": 64, "num_heads": 4, "num_layers": 3, "attention_types": [[["local"], 1], [["global", "local"], 1]],
+        "window_size": 17, "intermediate_size": 90, "vocab_size": 277, "max_position_embeddings": 64,
+        "activation_function": "relu", "tie_word_embeddings": False}),
+    ("GPTJ", "half of each head", {
+        "n_embd": 60, "n_head": 3, "n_layer": 2, "rotary_dim": 10, "n_positions": 64, "vocab_size": 271}),
+    ("GPTJ", "inner size", {
+        "n_embd": 96, "n_head": 4, "n_layer": 3, "rotary_dim": 24, "n_positions": 64, "vocab_size": 277,
+        "n_inner": 90, "activation_function": "gelu"}),
+    ("CodeGen", "a head for each part", {
+        "n_embd": 80, "n_head": 4, "n_layer": 2, "rotary_dim": 12, "n_positions": 64, "vocab_size": 271}),
+    ("CodeGen", "two heads for each part", {
+        "n_embd": 96, "n_head": 8, "n_layer": 3, "rotary_dim": 12, "n_positions": 64, "vocab_size": 277, "n_inner": 101}),
+    ("Bloom", "three heads", {"hidden_size": 60, "n_head": 3, "n_layer": 2, "vocab_size": 271}),
+    ("Bloom", "eight heads, untied", {
+        "hidden_size": 64, "n_head": 8, "n_layer": 3, "vocab_size": 277, "tie_word_embeddings": False}),
+    ("Mpt", "six heads", {
+        "d_model": 72, "n_heads": 6, "n_layers": 2, "max_seq_len": 64, "vocab_size": 271}),
+    ("Mpt", "limits and scale", {
+        "d_model": 64, "n_heads": 4, "n_layers": 3, "max_seq_len": 128, "vocab_size": 277,
+        "attn_config": {"clip_qkv": 0.8, "softmax_scale": 0.3}}),
+    ("Falcon", "one KV head", {
+        "hidden_size": 60, "num_attention_heads": 3, "num_hidden_layers": 2, "vocab_size": 271}),
+    ("Falcon", "new decoder, two norms", {
+        "hidden_size": 96, "num_attention_heads": 6, "num_hidden_layers": 3, "vocab_size": 277,
+        "new_decoder_architecture": True, "num_kv_heads": 2, "ffn_hidden_size": 101}),
+    ("Falcon", "new decoder, one norm, biases", {
+        "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2, "vocab_size": 283,
+        "new_decoder_architecture": True, "num_kv_heads": 4, "num_ln_in_parallel_attn": 1, "bias": True}),
+    ("Falcon", "one block after the other", {
+        "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2, "vocab_size": 277,
+        "multi_query": False, "parallel_attn": False, "bias": True, "tie_word_embeddings": False}),
+    ("BitNet", "two KV heads", without_head_dim(64, 4, 2, 96, 271)),
+    ("BitNet", "biases, tied, silu", without_head_dim(
+        60, 3, 1, 101, 277, layers=3, attention_bias=True, tie_word_embeddings=True, hidden_act="silu")),
 ]
 
 DYNAMIC = {"rope_type": "dynamic", "factor": 4.0}
 TIED, UNTIED = {"tie_word_embeddings": True}, {"tie_word_embeddings": False}
 
 CASES += [
+    ("GraniteSWA", "windows, sinks", without_head_dim(
+        96, 3, 1, 77, 271, layers=5, sliding_window=9, embedding_multiplier=6.5, residual_multiplier=0.37,
+        attention_multiplier=0.11, logits_scaling=0.4)),
+    ("GraniteSWA", "other bases, layers that do not turn", without_head_dim(
+        88, 2, 2, 70, 269, layers=4, sliding_window=14, attention_multiplier=0.2, attention_bias=True,
+        layer_types=["full_attention", "sliding_attention"] * 2, layer_rope_theta=[50000.0, 10000.0, 0, 10000.0])),
     ("ModernBertDecoder", "windows", {
         "hidden_size": 96, "num_attention_heads": 3, "intermediate_size": 77, "num_hidden_layers": 4, "vocab_size": 271,
         "max_position_embeddings": 128, "local_attention": 18}),

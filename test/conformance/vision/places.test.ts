@@ -2,9 +2,9 @@
 // Qwen2-VL in GGUF, with a random tower. Out: texts as of Qwen2, and answers that do not depend on how state
 // came about.
 import { expect, test } from 'vitest'
+import { openModel } from '../../../src/core/arch/open-model.ts'
 import { blobSource } from '../../../src/core/base/bytes.ts'
 import { writePack } from '../../../src/core/formats/hbm/hbm-writer.ts'
-import { openModel } from '../../../src/core/formats/open-model.ts'
 import type { Pixels } from '../../../src/core/formats/pixels.ts'
 import { packContents } from '../../../src/engine/load/pack-model.ts'
 import { prepareModel } from '../../../src/engine/load/prepare.ts'

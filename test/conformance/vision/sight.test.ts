@@ -1,7 +1,7 @@
 // A small model of our own that sees. In: the files of lab/train/sight, and questions about PNG files of
 // shapes in places where none stood in training. Out: how many of its answers are right.
 import { readdirSync, readFileSync } from 'node:fs'
-import { expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { openEngine } from '../testing/node-engine.ts'
 
 const ROOT = new URL('../../../', import.meta.url)
@@ -24,25 +24,22 @@ const HELD = read('test/conformance/vision/golden/sight.jsonl')
 const pictureOf = ({ png }: Held) => Uint8Array.from(Buffer.from(png, 'base64'))
 
 const names = readdirSync(new URL(MODEL, ROOT))
-const open = () =>
-  openEngine(
-    names.map((name) => fileOf(`${MODEL}/${name}`)),
-    { vision: [fileOf('lab/train/models/mmproj-halfbyte-sight.gguf')] },
-  )
+const engine = await openEngine(
+  names.map((name) => fileOf(`${MODEL}/${name}`)),
+  { vision: [fileOf('lab/train/models/mmproj-halfbyte-sight.gguf')] },
+)
+afterAll(() => engine.dispose())
 
-type Engine = Awaited<ReturnType<typeof open>>
-
-const ask = (engine: Engine, pictures: readonly Uint8Array[], text: string) => {
+const ask = (pictures: readonly Uint8Array[], text: string) => {
   const images = pictures.map((data) => ({ type: 'image', data }) as const)
   const content = [...images, { type: 'text', text } as const]
   return engine.createSession().send({ role: 'user', content }, { temperature: 0, maxTokens: 12 }).result
 }
 
 test('at least 95 of 100 questions about held-out pictures are answered right', async () => {
-  await using engine = await open()
   const right = new Map<string, number[]>()
   for (const held of HELD) {
-    const { text } = await ask(engine, [pictureOf(held)], held.question)
+    const { text } = await ask([pictureOf(held)], held.question)
     right.set(held.kind, [...(right.get(held.kind) ?? []), Number(text.trim() === held.answer)])
   }
   const mean = (list: readonly number[]) => list.reduce((sum, each) => sum + each, 0) / list.length
@@ -53,22 +50,20 @@ test('at least 95 of 100 questions about held-out pictures are answered right', 
 })
 
 test('its answers are about the picture: another one gives others', async () => {
-  await using engine = await open()
   const asked = HELD.filter(({ kind }) => kind === 'colour')
   let changed = 0
   for (const [at, held] of asked.entries()) {
     const other = asked.find(({ answer }, next) => next > at && answer !== held.answer) ?? asked[0]!
-    const { text } = await ask(engine, [pictureOf(other)], held.question)
+    const { text } = await ask([pictureOf(other)], held.question)
     changed += Number(text.trim() !== held.answer)
   }
   expect(changed).toBeGreaterThan(asked.length / 3)
 })
 
 test('each picture takes nine tokens', async () => {
-  await using engine = await open()
   const [held] = HELD
   const counts = [0, 1, 2].map((count) =>
-    ask(engine, Array(count).fill(pictureOf(held!)), held!.question).then(({ usage }) => usage.promptTokens),
+    ask(Array(count).fill(pictureOf(held!)), held!.question).then(({ usage }) => usage.promptTokens),
   )
   const tokens = await Promise.all(counts)
   expect(tokens.map((count) => count - tokens[0]!)).toEqual([0, 9, 18])

@@ -2,10 +2,10 @@
 // they change, read from end to end.
 
 import type { ModelConfig } from '../../../src/core/arch/config/config.ts'
+import { ALL_READERS, openModel } from '../../../src/core/arch/open-model.ts'
 import { readConfig } from '../../../src/core/arch/read-config.ts'
 import { resolveWeights, type Weights } from '../../../src/core/arch/tensors/names.ts'
 import { openAdapter } from '../../../src/core/formats/open-adapter.ts'
-import { ALL_READERS, openModel } from '../../../src/core/formats/open-model.ts'
 import { adaptWeights } from '../../../src/core/weights/adapt.ts'
 import { ggufFile, safetensorsFiles } from '../../conformance/testing/model-files.ts'
 import {

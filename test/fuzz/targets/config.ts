@@ -1,11 +1,11 @@
 // Target: configurations. In: config.json, a pack's configuration and GGUF keys of every family, changed,
 // beside tensors that fit or do not. Out: the configuration, and for some the plan.
 
+import { openModel } from '../../../src/core/arch/open-model.ts'
 import { readConfig } from '../../../src/core/arch/read-config.ts'
 import { resolveWeights } from '../../../src/core/arch/tensors/names.ts'
 import { bufferSource } from '../../../src/core/base/bytes.ts'
 import { readJson, withoutNulls } from '../../../src/core/formats/json-files.ts'
-import { openModel } from '../../../src/core/formats/open-model.ts'
 import type { ModelFile, ModelFormat } from '../../../src/core/formats/readers.ts'
 import type { MetaValue, TensorIndex, TensorInfo } from '../../../src/core/formats/tensors.ts'
 import { prepareModel } from '../../../src/engine/load/prepare.ts'

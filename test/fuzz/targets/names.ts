@@ -1,7 +1,8 @@
 // Target: names. In: ONNX models, indexes of safetensors, modules.json and a hub's listings that name files.
 // Out: which files a load asks for; one outside of the model's folder, or the token sent there, is a finding.
+
+import { ALL_READERS } from '../../../src/core/arch/open-model.ts'
 import { givenPlace, type Place } from '../../../src/core/formats/names/named-files.ts'
-import { ALL_READERS } from '../../../src/core/formats/open-model.ts'
 import { folderSettings } from '../../../src/encoders/service/embed-settings.ts'
 import { moduleFiles } from '../../../src/encoders/service/module-files.ts'
 import { openAny } from '../../../src/engine/load/open/open-any.ts'

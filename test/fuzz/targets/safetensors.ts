@@ -1,7 +1,7 @@
 // Target: safetensors. In: folders of the hub, plain, quantised and in shards, with headers, indexes and
 // bytes changed. Out: how far they are read.
 
-import { openModel } from '../../../src/core/formats/open-model.ts'
+import { openModel } from '../../../src/core/arch/open-model.ts'
 import { openTokenizer } from '../../../src/engine/load/model-text.ts'
 import { prepareModel } from '../../../src/engine/load/prepare.ts'
 import { type StoredTensor, safetensorsBytes } from '../../conformance/testing/writers/safetensors-writer.ts'

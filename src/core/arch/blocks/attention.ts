@@ -2,6 +2,7 @@
 import { matrix, vector } from '../../graph/builder.ts'
 import type { HeadNorms, RopeUse, Value, WeightRef } from '../../graph/ir.ts'
 import { queryTableOf } from '../rope.ts'
+import { alibiOf } from './alibi.ts'
 import { headNormsOf, type Parts } from './parts.ts'
 
 /** Attention of one layer, with its output projection. */
@@ -33,8 +34,15 @@ export function attention(parts: Parts, layer: number, input: Value): Value {
     scale: config.dividedByLayer === true ? scale / (layer + 1) : scale,
     cap: attentionCap,
     sinks: parts.traits.sinks === true ? vector({ [`${at}.attn_sinks.weight`]: heads }) : undefined,
+    bias: alibiOf(config),
   })
-  return linear(`${at}.attn_product`, attended, `${at}.attn_output`, hiddenSize, 'output')
+  return linear(
+    `${at}.attn_product`,
+    parts.subNorm(`${at}.attn_sub_norm`, attended),
+    `${at}.attn_output`,
+    hiddenSize,
+    'output',
+  )
 }
 
 /** Queries, keys and values in the model's range, and the norms that they still need. */

@@ -6,17 +6,23 @@ import type { Parts } from './parts.ts'
 /** The feed-forward block of one layer, where it has no experts. */
 export function feedForward(parts: Parts, layer: number, input: Value): Value {
   const at = `layers.${layer}`
-  const { b, config, traits, linear } = parts
+  const { b, config, traits, linear, subNorm } = parts
   const { hiddenSize, intermediateSize, activation = traits.activation } = config
   if (traits.mlp !== 'plain') return gatedBlock(parts, at, input, intermediateSize, config.xielu?.[layer])
   const up = linear(`${at}.mlp_up`, input, `${at}.mlp_up`, intermediateSize, 'mlp')
   const active = b.swiglu(`${at}.mlp_act`, [up], activation, config.xielu?.[layer])
-  return linear(`${at}.mlp_product`, active, `${at}.mlp_down`, hiddenSize, 'mlp')
+  return linear(
+    `${at}.mlp_product`,
+    subNorm(`${at}.mlp_sub_norm`, active),
+    `${at}.mlp_down`,
+    hiddenSize,
+    'mlp',
+  )
 }
 
 /** A gated block of `size` inner values, whose weights' names begin with `at`. */
 export function gatedBlock(
-  { b, config, traits, linear, biasOf }: Parts,
+  { b, config, traits, linear, subNorm, biasOf }: Parts,
   at: string,
   input: Value,
   size: number,
@@ -27,5 +33,11 @@ export function gatedBlock(
   const bias = biasOf({ [`${at}.mlp_gate`]: size, [`${at}.mlp_up`]: size }, 'mlp')
   const gateUp = b.linear(`${at}.mlp_gate_up`, input, weight, bias)
   const gated = b.swiglu(`${at}.mlp_act`, b.parts(gateUp, weight), activation, xielu)
-  return linear(`${at}.mlp_product`, gated, `${at}.mlp_down`, hiddenSize, 'mlp')
+  return linear(
+    `${at}.mlp_product`,
+    subNorm(`${at}.mlp_sub_norm`, gated),
+    `${at}.mlp_down`,
+    hiddenSize,
+    'mlp',
+  )
 }

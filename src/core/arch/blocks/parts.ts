@@ -22,6 +22,8 @@ export interface DecoderTraits {
   readonly firstNorm?: boolean
   /** Logits are made of the normalised output of one more linear, with an activation. */
   readonly predictionHead?: boolean
+  /** What attention's output matrix and the feed-forward block's last one read is normalised first. */
+  readonly subNorms?: boolean
   readonly mlp: 'gated' | 'plain' | 'experts'
   /** Some models of the family have experts in place of `mlp`. */
   readonly mayHaveExperts?: boolean
@@ -32,8 +34,8 @@ export interface DecoderTraits {
   /** Each head's softmax has one more score, of a position without a value. */
   readonly sinks?: boolean
   readonly activation: Activation
-  /** `learned`: learned position embeddings are added to the token embeddings. */
-  readonly positions: 'rope' | 'learned'
+  /** `learned`: learned position embeddings are added to the token embeddings. `alibi`: scores get biases. */
+  readonly positions: 'rope' | 'learned' | 'alibi'
 }
 
 /**
@@ -77,6 +79,8 @@ export interface Parts {
   readonly traits: DecoderTraits
   /** Applies the norm named `name` to whole rows. */
   readonly norm: (name: string, input: Value) => Value
+  /** The same, if the family has `subNorms`. */
+  readonly subNorm: (name: string, input: Value) => Value
   /** Multiplies by the matrix `name` [n, k] of a part, and adds its bias if the part has biases. */
   readonly linear: (label: string, input: Value, name: string, n: number, part: keyof Biases) => Value
   /** The biases of the matrices `names` [n] of a part, if it has any. */
@@ -84,20 +88,22 @@ export interface Parts {
 }
 
 export function decoderParts(b: GraphBuilder, config: ModelConfig, traits: DecoderTraits): Parts {
-  const { hiddenSize, normEpsilon } = config
+  const { normEpsilon } = config
   const norm = (name: string, input: Value): Value => {
-    const weight = vector({ [`${name}.weight`]: hiddenSize })
+    const [, width] = input.shape
+    const weight = vector({ [`${name}.weight`]: width })
     if (traits.norm === 'rms') return b.rmsnorm(name, input, weight, normEpsilon)
-    const bias = hasBias(config, traits, 'norm') ? vector({ [`${name}.bias`]: hiddenSize }) : undefined
+    const bias = hasBias(config, traits, 'norm') ? vector({ [`${name}.bias`]: width }) : undefined
     return b.layernorm(name, input, weight, bias, normEpsilon)
   }
+  const subNorm: Parts['subNorm'] = (name, input) => (traits.subNorms === true ? norm(name, input) : input)
   const biasOf: Parts['biasOf'] = (names, part) => {
     if (!hasBias(config, traits, part)) return undefined
     return vector(Object.fromEntries(Object.entries(names).map(([name, n]) => [`${name}.bias`, n])))
   }
   const linear: Parts['linear'] = (label, input, name, n, part) =>
     b.linear(label, input, matrix(input.shape[1], { [`${name}.weight`]: n }), biasOf({ [name]: n }, part))
-  return { b, config, traits, norm, linear, biasOf }
+  return { b, config, traits, norm, subNorm, linear, biasOf }
 }
 
 /** Whether a layer has experts. */

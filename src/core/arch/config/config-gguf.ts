@@ -1,8 +1,8 @@
 // Reads the hyperparameters that a GGUF header states. They are not yet validated.
 import type { MetaValue } from '../../formats/tensors.ts'
-import { familyFile, findFamily, unknownArchitecture } from '../families.ts'
+import { familyFile } from '../families.ts'
 import { type FamilyFile, otherBiases } from '../family.ts'
-import type { Biases, ModelConfig, RopeScaling, WindowConfig } from './config.ts'
+import type { Biases, Family, ModelConfig, RopeScaling, WindowConfig } from './config.ts'
 import { Fields, unbuiltVariant, windowOf } from './fields.ts'
 import { ggufSsm, NO_ATTENTION, RECURRENT_CONTEXT } from './recurrent-config.ts'
 
@@ -15,6 +15,7 @@ export interface RopeFactors {
 
 export interface GgufFacts {
   readonly name: string
+  readonly family: Family
   readonly metadata: ReadonlyMap<string, MetaValue>
   /** Rows of the embedding table. */
   readonly embeddingRows: number
@@ -25,16 +26,11 @@ export interface GgufFacts {
   readonly ropeFactors: RopeFactors
 }
 
-/**
- * Throws `architecture` for another family and keys of the wrong type, `unsupported` for variants that are
- * not built.
- */
+/** Throws `architecture` for keys of the wrong type, `unsupported` for variants that are not built. */
 export function ggufConfig(facts: GgufFacts): ModelConfig {
-  const { name, metadata } = facts
+  const { name, family, metadata } = facts
   const all = new Fields(name, (key) => metadata.get(key))
   const architecture = all.text('general.architecture')
-  const family = findFamily(({ gguf }) => gguf.architecture === architecture)
-  if (family === undefined) throw unknownArchitecture(name, architecture)
   const { traits, gguf } = familyFile(family)
   // A few keys lack the architecture.
   const fields = new Fields(name, (key) => metadata.get(`${architecture}.${key}`) ?? metadata.get(key))

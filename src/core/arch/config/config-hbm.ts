@@ -2,19 +2,12 @@
 
 import { ACTIVATION, SCORING } from '../../abi/constants.ts'
 import type { Activation, Xielu } from '../../graph/ir.ts'
-import { FAMILIES, unknownArchitecture } from '../families.ts'
 import type { Biases, ExpertsConfig, ModelConfig, RopeConfig, RopeScaling, SsmConfig } from './config.ts'
 import { type Fields, unbuiltVariant } from './fields.ts'
 import { stepLimit } from './recurrent-config.ts'
 
-/**
- * Throws `architecture` for another family and fields of the wrong type, `unsupported` for another kind of
- * RoPE.
- */
-export function hbmConfig(name: string, fields: Fields): ModelConfig {
-  const named = fields.text('family')
-  const family = FAMILIES.find((known) => known === named)
-  if (family === undefined) throw unknownArchitecture(fields.file, named)
+/** Throws `architecture` for fields of the wrong type, `unsupported` for another kind of RoPE. */
+export function hbmConfig(name: string, fields: Fields, family = fields.text('family')): ModelConfig {
   const layers = (key: string) => (fields.has(key) ? fields.numberList(key) : undefined)
   const fact = (key: string) => (fields.has(key) ? fields.fact(key) : undefined)
   const ssm = fields.record('ssm')
@@ -28,7 +21,7 @@ export function hbmConfig(name: string, fields: Fields): ModelConfig {
     ...fields.numbers('hiddenSize', 'layers', 'heads', 'kvHeads', 'headDim', 'intermediateSize'),
     ...fields.numbers('vocabSize', 'normEpsilon', 'contextLength'),
     ...fields.someNumbers('convTaps', 'embeddingScale', 'residualScale', 'logitScale'),
-    ...fields.someNumbers('attentionScale', 'attentionCap', 'logitCap'),
+    ...fields.someNumbers('attentionScale', 'attentionCap', 'logitCap', 'alibi'),
     tiedEmbeddings: fields.fact('tiedEmbeddings'),
     xielu: fields.has('xielu') ? xieluOf(fields) : undefined,
     parallelResidual: fact('parallelResidual'),

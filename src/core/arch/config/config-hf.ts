@@ -2,15 +2,19 @@
 
 import type { MetaValue } from '../../formats/tensors.ts'
 import type { Activation } from '../../graph/ir.ts'
-import { familyFile, findFamily, unknownArchitecture } from '../families.ts'
+import { familyFile, findFamily } from '../families.ts'
 import { type Defaults, type FamilyFile, otherBiases } from '../family.ts'
-import type { Biases, ModelConfig, WindowConfig } from './config.ts'
+import type { Biases, Family, ModelConfig, WindowConfig } from './config.ts'
 import { Fields, layersOf, unbuiltVariant, windowOf } from './fields.ts'
 import { fullRope, hfRope } from './hf-rope.ts'
 import { hfRecurrent, hfSsm, NO_ATTENTION, RECURRENT_CONTEXT } from './recurrent-config.ts'
 
 /** True for config.json of state-spaces/mamba, which names no architecture. */
 const isMambaSsm = (fields: Fields): boolean => fields.has('d_model') && fields.has('ssm_cfg')
+
+/** The family of such a configuration. */
+const ssmFamily = (fields: Fields): 'mamba' | 'mamba2' =>
+  (fields.record('ssm_cfg')?.text('layer', 'Mamba1') ?? 'Mamba1') === 'Mamba1' ? 'mamba' : 'mamba2'
 
 /** Its names for the keys of Hugging Face's configurations. */
 const SSM_KEYS = {
@@ -32,7 +36,7 @@ export function mambaSsmConfig(name: string, fields: Fields): ModelConfig {
   if (wide > 0) throw refuse(`MLPs of ${wide}`, 'none')
   if (!fields.fact('rms_norm', true)) throw refuse('LayerNorm', 'RMSNorm')
   const hiddenSize = fields.number('d_model')
-  const family = ssm.text('layer', 'Mamba1') === 'Mamba1' ? 'mamba' : 'mamba2'
+  const family = ssmFamily(fields)
   const own = hfSsm(ssm.renamed(SSM_KEYS), family, { hiddenSize, groups: 1 })
   const padding = fields.number('pad_vocab_size_multiple', 8)
   return {
@@ -50,19 +54,32 @@ export function mambaSsmConfig(name: string, fields: Fields): ModelConfig {
 }
 
 /**
- * `unset`: keys that hold null, which is not the class's default. Throws `architecture` for another family
- * and keys of the wrong type, `unsupported` for variants that are not built.
+ * The class of transformers that a config.json names, or its kind of model. Some models of Llama's class have
+ * names of their own for keys and tensors; only their type tells.
  */
-export function hfConfig(name: string, stated: Fields, unset: readonly MetaValue[] = []): ModelConfig {
+export function hfClass(stated: Fields): string {
+  if (isMambaSsm(stated)) return `M${ssmFamily(stated).slice(1)}ForCausalLM`
+  const [listed = stated.text('model_type')] = stated.textList('architectures')
+  const type = stated.has('model_type') ? stated.text('model_type') : listed
+  return findFamily(({ hf }) => Object.hasOwn(hf.classes, type)) === undefined ? listed : type
+}
+
+/**
+ * `unset`: keys that hold null, which is not the class's default. Throws `architecture` for keys of the wrong
+ * type, `unsupported` for variants that are not built.
+ */
+export function hfConfig(
+  name: string,
+  stated: Fields,
+  { family, unset = [] }: { readonly family: Family; readonly unset?: readonly MetaValue[] },
+): ModelConfig {
   if (isMambaSsm(stated)) return mambaSsmConfig(name, stated)
-  const [architecture = stated.text('model_type')] = stated.textList('architectures')
-  // Some models of Llama's class have names of their own for keys and tensors; only their type tells.
-  const type = stated.has('model_type') ? stated.text('model_type') : architecture
-  const listed = findFamily(({ hf }) => Object.hasOwn(hf.classes, type)) === undefined ? architecture : type
-  const family = findFamily(({ hf }) => Object.hasOwn(hf.classes, listed))
-  if (family === undefined) throw unknownArchitecture(stated.file, listed)
   const file = familyFile(family)
-  const defaults = file.hf.classes[listed] as Defaults
+  const { classes } = file.hf
+  // A file that is read as another family has a class that this one does not know.
+  const [first] = Object.keys(classes) as [string]
+  const listed = hfClass(stated)
+  const defaults = classes[Object.hasOwn(classes, listed) ? listed : first] as Defaults
   const fields = stated.renamed(file.hf.keys ?? {}, defaults, unset)
   const activation = activationOf(fields, file)
   refuseVariants(fields)

@@ -210,6 +210,8 @@ export interface ModelConfig {
   /** Queries, keys and values are limited to the range from minus this to this. */
   readonly qkvLimit?: number | undefined
   readonly queryScale?: QueryScale | undefined
+  /** The exponent of the last slope of ALiBi, with a minus. Present in families with `alibi` positions. */
+  readonly alibi?: number | undefined
   /** Factors, default 1: of embeddings, of what a block adds, of logits. */
   readonly embeddingScale?: number | undefined
   readonly residualScale?: number | undefined

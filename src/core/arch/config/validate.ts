@@ -63,7 +63,7 @@ class ConfigCheck {
   /**
    * A pack may claim any family. Everything that the family's graph reads must be present, and nothing else.
    */
-  parts({ family, heads, experts, latent, ssm, convTaps, xielu, activation }: ModelConfig): void {
+  parts({ family, heads, experts, latent, ssm, convTaps, alibi, xielu, activation }: ModelConfig): void {
     const { traits } = familyFile(family)
     const parts = [
       ['heads', heads > 0, traits !== undefined],
@@ -71,6 +71,7 @@ class ConfigCheck {
       ['latent attention', latent !== undefined, traits?.latent === true],
       ['ssm', ssm !== undefined, family in RECURRENT],
       ['ssm.heads', ssm?.kind === 'mamba2', RECURRENT[family] === 'mamba2'],
+      ['alibi', alibi !== undefined, traits?.positions === 'alibi'],
       ['convTaps', convTaps !== undefined, /^lfm2/.test(family)],
       ['xielu', xielu !== undefined, (activation ?? traits?.activation) === 'xielu'],
     ] as const

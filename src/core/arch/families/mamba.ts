@@ -1,8 +1,10 @@
-// Mamba and Mamba-2: builds what a layer's state space adds to its normalised input.
+// Mamba and Mamba-2: builds what a layer's state space adds to its normalised input, and the families without
+// any other layers.
 import { matrix, vector } from '../../graph/builder.ts'
 import type { Value, WeightRef } from '../../graph/ir.ts'
 import type { Mixer } from '../blocks/parts.ts'
 import type { ModelConfig, SsmConfig } from '../config/config.ts'
+import type { FamilyFile } from '../family.ts'
 
 /** A layer of Mamba-2 of Dao and Gu (2024), as `Mamba2ForCausalLM` and mamba_ssm have it, and of hybrids. */
 export const mamba2Layer: Mixer = ({ b, config }, layer, input) => {
@@ -90,3 +92,26 @@ export function ssmOf<K extends SsmConfig['kind']>({ ssm, name }: ModelConfig, k
   if (ssm?.kind !== kind) throw new RangeError(`${name} has no layers of ${kind}`)
   return ssm as Extract<SsmConfig, { kind: K }>
 }
+
+/**
+ * A family with only recurrent layers. Its tensors are in recurrent-names.ts, its keys in
+ * recurrent-config.ts.
+ */
+const recurrent = (mix: Mixer, architecture: string, classes: FamilyFile['hf']['classes']): FamilyFile => ({
+  build: (config, decoder) => decoder(config, undefined, mix),
+  gguf: { architecture, pairing: 'interleaved' },
+  hf: { classes },
+})
+
+export const mamba = recurrent(mambaLayer, 'mamba', {
+  MambaForCausalLM: {
+    vocab_size: 50_280,
+    hidden_size: 768,
+    num_hidden_layers: 32,
+    tie_word_embeddings: true,
+  },
+})
+
+export const mamba2 = recurrent(mamba2Layer, 'mamba2', {
+  Mamba2ForCausalLM: { vocab_size: 32_768, hidden_size: 4096, num_hidden_layers: 64 },
+})

@@ -1,6 +1,6 @@
 // Maps the tensors of an opened model to canonical names and to the shapes that the graph expects.
 
-import { bufferSource, joinedSource } from '../../base/bytes.ts'
+import { filledSource, joinedSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { elementCount } from '../../formats/dtypes.ts'
 import { shown } from '../../formats/malformed.ts'
@@ -46,11 +46,19 @@ function joinedVector(file: string, parts: readonly TensorInfo[], [n = 0]: reado
   return { ...first, shape: [n], offset: 0, byteLength, source: joinedSource(first.source.name, ranges) }
 }
 
-/** A weight of equal numbers, which no file stores. */
-function constantTensor(name: string, shape: readonly number[], value: number): TensorInfo {
-  const values = new Float32Array(elementCount(shape) ?? 0).fill(value)
-  const source = bufferSource(name, new Uint8Array(values.buffer))
-  return { name, dtype: 'F32', shape, source, offset: 0, byteLength: source.size }
+/** A weight of numbers that no file stores. */
+function constantTensor(
+  name: string,
+  shape: readonly number[],
+  value: number | ((index: number) => number),
+): TensorInfo {
+  const valueAt = typeof value === 'number' ? () => value : value
+  const byteLength = 4 * (elementCount(shape) ?? 0)
+  const source = filledSource(name, byteLength, async (target, offset) => {
+    const values = Float32Array.from({ length: target.length / 4 }, (_, at) => valueAt(offset / 4 + at))
+    target.set(new Uint8Array(values.buffer))
+  })
+  return { name, dtype: 'F32', shape, source, offset: 0, byteLength }
 }
 
 /** Divisors of RoPE frequencies in GGUF files of Llama 3. */

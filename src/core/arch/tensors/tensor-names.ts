@@ -1,5 +1,6 @@
 // The table of all tensors of all families: canonical name, name in each file format, shape.
 import type { ModelFormat } from '../../formats/readers.ts'
+import { ALIBI, alibiSize } from '../blocks/alibi.ts'
 import { hasBias, headNormsOf, isRecurrent, PLAIN, hasExperts as routes } from '../blocks/parts.ts'
 import type { Biases, ModelConfig } from '../config/config.ts'
 import { familyFile } from '../families.ts'
@@ -84,6 +85,9 @@ const normsEmbeddings: IsIn = (_, { embeddingNorm }) => embeddingNorm === true
 const hasHead: IsIn = (_, { predictionHead }) => predictionHead === true
 const hasPositions: IsIn = (_, { positions }) => positions === 'learned'
 
+const hasSubNorms: IsIn = (_, { subNorms }) => subNorms === true
+const usesAlibi: IsIn = ({ alibi }) => alibi !== undefined
+
 const LAYER = 'model.layers.N'
 /** Names that writers use for the same. */
 const either = (...names: readonly string[]): string => names.join('|')
@@ -112,6 +116,7 @@ const TENSORS: readonly TensorRow[] = [
     ({ contextLength, hiddenSize }) => [contextLength, hiddenSize],
     hasPositions,
   ),
+  row(ALIBI, '', '', (config) => [alibiSize(config)], usesAlibi),
   row('embed_norm.weight', 'token_embd_norm.weight', 'model.embed_norm.weight', hidden, normsEmbeddings),
   row(
     'embed_norm.bias',
@@ -138,6 +143,7 @@ const TENSORS: readonly TensorRow[] = [
   weight('attn_k_norm', 'attn_k_norm', 'self_attn.k_norm', headNorm(keyValue), hasHeadNorms),
   bias('attn_q_norm', 'attn_q_norm', 'self_attn.q_norm', headNorm(query), hasHeadBias),
   bias('attn_k_norm', 'attn_k_norm', 'self_attn.k_norm', headNorm(keyValue), hasHeadBias),
+  weight('attn_sub_norm', 'attn_sub_norm', 'self_attn.attn_sub_norm', first(query), hasSubNorms),
   weight('attn_output', 'attn_output', 'self_attn.o_proj', attended, attends),
   bias('attn_output', 'attn_output', 'self_attn.o_proj', hidden, biased('output', attends)),
   row(
@@ -161,6 +167,7 @@ const TENSORS: readonly TensorRow[] = [
   bias('mlp_gate', 'ffn_gate', 'mlp.gate_proj', first(widen), biased('mlp', isGated)),
   weight('mlp_up', 'ffn_up', 'mlp.up_proj', widen, isDense),
   bias('mlp_up', 'ffn_up', 'mlp.up_proj', first(widen), biased('mlp', isDense)),
+  weight('mlp_sub_norm', 'ffn_sub_norm', 'mlp.ffn_sub_norm', first(widen), hasSubNorms),
   weight('mlp_down', 'ffn_down', 'mlp.down_proj', turned(widen), isDense),
   bias('mlp_down', 'ffn_down', 'mlp.down_proj', hidden, biased('mlp', isDense)),
   weight('router', 'ffn_gate_inp', either('mlp.gate', 'block_sparse_moe.gate'), router, hasExperts),

@@ -15,6 +15,9 @@
 //   gemma       <start_function_call>call:f{a:1,b:<escape>text<escape>}<end_function_call>    FunctionGemma
 //   gemma4      <|tool_call>call:f{a:1,b:<|"|>text<|"|>}<tool_call|>
 //   command     <|START_ACTION|>[{"tool_name": .., "parameters": {..}}]<|END_ACTION|>         Command R7B
+//   seed        <seed:tool_call><function=f>..</function></seed:tool_call>  Seed-OSS
+//   nemotron    <TOOLCALL>[{"name": .., "arguments": {..}}]</TOOLCALL>      Nemotron
+//   apertus     <|tools_prefix|>[{"f": {..}}]<|tools_suffix|>               Apertus
 //   kimi        <|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{..}<|tool_call_end|>
 //   deepseek    <｜tool▁call▁begin｜>f<｜tool▁sep｜>{..}<｜tool▁call▁end｜>
 //
@@ -68,6 +71,9 @@ const MARKS = {
   gemma: { open: ['<start_function_call>'], close: '<end_function_call>', inner: ['<escape>'] },
   gemma4: { open: ['<|tool_call>'], close: '<tool_call|>', inner: ['<|"|>'] },
   command: { open: ['<|START_ACTION|>'], close: '<|END_ACTION|>' },
+  seed: { open: ['<seed:tool_call>'], close: '</seed:tool_call>' },
+  nemotron: { open: ['<TOOLCALL>'], close: '</TOOLCALL>' },
+  apertus: { open: ['<|tools_prefix|>'], close: '<|tools_suffix|>' },
   kimi: {
     open: [KIMI.section, KIMI.call],
     inner: [KIMI.sectionEnd, KIMI.separator, KIMI.callEnd],

@@ -62,9 +62,14 @@ export const ADDRESS: OptionKind = {
   fits: (value) => typeof value === 'string' || value instanceof URL,
 }
 
-/** Throws `unsupported` if the option is given but is not of its kind. */
-export function checkOption(name: string, value: unknown, { fits, wanted }: OptionKind): void {
-  if (value !== undefined && !fits(value)) throw wrongOption(name, value, wanted)
+/** Throws `unsupported` if the value is not of its kind. */
+export function checkValue(name: string, value: unknown, { fits, wanted }: OptionKind): void {
+  if (!fits(value)) throw wrongOption(name, value, wanted)
+}
+
+/** The same for an option, which may be left out. */
+export function checkOption(name: string, value: unknown, kind: OptionKind): void {
+  if (value !== undefined) checkValue(name, value, kind)
 }
 
 /** Checks the option of each row. `prefix` comes before its name in errors, such as `hub.`. */

@@ -17,6 +17,14 @@ export function unlessAborted<Result>(
   })
 }
 
+/** Aborts `controller` when `signal` does, until the returned function is called. */
+export function follow(controller: AbortController, signal: AbortSignal | undefined): () => void {
+  const abort = () => controller.abort(signal?.reason)
+  if (signal?.aborted) abort()
+  signal?.addEventListener('abort', abort)
+  return () => signal?.removeEventListener('abort', abort)
+}
+
 /** Longer delays would wrap: a timer counts milliseconds in 32 bits. */
 const MAX_DELAY_MS = 2 ** 31 - 1
 
@@ -31,15 +39,13 @@ export async function withTimeLimit<Result>(
   work: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
   const ended = new AbortController()
-  const abort = () => ended.abort(signal?.reason)
-  if (signal?.aborted) abort()
+  const unfollow = follow(ended, signal)
   const late = () => ended.abort(new DOMException(sentence, 'TimeoutError'))
   const timer = limitMs > MAX_DELAY_MS ? undefined : setTimeout(late, limitMs)
-  signal?.addEventListener('abort', abort)
   try {
     return await work(ended.signal)
   } finally {
     clearTimeout(timer)
-    signal?.removeEventListener('abort', abort)
+    unfollow()
   }
 }

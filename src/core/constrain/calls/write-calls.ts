@@ -57,8 +57,26 @@ class CallWriter {
       'call',
       grammar.alt(...tools.map((tool) => between('{', this.#jsonCall(tool), '}'))),
     )
-    const more = grammar.repeat(grammar.seq(comma(grammar), this.json), 0, UNBOUNDED)
-    this.list = between('[', grammar.seq(this.json, more), ']')
+    this.list = this.#listOf(this.json)
+  }
+
+  #listOf(call: NodeId): NodeId {
+    const { grammar } = this
+    const more = grammar.repeat(grammar.seq(comma(grammar), call), 0, UNBOUNDED)
+    const blank = space(grammar)
+    return grammar.seq(grammar.text('['), blank, call, more, blank, grammar.text(']'))
+  }
+
+  /** A list of objects with the name as their key and the arguments as its value. */
+  keyed(): NodeId {
+    const { grammar } = this
+    const blank = space(grammar)
+    const calls = this.tools.map((tool) => {
+      const key = grammar.text(JSON.stringify(tool.name))
+      const call = grammar.seq(key, colon(grammar), this.arguments(tool))
+      return grammar.seq(grammar.text('{'), blank, call, blank, grammar.text('}'))
+    })
+    return this.#listOf(grammar.alt(...calls))
   }
 
   #jsonCall(tool: CallTool): NodeId {
@@ -188,6 +206,9 @@ const BODIES: Readonly<Record<CallForm, WriteBody>> = {
   gemma: gemma('<escape>'),
   gemma4: gemma('<|"|>'),
   command: (writer) => writer.list,
+  seed: (writer) => writer.grammar.seq(writer.grammar.text('<function='), writer.functionCall()),
+  nemotron: jsonOrList,
+  apertus: (writer) => writer.keyed(),
   kimi,
   deepseek: deepSeek,
 }

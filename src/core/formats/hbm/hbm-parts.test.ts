@@ -3,8 +3,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { concat } from '../../../../test/conformance/testing/writers/gguf-writer.ts'
+import { openModel } from '../../arch/open-model.ts'
 import { bufferSource, readInto } from '../../base/bytes.ts'
-import { openModel } from '../open-model.ts'
 import { joinParts } from '../splits.ts'
 import { writePack } from './hbm-writer.ts'
 

@@ -2,10 +2,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { concat } from '../../../../test/conformance/testing/writers/gguf-writer.ts'
+import { openModel } from '../../arch/open-model.ts'
 import { type ByteSource, bufferSource } from '../../base/bytes.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
 import { gzip } from '../gzip.ts'
-import { openModel } from '../open-model.ts'
 import { CHUNK_BYTES, headerHash, PREFIX_BYTES, readPack } from './hbm.ts'
 import { type PackContents, type PackTensor, writePack } from './hbm-writer.ts'
 

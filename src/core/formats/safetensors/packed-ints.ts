@@ -141,7 +141,8 @@ export function virtual(
 const sortedBy = (groupOf: Uint32Array): Uint32Array =>
   Uint32Array.from(groupOf.keys()).sort((a, b) => groupOf[a]! - groupOf[b]! || a - b)
 
-const unread = (file: string, found: string, supported: string): HalfbyteError =>
+/** A form of quantised weights. Both texts complete the sentence. */
+export const unread = (file: string, found: string, supported: string): HalfbyteError =>
   new HalfbyteError(
     'unsupported',
     `${file}: ${found}, and Halfbyte reads ${supported}; take a GGUF of the model`,

@@ -17,12 +17,12 @@ import {
   safetensorsBytes,
 } from '../../../../test/conformance/testing/writers/safetensors-writer.ts'
 import { randomFrom } from '../../../../test/helpers/random.ts'
+import { openModel } from '../../arch/open-model.ts'
 import { bufferSource } from '../../base/bytes.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
 import { floatToHalf, halfToFloat } from '../../base/half.ts'
 import { dequantize, readVector } from '../dequantize.ts'
 import { storedRows } from '../dtypes.ts'
-import { openModel } from '../open-model.ts'
 import type { TensorInfo } from '../tensors.ts'
 
 type Tensors = Readonly<Record<string, StoredTensor>>
@@ -346,5 +346,44 @@ describe('what does not fit together', () => {
       ),
       { numRuns: 500 },
     )
+  })
+})
+
+describe('BitNet', () => {
+  const random = randomFrom(5)
+  const codes = Array.from({ length: N * K }, () => Math.floor(random() * 3) - 1)
+  const packed = new Uint8Array((N / 4) * K)
+  for (const [at, code] of codes.entries()) {
+    const row = Math.floor(at / K)
+    packed[(row % (N / 4)) * K + (at % K)]! |= (code + 1) << (2 * Math.floor(row / (N / 4)))
+  }
+  const tensors = (shape: readonly number[] = [N / 4, K], scales: readonly number[] = [1]): Tensors => ({
+    'x.weight': { dtype: 'U8', shape, data: packed },
+    'x.weight_scale': {
+      dtype: 'F32',
+      shape: scales,
+      data: new Uint8Array(new Float32Array(scales.reduce((n, size) => n * size, 1)).fill(0.75).buffer),
+    },
+  })
+
+  test.each([
+    ['autobitlinear', 0.75],
+    ['bitlinear', halfToFloat(floatToHalf(1 / 0.75))],
+  ])('packed for %s', async (linear_class, factor) => {
+    const [form, values] = await valuesIn(tensors(), { quant_method: 'bitnet', linear_class })
+    expect(form).toBe('Q4_0')
+    // A zero has no sign.
+    expect(Array.from(values, (value) => value + 0)).toEqual(codes.map((code) => code * factor + 0))
+  })
+
+  test.each([
+    ['another tool', tensors(), { quant_method: 'bitsandbytes' }, 'unsupported'],
+    ['a scale for each row', tensors([N / 4, K], [N]), { quant_method: 'bitnet' }, 'format'],
+    ['a vector', tensors([(N / 4) * K]), { quant_method: 'bitnet' }, 'format'],
+    ['narrow rows', tensors([N * 4, K / 16]), { quant_method: 'bitnet' }, 'unsupported'],
+    ['float weights', tensors(), { quant_method: 'bitnet', quantization_mode: 'online' }, 'unsupported'],
+    ['no scale', { 'x.weight': tensors()['x.weight']! }, { quant_method: 'bitnet' }, 'format'],
+  ])('%s is a typed error', async (_, given, quantization, code) => {
+    await expect(open(given, quantization)).rejects.toMatchObject({ code })
   })
 })

@@ -6,8 +6,9 @@ import { isObject, type JsonObject } from '../../base/values.ts'
 import { malformed, shown } from '../malformed.ts'
 import type { TensorIndex, TensorInfo } from '../tensors.ts'
 import { mxfp4 } from './mxfp4.ts'
-import { floatsOf, type PackedInts, packedInts, virtual } from './packed-ints.ts'
+import { floatsOf, type PackedInts, packedInts, unread, virtual } from './packed-ints.ts'
 import { floatTensor, type StoredDType, type StoredIndex, type StoredTensor } from './safetensors.ts'
+import { ternaryMatrix } from './ternary.ts'
 
 /** The value of each of the 256 bytes. E4M3 has no infinities; E5M2 is the upper byte of an f16. */
 function levelsOf(dtype: StoredDType): Float32Array {
@@ -87,6 +88,9 @@ export function unpackQuantized(file: string, stored: StoredIndex, config: unkno
       `${file}: a quantised matrix lacks ${shown(name)}; download the model again`,
     )
   }
+  if (settings['quant_method'] === 'bitnet' && settings['quantization_mode'] === 'online') {
+    throw unread(file, 'its weights are to be made ternary while they are used', 'packed ones')
+  }
   let scheme: Scheme | undefined
   for (const [name, tensor] of stored) {
     const [, matrices] = /^(.*)_blocks$/.exec(name) ?? []
@@ -96,9 +100,14 @@ export function unpackQuantized(file: string, stored: StoredIndex, config: unkno
       continue
     }
     const [, module, kind] = /^(.*)\.(qweight|weight_packed|weight)$/.exec(name) ?? []
-    if (module === undefined || (kind === 'weight' && !/^(F8|I8)/.test(tensor.dtype))) continue
+    const isTernary = kind === 'weight' && tensor.dtype === 'U8' && settings['quant_method'] === 'bitnet'
+    if (module === undefined || (kind === 'weight' && !isTernary && !/^(F8|I8)/.test(tensor.dtype))) continue
     const weight = `${module}.weight`
     left.delete(name)
+    if (isTernary) {
+      tensors.set(name, ternaryMatrix(tensor, need(`${weight}_scale`), settings))
+      continue
+    }
     if (kind === 'weight') {
       const scale = take(`${weight}_scale`) ?? take(`${weight}_scale_inv`)
       const block = settings['weight_block_size'] ?? weightsOf(settings)['block_structure']

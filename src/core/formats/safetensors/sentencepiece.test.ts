@@ -3,12 +3,12 @@
 import { PbfWriter } from 'pbf'
 import { expect, test } from 'vitest'
 import { safetensorsBytes } from '../../../../test/conformance/testing/writers/safetensors-writer.ts'
+import { openModel } from '../../arch/open-model.ts'
 import { bufferSource } from '../../base/bytes.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
 import type { JsonObject } from '../../base/values.ts'
 import { spmSpec } from '../../text/testing/tiny.ts'
 import { createTokenizer } from '../../text/tokenize/read/create.ts'
-import { openModel } from '../open-model.ts'
 import { readSentencePiece } from './sentencepiece.ts'
 
 const SPEC = spmSpec(['▁', 'h', 'e', 'l', 'o', '▁h', 'll', '▁he', 'llo', '▁hello', '<tag>'])

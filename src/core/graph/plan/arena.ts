@@ -10,9 +10,9 @@ export interface Lifetime {
   readonly to: number
 }
 
-export interface ArenaPlan {
-  /** Bytes from the beginning of the arena, in the order of the lifetimes. */
-  readonly offsets: readonly number[]
+export interface ArenaPlan<Buffer extends Lifetime> {
+  /** Bytes from the beginning of the arena. */
+  readonly offsets: ReadonlyMap<Buffer, number>
   /** Bytes of the whole arena. */
   readonly bytes: number
 }
@@ -26,42 +26,34 @@ export const arenaAligned = (bytes: number): number => roundUp(bytes, ARENA_ALIG
  * those already placed that are needed at the same time. `onPlace` hears before each buffer how many are
  * placed, since that many are looked at; it may throw.
  */
-export function planArena(
-  lifetimes: readonly Lifetime[],
-  onPlace: (placed: number) => void = () => {},
-): ArenaPlan {
-  const offsets = lifetimes.map(() => 0)
-  const placed: number[] = []
+export function planArena<Buffer extends Lifetime>(
+  buffers: readonly Buffer[],
+  onPlace?: (placed: number) => void,
+): ArenaPlan<Buffer> {
+  const offsets = new Map<Buffer, number>()
+  const placed: Placed[] = []
   let most = 0
-  for (const index of largestFirst(lifetimes)) {
-    const { bytes, from, to } = lifetimes[index]!
-    onPlace(placed.length)
-    const rivals = placed
-      .filter((other) => lifetimes[other]!.from <= to && from <= lifetimes[other]!.to)
-      .map((other) => ({ start: offsets[other]!, end: offsets[other]! + lifetimes[other]!.bytes }))
-      .sort((left, right) => left.start - right.start)
-    const offset = firstGap(rivals, bytes)
-    offsets[index] = offset
-    placed.push(index)
-    most = Math.max(most, offset + bytes)
+  for (const buffer of buffers.toSorted((a, b) => b.bytes - a.bytes || a.from - b.from)) {
+    onPlace?.(placed.length)
+    const { bytes, from, to } = buffer
+    const start = firstGap(placed, buffer)
+    offsets.set(buffer, start)
+    placed.push({ bytes, from, to, start })
+    most = Math.max(most, start + bytes)
   }
   return { offsets, bytes: arenaAligned(most) }
 }
 
-const largestFirst = (lifetimes: readonly Lifetime[]): readonly number[] =>
-  lifetimes
-    .map((_, index) => index)
-    .sort(
-      (left, right) =>
-        lifetimes[right]!.bytes - lifetimes[left]!.bytes || lifetimes[left]!.from - lifetimes[right]!.from,
-    )
+interface Placed extends Lifetime {
+  readonly start: number
+}
 
-/** `taken` by where they start. */
-function firstGap(taken: readonly { readonly start: number; readonly end: number }[], bytes: number): number {
-  let from = 0
-  for (const { start, end } of taken) {
-    if (start - from >= bytes) break
-    from = Math.max(from, arenaAligned(end))
+function firstGap(placed: readonly Placed[], { bytes, from, to }: Lifetime): number {
+  const rivals = placed.filter((other) => other.from <= to && from <= other.to)
+  let start = 0
+  for (const rival of rivals.sort((a, b) => a.start - b.start)) {
+    if (rival.start - start >= bytes) break
+    start = Math.max(start, arenaAligned(rival.start + rival.bytes))
   }
-  return from
+  return start
 }

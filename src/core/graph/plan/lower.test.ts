@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest'
 import { ENCODINGS, type Encoding, sparseTableBytes } from '../../abi/encodings.ts'
 import { OPS } from '../../abi/ops.ts'
-import { slotBytes } from '../../weights/stream-weights.ts'
+import { slotBytes } from '../../weights/testing/slot-bytes.ts'
 import { graphBuilder, matrix, vector } from '../builder.ts'
 import { compile } from '../compile-graph.ts'
 import { EXACT_KV } from '../ir.ts'

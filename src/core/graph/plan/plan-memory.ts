@@ -35,14 +35,12 @@ export interface MemoryPlan {
  */
 export function planMemory(graph: Graph, capacity: Capacity): MemoryPlan {
   const homes = new Homes(graph, capacity)
-  const { regions } = homes
-  const { offsets, bytes } = planArena(regions)
-  const offsetOf = new Map(regions.map((region, index) => [region, offsets[index]!]))
+  const { offsets, bytes } = planArena(homes.regions)
   const arenaSlots = new Map<number, ArenaSlot>()
   for (const [id, { region, column }] of homes.entries()) {
-    arenaSlots.set(id, { offset: offsetOf.get(region)! + column, stride: region.stride })
+    arenaSlots.set(id, { offset: offsets.get(region)! + column, stride: region.stride })
   }
-  const rooms = new Map([...homes.rooms].map(([node, region]) => [node, offsetOf.get(region)!]))
+  const rooms = new Map([...homes.rooms].map(([node, region]) => [node, offsets.get(region)!]))
   return { arenaSlots, rooms, bytes }
 }
 

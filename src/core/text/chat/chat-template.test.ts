@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { isHalfbyteError } from '../../base/errors.ts'
 import { strftime } from '../jinja/globals.ts'
+import { renderChat } from '../testing/render-chat.ts'
 import { byteLevelSpec, jsonSpec, spmSpec } from '../testing/tiny.ts'
 import { createTokenizer } from '../tokenize/read/create.ts'
 import {
@@ -11,7 +12,6 @@ import {
   chatTokens,
   encodeChat,
   PLAIN,
-  renderChat,
   turnEndIds,
 } from './chat-template.ts'
 

@@ -35,10 +35,6 @@ export interface ChatOptions {
   readonly now?: Date | undefined
 }
 
-export interface RenderOptions extends ChatOptions {
-  readonly template: string
-}
-
 /** The template of models that have ChatML's tokens but no template. */
 export const CHATML =
   "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>\\n' }}" +
@@ -109,11 +105,6 @@ export class ChatTemplate {
       return new TemplateRun(spend).render(this.#program, variables)
     })
   }
-}
-
-/** Renders one prompt; use a ChatTemplate for several. Throws `format` as ChatTemplate does. */
-export function renderChat(messages: readonly ChatMessage[], options: RenderOptions): string {
-  return new ChatTemplate(options.template).render(messages, options)
 }
 
 /** The model's own template; without one, ChatML if the model has ChatML's tokens, otherwise plain text. */

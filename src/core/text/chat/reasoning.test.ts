@@ -69,6 +69,14 @@ const REPLIES: readonly [string, ReasoningForm, string, string, string, string][
     'A fox.',
     'The <fox>.\n',
   ],
+  [
+    'Hunyuan',
+    formOf('<think></think><answer>'),
+    '',
+    '<think>\nA.\n</think>\n<answer>\nHi\n</answer>',
+    'A.',
+    'Hi\n',
+  ],
   ['Granite 3.3 without a thought', THINK, '', '<response>Hi</response>', '', 'Hi'],
   [
     'Granite 3.2',

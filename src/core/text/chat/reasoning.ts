@@ -2,6 +2,7 @@
 //
 //   Qwen3, DeepSeek, SmolLM3, GLM   <think>..</think>
 //   Granite 3.3                     <think>..</think><response>..</response>
+//   Hunyuan                         <think>..</think><answer>..</answer>
 //   Granite 3.2                     Here is my thought process: .. Here is my response: ..
 //   Seed-OSS                        <seed:think>..</seed:think>
 //   Magistral                       [THINK]..[/THINK]
@@ -44,6 +45,12 @@ const HARMONY: ReasoningForm = {
   isHarmony: true,
 }
 
+const HUNYUAN: ReasoningForm = {
+  open: '<think>',
+  close: '</think>',
+  answer: { open: '<answer>', close: '</answer>' },
+}
+
 const FORMS: readonly ReasoningForm[] = [
   HARMONY,
   { open: '<seed:think>', close: '</seed:think>' },
@@ -56,15 +63,20 @@ const FORMS: readonly ReasoningForm[] = [
   },
   { open: '<|inner_prefix|>', close: '<|inner_suffix|>' },
   { open: 'Here is my thought process:', close: 'Here is my response:' },
+  HUNYUAN,
   { open: '<think>', close: '</think>', answer: { open: '<response>', close: '</response>' } },
   { open: '<thought>', close: '</thought>' },
 ]
 
 /** The form whose marks a chat template names; undefined if it names none. */
 export const reasoningFormOf = (template: string): ReasoningForm | undefined =>
-  FORMS.find(({ open, close, isHarmony }) =>
-    isHarmony ? template.includes(CHANNEL) : template.includes(open) || template.includes(close),
-  )
+  FORMS.find((form) => {
+    const { open, close, isHarmony, answer } = form
+    if (isHarmony) return template.includes(CHANNEL)
+    // Others have the same marks around the thought and none around the answer.
+    if (form === HUNYUAN && !template.includes(answer?.open ?? '')) return false
+    return template.includes(open) || template.includes(close)
+  })
 
 /** Tokens that must be written as text to find the marks, although some vocabularies mark them as special. */
 export const markTexts = ({ open, close, answer, isHarmony }: ReasoningForm): readonly string[] =>

@@ -2,7 +2,8 @@
 // model.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { CHATML, encodeChat, renderChat } from '../chat/chat-template.ts'
+import { CHATML, encodeChat } from '../chat/chat-template.ts'
+import { renderChat } from '../testing/render-chat.ts'
 import { byteLevelSpec, jsonSpec, spmSpec } from '../testing/tiny.ts'
 import { createTokenizer } from './read/create.ts'
 

@@ -2,14 +2,15 @@ import { expect, test } from 'vitest'
 import { concat, ggufBytes } from '../../../../test/conformance/testing/writers/gguf-writer.ts'
 import { randomTensor } from '../../../../test/conformance/testing/writers/random-tensor.ts'
 import { fixture } from '../../../../test/helpers/fixture.ts'
+import { openModel } from '../../arch/open-model.ts'
 import { type ByteSource, bufferSource } from '../../base/bytes.ts'
 import { writePack } from '../../formats/hbm/hbm-writer.ts'
-import { openModel } from '../../formats/open-model.ts'
 import type { TensorInfo } from '../../formats/tensors.ts'
 import { chooseEncoding } from '../choose-encoding.ts'
 import type { WeightPolicy } from '../policy.ts'
 import { packMatrix, packVector } from '../sparse/pack.ts'
-import { slotBytes, streamMatrix, streamVector } from '../stream-weights.ts'
+import { streamMatrix, streamVector } from '../stream-weights.ts'
+import { slotBytes } from '../testing/slot-bytes.ts'
 
 async function load(tensor: TensorInfo, policy: WeightPolicy): Promise<Uint8Array> {
   const [n = 0, k = 0] = tensor.shape

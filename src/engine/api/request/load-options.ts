@@ -34,6 +34,7 @@ export const LOAD_OPTIONS = {
   vision: ANY,
   lora: ANY,
   chatTemplate: TEXT,
+  architecture: TEXT,
   imageTiles: COUNT,
   threads: {
     get wanted() {

@@ -53,6 +53,7 @@ test.each([
   [{ kvCache: { key: 'int8' } }, 'key is not one of kvCache; the nearest is k'],
   [{ kvCache: { v: 'int4' } }, `kvCache.v is "int4" but must be f32 or int8 or fp8; ${LEAVE}`],
   [{ hub: { url: 'x' } }, 'url is not one of hub; the nearest is baseUrl'],
+  [{ architecture: 7 }, `architecture is 7 but must be a text; ${LEAVE}`],
   [{ lora: 'a' }, `lora is "a" but must be a list; ${LEAVE}`],
   [{ lora: [{ sorce: 'a' }] }, 'sorce is not one of an entry of lora; the nearest is source'],
   [{ threads: 0 }, `threads is 0 but must be a whole number from 1 to ${mostThreads()}; ${LEAVE}`],

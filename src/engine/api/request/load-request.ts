@@ -139,6 +139,7 @@ export function loadRequest(source: ModelSource, options: LoadOptions): LoadRequ
     hub: options.hub,
     chatTemplate: options.chatTemplate,
     dtype: options.dtype,
+    architecture: options.architecture,
     threads,
     pool,
     contextLength,

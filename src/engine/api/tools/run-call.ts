@@ -1,14 +1,20 @@
 // Runs one call of a tool: checks its arguments, waits for its function, and writes what the model is told.
-import { shown, wrongOption } from '../../../core/base/check-options.ts'
+
+import { shown } from '../../../core/base/check-options.ts'
 import { HalfbyteError, isHalfbyteError, reasonOf } from '../../../core/base/errors.ts'
+import { checkValue, FUNCTION, type OptionKind, whole } from '../../../core/base/options/option-kinds.ts'
 import { unlessAborted, withTimeLimit } from '../../../core/base/time/abort.ts'
-import { isCount, isObject } from '../../../core/base/values.ts'
+import { isObject } from '../../../core/base/values.ts'
 import { type FaultFinder, faultFinder } from '../../../core/constrain/schema/faults.ts'
 import type { ToolCall } from '../../types/conversation.ts'
 import type { RunnableTool, ToolRun } from '../types.ts'
 
 const TIMEOUT_MS = 60_000
 const RESULT_LENGTH = 8000
+const ABOVE_ZERO: OptionKind = {
+  wanted: 'a number above 0',
+  fits: (value) => typeof value === 'number' && value > 0,
+}
 
 /** A tool whose options have been checked. */
 export interface CheckedTool {
@@ -23,11 +29,9 @@ export function checkedTool(tool: RunnableTool): CheckedTool | undefined {
   if (!isObject(tool)) return undefined
   const { name, parameters, execute, timeoutMs = TIMEOUT_MS, maxResultLength = RESULT_LENGTH } = tool
   if (execute === undefined) return undefined
-  if (typeof execute !== 'function') throw wrongOption(`execute of ${shown(name)}`, execute, 'a function')
-  if (!(typeof timeoutMs === 'number' && timeoutMs > 0))
-    throw wrongOption(`timeoutMs of ${shown(name)}`, timeoutMs, 'a number above 0')
-  if (!(isCount(maxResultLength) && maxResultLength > 0))
-    throw wrongOption(`maxResultLength of ${shown(name)}`, maxResultLength, 'a whole number from 1')
+  checkValue(`execute of ${shown(name)}`, execute, FUNCTION)
+  checkValue(`timeoutMs of ${shown(name)}`, timeoutMs, ABOVE_ZERO)
+  checkValue(`maxResultLength of ${shown(name)}`, maxResultLength, whole(1))
   return { execute: execute.bind(tool), timeoutMs, maxResultLength, fault: argumentFaults(name, parameters) }
 }
 

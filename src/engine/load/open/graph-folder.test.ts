@@ -28,7 +28,12 @@ async function open(path: string, dtype?: 'q4' | 'fp16') {
   const never = async (): Promise<never> => {
     throw new Error('this reader is not needed')
   }
-  const host = { loadOnnx: async () => ({ openOnnx }), loadGguf: never, loadSafetensors: never }
+  const host = {
+    loadOnnx: async () => ({ openOnnx }),
+    loadGguf: never,
+    loadSafetensors: never,
+    loadFamilies: never,
+  }
   const opened = await openAny(
     givenPlace(server.address + path),
     (source) => openRequestedFiles({ cache: 'none', dtype, source }, hooks),

@@ -68,7 +68,12 @@ async function errorOf(name: string): Promise<unknown> {
   const never = async (): Promise<never> => {
     throw new Error('no reader is needed')
   }
-  const host = { loadOnnx: async () => ({ openOnnx }), loadGguf: never, loadSafetensors: never }
+  const host = {
+    loadOnnx: async () => ({ openOnnx }),
+    loadGguf: never,
+    loadSafetensors: never,
+    loadFamilies: never,
+  }
   return openAny(
     givenPlace(`${server.address}${HUB_PATH}${name}`),
     (source) => openRequestedFiles({ ...request, source }, hooks),

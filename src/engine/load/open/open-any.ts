@@ -79,7 +79,8 @@ export async function openAny<F extends Sources>(
       ? findBeside(graph.address, isDescribed, open)
       : undefined
   const { openOnnx } = await host.loadOnnx()
-  return { file: await openOnnx(sources, { newGraph: graphBuilder, signal, beside, bfloats, dtype }), files }
+  const file = await openOnnx(sources, { newGraph: graphBuilder, signal, beside, bfloats, dtype })
+  return { file: { ...file, loadFamilies: () => host.loadFamilies() }, files }
 }
 
 /**

@@ -1,6 +1,6 @@
 // Opens the files that a page's load request names: files that the user picked, or files at an address.
 import { type ByteSource, blobSource } from '../../../core/base/bytes.ts'
-import type { HalfbyteError } from '../../../core/base/errors.ts'
+import { type HalfbyteError, isHalfbyteError } from '../../../core/base/errors.ts'
 import { type GraphFiles, graphsAmong } from '../../../core/formats/names/graph-files.ts'
 import { distrust, trust } from '../../../core/store/device/load-marks.ts'
 import { peekAddress } from '../../../core/store/download/peek.ts'
@@ -25,6 +25,31 @@ export type FileOpener = (
   request: Pick<LoadRequest, 'source' | 'cache' | 'hub' | 'dtype'>,
   hooks: LoaderHooks,
 ) => Promise<OpenFiles>
+
+/**
+ * Runs `work` with a function that opens files as the request says. They are closed when it ends, and
+ * distrusted if it ends with a typed error.
+ */
+export async function withFiles<Result>(
+  openFiles: FileOpener,
+  request: LoadRequest,
+  hooks: LoaderHooks,
+  work: (open: (source: LoadRequest['source']) => Promise<OpenFiles>) => Promise<Result>,
+): Promise<Result> {
+  const opened: OpenFiles[] = []
+  try {
+    return await work(async (source) => {
+      const files = await openFiles({ ...request, source }, hooks)
+      opened.push(files)
+      return files
+    })
+  } catch (error) {
+    if (isHalfbyteError(error)) for (const files of opened) await files.distrust?.(error)
+    throw error
+  } finally {
+    for (const files of opened) await files.close()
+  }
+}
 
 /** A model's files, from which only headers are read. */
 export interface PeekedFiles {

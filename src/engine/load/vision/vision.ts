@@ -38,7 +38,7 @@ import type { PreparedModel } from '../prepare.ts'
 import type { EngineTools } from './engine-tools.ts'
 import { cutOf } from './picture-file.ts'
 import { RowMachine } from './row-machine.ts'
-import { TowerSight } from './sight.ts'
+import { TowerSight } from './tower-sight.ts'
 
 /** What a sight needs of the engine that it belongs to. */
 export interface SightHost {

@@ -1,24 +1,7 @@
-// Turns a group into a kernel and the call of it: streams with their strides, cells, passes, stores.
-import { countOf } from '../../onnx/ir/tensor.ts'
+import type { Cell, Kernel, KernelCall, Reload, Source, Store, Stream, StreamPlace } from '../emit/kernel.ts'
 import {
-  type Cell,
-  type Kernel,
-  type KernelCall,
-  PANEL,
-  type ProductCall,
-  type Reload,
-  type Source,
-  type Store,
-  type Stream,
-  type StreamPlace,
-  TILE_ROWS,
-  type Walk,
-} from '../emit/kernel.ts'
-import {
-  isConstant,
   isKernelLoop,
   type Loop,
-  type ProductLoop,
   type Ref,
   type ScatterLoop,
   type SelectLoop,
@@ -27,6 +10,7 @@ import {
 import { costOf, type Kind, type Tree } from '../loops/tree.ts'
 import { type View, whole } from '../loops/view.ts'
 import { type Group, overProduct, scopeIn, squeezedView } from './groups.ts'
+import { productCall, productForm, tileBytes } from './product-call.ts'
 
 /** A cell that is at most as costly is computed again in a later pass. */
 const CHEAP = 2
@@ -109,7 +93,7 @@ class KernelMaker {
       reloads: reloads.map(({ cell, stream }) => ({ cell, stream })),
       passes: 1 + Math.max(0, ...this.#cells.map((cell) => ('tree' in cell && cell.isRow ? 0 : cell.pass))),
       sizes: this.#sizes.length,
-      product: product && formOf(product, this.#packs),
+      product: product && productForm(product, this.#packs),
       ...(loops[0]?.loop === 'scatter' && { isOrdered: true }),
     }
     const inner = axes.dims.at(-1)!
@@ -359,45 +343,3 @@ const streamOf = ({ kind, index }: StreamDraft, inner: number, isTile: boolean):
   kind,
   index: index?.stream,
 })
-
-function formOf({ args: [a, b], windows }: ProductLoop, packs: boolean): NonNullable<Kernel['product']> {
-  const isPacked = packs && isConstant(b.value)
-  return {
-    isUnit: a.view.strides.at(-1) === 1,
-    isWindowed: windows !== undefined,
-    b: isPacked ? 'packed' : b.view.strides.at(-1) === 1 ? 'rows' : 'any',
-  }
-}
-
-/** The tile, and a panel of B where it is packed as it is read. */
-function tileBytes({ args: [, b] }: ProductLoop): number {
-  const k = b.view.dims.at(-2)!
-  return 4 * PANEL * TILE_ROWS + 4 * PANEL * k + 64
-}
-
-function productCall({ args: [a, b], windows }: ProductLoop): ProductCall {
-  const { rowAxes, sumAxes } = windows ?? { rowAxes: 1, sumAxes: 1 }
-  const { dims, strides } = a.view
-  const walks = dims.map((size, axis): Walk => [size, strides[axis]!]).slice(-rowAxes - sumAxes)
-  const at = ({ value, view }: Ref) => ({ at: { value, offset: view.offset }, inner: 0 })
-  return {
-    m: countOf(dims.slice(-rowAxes - sumAxes, -sumAxes)),
-    n: b.view.dims.at(-1)!,
-    k: b.view.dims.at(-2)!,
-    a: {
-      ...at(a),
-      steps: strides.slice(0, -rowAxes - sumAxes),
-      row: strides.at(-2)!,
-      k: strides.at(-1)!,
-      walks,
-    },
-    b: {
-      ...at(b),
-      steps: b.view.strides.slice(0, -2),
-      k: b.view.strides.at(-2)!,
-      column: b.view.strides.at(-1)!,
-    },
-    matrix: b,
-    windows: windows && { rows: at(windows.rows), gaps: at(windows.gaps), run: windows.run },
-  }
-}

@@ -1,7 +1,7 @@
 // The program of a network: groups of loops as steps with their kernels, and places for the values between
 // them.
 import { matrixBytes } from '../../../core/abi/encodings.ts'
-import { arenaAligned, type Lifetime, planArena } from '../../../core/graph/plan/arena.ts'
+import { arenaAligned, planArena } from '../../../core/graph/plan/arena.ts'
 import type { ProgramBudget } from '../../onnx/graph-budget.ts'
 import { countOf, isBig } from '../../onnx/ir/tensor.ts'
 import { type Kernel, type KernelCall, PANEL, type StreamPlace } from '../emit/kernel.ts'
@@ -200,15 +200,13 @@ function placesOf(lowered: LoopList, steps: readonly Step[], mayShare: boolean, 
       root.to = Math.max(root.to, to)
     }
   }
-  const list = [...roots]
-  const lifetimes = list.map(
-    ([value, span]): Lifetime => ({
-      bytes: bytesOf(value) + PADDING,
-      ...(mayShare ? span : { from: 0, to: steps.length }),
-    }),
-  )
-  const { offsets, bytes } = planArena(lifetimes, (placed) => budget.spend(placed / LOOKED_AT))
-  const offsetOf = new Map(list.map(([value], index) => [value, offsets[index]!]))
+  const buffers = [...roots].map(([value, span]) => ({
+    value,
+    bytes: bytesOf(value) + PADDING,
+    ...(mayShare ? span : { from: 0, to: steps.length }),
+  }))
+  const { offsets, bytes } = planArena(buffers, (placed) => budget.spend(placed / LOOKED_AT))
+  const offsetOf = new Map([...offsets].map(([{ value }, offset]) => [value, offset]))
   const places = new Map([...spans.keys()].map((value) => [value, offsetOf.get(rootOf(value))!]))
   const valueBytes = [...spans.keys()].reduce((sum, value) => sum + bytesOf(value), 0)
   return { places, bytes, valueBytes }

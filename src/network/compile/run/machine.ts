@@ -43,7 +43,8 @@ export interface MachineOptions {
   /** Whether functions may use fused multiply-add, an instruction of relaxed SIMD. */
   readonly fuse: boolean
   /**
-   * The engine's module, for programs with steps that its kernels run, and for threads. Default: there are none.
+   * The engine's module, for programs with steps that its kernels run, and for threads. Default: there are
+   * none.
    */
   readonly kernels?: WebAssembly.Module | undefined
   /** Starts a worker for each thread but the first. The module is then the one for shared memory. */

@@ -1,5 +1,5 @@
-// Memory over many programs. In: pieces that are taken and given back, and runs of many sizes. Out: that pieces
-// never overlap, and that memory stays below a bound.
+// Memory over many programs. In: pieces that are taken and given back, and runs of many sizes. Out: that
+// pieces never overlap, and that memory stays below a bound.
 import { expect, test } from 'vitest'
 import { Random } from '../../../../test/helpers/random.ts'
 import { bufferSource } from '../../../core/base/bytes.ts'

@@ -9,14 +9,12 @@ import {
   flagOf,
   given,
   type Inference,
-  intOf,
   intsOf,
   LATEST_OPSET,
   type Operator,
   sameType,
 } from '../ir/operator.ts'
 import {
-  countOf,
   FLOATS,
   isBig,
   isFloat,
@@ -113,61 +111,12 @@ const logSumExp: Fold = (values) => {
   if (!Number.isFinite(most)) return most
   return most + Math.log(values.reduce((total, value) => total + Math.exp(value - most), 0))
 }
-const largest: Fold = (values) => values.reduce((a, b) => Math.max(a, b), -Infinity)
+export const largest: Fold = (values) => values.reduce((a, b) => Math.max(a, b), -Infinity)
 const squares: Fold = (values) => values.reduce((total, value) => total + value * value, 0)
 
-/** Writes the result for the numbers of one line. */
-type Line = (values: Float64Array) => void
-
-/** Before opset 13 all axes from the given one on are one line. */
-function alongAxis(name: string, compute: Line): Operator {
-  return define({
-    name,
-    since: 1,
-    attributes: { axis: 'int' },
-    dtypes: [FLOATS],
-    infer: sameType,
-    evaluate(context) {
-      const { node } = context
-      const input = given(context, 0)
-      const isFlat = node.version < 13
-      const axis = axisOf(node, intOf(node, 'axis', isFlat ? 1 : -1), input.dims.length)
-      const after = countOf(input.dims.slice(axis + 1))
-      const [size, inner] = isFlat ? [input.dims[axis]! * after, 1] : [input.dims[axis]!, after]
-      const made = zeros(input.dtype, input.dims)
-      const read = reader(input)
-      const write = writer(made)
-      const values = new Float64Array(size)
-      for (let line = 0; line * size < made.data.length; line++) {
-        const start = Math.floor(line / inner) * size * inner + (line % inner)
-        for (let at = 0; at < size; at++) values[at] = read(start + at * inner)
-        compute(values)
-        for (let at = 0; at < size; at++) write(start + at * inner, values[at]!)
-      }
-      return [made]
-    },
-  })
-}
-
-/** In place. */
-export const softmax: Line = (values) => {
-  const most = largest(values)
-  let total = 0
-  for (let at = 0; at < values.length; at++) total += values[at] = Math.exp(values[at]! - most)
-  for (let at = 0; at < values.length; at++) values[at]! /= total
-}
-
-const logSoftmax: Line = (values) => {
-  const most = largest(values)
-  const total = Math.log(values.reduce((sum, value) => sum + Math.exp(value - most), 0))
-  for (let at = 0; at < values.length; at++) values[at] = values[at]! - most - total
-}
-
-const hardmax: Line = (values) => {
-  const first = values.indexOf(largest(values))
-  values.fill(0)
-  if (first >= 0) values[first] = 1
-}
+/** Along an axis; before opset 13 along all axes from it on. Loops compute it. */
+const alongAxis = (name: string): Operator =>
+  define({ name, since: 1, attributes: { axis: 'int' }, dtypes: [FLOATS], infer: sameType })
 
 export const REDUCE: readonly Operator[] = [
   reduction('ReduceSum', sum, bigSum),
@@ -200,7 +149,7 @@ export const REDUCE: readonly Operator[] = [
   ),
   reduction('ReduceLogSum', (values) => Math.log(sum(values))),
   reduction('ReduceLogSumExp', logSumExp),
-  alongAxis('Softmax', softmax),
-  alongAxis('LogSoftmax', logSoftmax),
-  alongAxis('Hardmax', hardmax),
+  alongAxis('Softmax'),
+  alongAxis('LogSoftmax'),
+  alongAxis('Hardmax'),
 ]

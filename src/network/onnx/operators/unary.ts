@@ -3,7 +3,7 @@
 import { erf } from '../../../core/base/erf.ts'
 import { subtractDims } from '../ir/dims.ts'
 import type { AttributeKind, Node } from '../ir/graph.ts'
-import { define, floatOf, given, intOf, type Operator, sameType, stringOf, unfit } from '../ir/operator.ts'
+import { define, given, intOf, type Operator, sameType } from '../ir/operator.ts'
 import {
   ALL_DTYPES,
   type DType,
@@ -35,19 +35,12 @@ function unary(
   })
 }
 
-/** The same with attributes. */
-function shaped(
+/** An activation: loops compute it. */
+const activation = (
   name: string,
   since: number,
-  attributes: Readonly<Record<string, AttributeKind>>,
-  computeOf: (node: Node) => Compute,
-): Operator {
-  return {
-    ...unary(name, since, FLOATS, (x) => x),
-    schema: { inputs: [1, 1], outputs: [1, 1], attributes, dtypes: [FLOATS] },
-    evaluate: (context) => [map(given(context, 0), computeOf(context.node))],
-  }
-}
+  attributes: Readonly<Record<string, AttributeKind>> = {},
+): Operator => define({ name, since, attributes, dtypes: [FLOATS], infer: sameType })
 
 /** A yes-or-no question about each number. */
 function test(
@@ -57,7 +50,7 @@ function test(
   testOf: (node: Node) => (x: number) => boolean,
 ): Operator {
   return {
-    ...shaped(name, since, attributes, () => (x) => x),
+    ...activation(name, since, attributes),
     infer: ({ inputs: [input] }) => [{ dtype: 'bool', dims: input?.dims }],
     evaluate(context) {
       const holds = testOf(context.node)
@@ -86,23 +79,7 @@ export function roundEven(x: number): number {
   return floor % 2 === 0 ? floor : floor + 1
 }
 
-export const sigmoid: Compute = (x) => 1 / (1 + Math.exp(-x))
-export const gelu: Compute = (x) => 0.5 * x * (1 + erf(x / Math.SQRT2))
-export const geluTanh: Compute = (x) =>
-  0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)))
-/** ln(1 + e^x) without overflow. */
-const softplus: Compute = (x) => Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x)))
-const elu =
-  (alpha: number): Compute =>
-  (x) =>
-    x < 0 ? alpha * Math.expm1(x) : x
-
-function geluOf(node: Node): Compute {
-  const kind = stringOf(node, 'approximate', 'none')
-  if (kind === 'none') return gelu
-  if (kind === 'tanh') return geluTanh
-  throw unfit(node, `its attribute approximate is ${kind} but must be none or tanh`)
-}
+const sigmoid: Compute = (x) => 1 / (1 + Math.exp(-x))
 
 const SIGNED = NUMBERS.filter((dtype) => !dtype.startsWith('u'))
 
@@ -175,39 +152,19 @@ export const UNARY: readonly Operator[] = [
   unary('Floor', 6, FLOATS, Math.floor),
   unary('Ceil', 6, FLOATS, Math.ceil),
   unary('Round', 11, FLOATS, roundEven),
-  unary('Softplus', 1, FLOATS, softplus),
-  unary('Softsign', 1, FLOATS, (x) => x / (1 + Math.abs(x))),
-  unary('HardSwish', 14, FLOATS, (x) => x * Math.max(0, Math.min(1, x / 6 + 0.5))),
-  unary('Mish', 18, FLOATS, (x) => x * Math.tanh(softplus(x))),
+  activation('Softplus', 1),
+  activation('Softsign', 1),
+  activation('HardSwish', 14),
+  activation('Mish', 18),
   unary('Not', 1, ['bool'], (x) => (x === 0 ? 1 : 0)),
-  shaped('Gelu', 20, { approximate: 'string' }, geluOf),
-  shaped('Swish', 24, { alpha: 'float' }, (node) => {
-    const alpha = floatOf(node, 'alpha', 1)
-    return (x) => x * sigmoid(alpha * x)
-  }),
-  shaped('LeakyRelu', 6, { alpha: 'float' }, (node) => {
-    const alpha = floatOf(node, 'alpha', 0.01)
-    return (x) => (x < 0 ? alpha * x : x)
-  }),
-  shaped('ThresholdedRelu', 10, { alpha: 'float' }, (node) => {
-    const alpha = floatOf(node, 'alpha', 1)
-    return (x) => (x > alpha ? x : 0)
-  }),
-  shaped('Elu', 6, { alpha: 'float' }, (node) => elu(floatOf(node, 'alpha', 1))),
-  shaped('Celu', 12, { alpha: 'float' }, (node) => {
-    const alpha = floatOf(node, 'alpha', 1)
-    return (x) => (x < 0 ? alpha * Math.expm1(x / alpha) : x)
-  }),
-  shaped('Selu', 6, { alpha: 'float', gamma: 'float' }, (node) => {
-    const compute = elu(floatOf(node, 'alpha', 1.6732631921768188))
-    const gamma = floatOf(node, 'gamma', 1.0507010221481323)
-    return (x) => gamma * compute(x)
-  }),
-  shaped('HardSigmoid', 6, { alpha: 'float', beta: 'float' }, (node) => {
-    const alpha = floatOf(node, 'alpha', 0.2)
-    const beta = floatOf(node, 'beta', 0.5)
-    return (x) => Math.max(0, Math.min(1, alpha * x + beta))
-  }),
+  activation('Gelu', 20, { approximate: 'string' }),
+  activation('Swish', 24, { alpha: 'float' }),
+  activation('LeakyRelu', 6, { alpha: 'float' }),
+  activation('ThresholdedRelu', 10, { alpha: 'float' }),
+  activation('Elu', 6, { alpha: 'float' }),
+  activation('Celu', 12, { alpha: 'float' }),
+  activation('Selu', 6, { alpha: 'float', gamma: 'float' }),
+  activation('HardSigmoid', 6, { alpha: 'float', beta: 'float' }),
   test('IsNaN', 9, {}, () => Number.isNaN),
   test('IsInf', 10, { detect_negative: 'int', detect_positive: 'int' }, (node) => {
     const below = intOf(node, 'detect_negative', 1) !== 0

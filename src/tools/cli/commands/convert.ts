@@ -6,6 +6,7 @@ import { writePack } from '../../../core/formats/hbm/hbm-writer.ts'
 import { packContents } from '../../../engine/load/pack-model.ts'
 import { withPrepared } from '../models/model.ts'
 import {
+  architectureOption,
   dtypeOption,
   type EngineFlags,
   loraOption,
@@ -28,7 +29,7 @@ import {
 } from '../write/gguf-output.ts'
 import { writeParts } from '../write/write-model.ts'
 
-interface ConvertFlags extends Pick<EngineFlags, 'weights' | 'lora'>, SparseFlags {
+interface ConvertFlags extends Pick<EngineFlags, 'weights' | 'lora' | 'dtype' | 'architecture'>, SparseFlags {
   readonly name?: string
   readonly license?: string
   readonly format?: GgufFormat
@@ -50,6 +51,7 @@ export function convertCommand(): Command {
     .argument('<output>', 'the .hbm or .gguf file to write')
     .addOption(weightsOption())
     .addOption(dtypeOption())
+    .addOption(architectureOption())
     .addOption(loraOption())
     .addOption(sparseOption())
     .addOption(ggufFormatOption())

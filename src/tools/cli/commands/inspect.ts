@@ -2,7 +2,6 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { wrongOption } from '../../../core/base/check-options.ts'
 import { isHalfbyteError } from '../../../core/base/errors.ts'
-import type { GraphDtype } from '../../../core/formats/names/graph-files.ts'
 import type { SamplerOptions } from '../../../core/generate/sampler/sampler-options.ts'
 import { printPlan } from '../../../core/graph/plan/print.ts'
 import { CATALOGUE } from '../../../core/store/catalogue.ts'
@@ -19,6 +18,7 @@ import { EMBEDDED } from '../models/embedded.ts'
 import { withPrepared } from '../models/model.ts'
 import { type ModelFacts, modelFacts } from '../models/model-facts.ts'
 import {
+  architectureOption,
   dtypeOption,
   type EngineFlags,
   fallbackOption,
@@ -69,13 +69,13 @@ function list(): string {
   return all.map(({ id, lines }) => entry(id, lines)).join('\n')
 }
 
-interface InspectFlags extends Pick<EngineFlags, 'weights' | 'context' | 'kv' | 'lora'> {
+interface InspectFlags
+  extends Pick<EngineFlags, 'weights' | 'context' | 'kv' | 'lora' | 'dtype' | 'architecture'> {
   readonly plan?: true
   readonly size?: ReadonlyMap<string, number>
   readonly fallback?: 'ort'
   readonly fit?: true
   readonly json?: true
-  readonly dtype?: GraphDtype
 }
 
 export function inspectCommand(): Command {
@@ -86,6 +86,7 @@ export function inspectCommand(): Command {
     .argument('<model>', MODEL)
     .addOption(weightsOption())
     .addOption(dtypeOption())
+    .addOption(architectureOption())
     .addOption(loraOption())
     .addOption(kvOption())
     .option('--plan', 'show every op of a step with its shapes and bytes')

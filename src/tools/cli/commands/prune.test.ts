@@ -120,26 +120,6 @@ describe('prune', () => {
     })
   }, 240_000)
 
-  test('whole layers are dropped, named, and judged, and quantize reads what is left', async () => {
-    const output = path('shallow.hbm')
-    const { code, out } = await halfbyte('prune', model, output, ...few, '--drop-layers', '1')
-    expect(code).toBe(0)
-    expect(out).toMatch(/^layer [01] dropped: influence \d\.\d{4}$/m)
-    expect(out).toContain(`${output}: ${(await readFile(output)).length} bytes, 1 of 2 layers, `)
-    expect(out).toMatch(/^on \d+ held-out tokens: perplexity [\d.]+, original [\d.]+ /m)
-    expect(out).toContain('\nlayers.0.mlp_down solved again to compensate for them\n')
-    const whole = path('unrepaired.hbm')
-    const plain = await halfbyte('prune', model, whole, ...few, '--drop-layers', '1', '--no-repair', '--json')
-    expect(JSON.parse(plain.out).layers).toMatchObject({ before: 2, dropped: [1], repaired: [] })
-    expect(await readFile(whole)).not.toEqual(await readFile(output))
-    const { out: shown } = await halfbyte('inspect', output)
-    expect(shown).toContain('layers.0.mlp_down.weight')
-    expect(shown).not.toContain('layers.1.')
-    const quantized = await halfbyte('quantize', output, path('shallow-w4.hbm'), ...few)
-    expect(quantized.code).toBe(0)
-    expect(quantized.out).toContain('7 matrices')
-  }, 240_000)
-
   test('adapters, drift and scope change what is written', async () => {
     const adapter = path('prune-adapter')
     await mkdir(adapter)
@@ -244,19 +224,6 @@ describe('prune', () => {
       [
         [...few, '--sparsity', '0.5', '--costs', 'x.json'],
         /^unsupported: --costs are for a budget; give --speed/,
-      ],
-      [
-        [...few, '--drop-layers', '1', '--sparsity', '0.5'],
-        /^unsupported: --drop-layers drops no single weights; leave --sparsity out, or prune the result/,
-      ],
-      [[...few, '--no-repair'], /^unsupported: --no-repair says what happens to dropped layers; give --drop/],
-      [
-        ['--drop-layers', '1'],
-        /^unsupported: layers are chosen by what they do to a text; give --calibration/,
-      ],
-      [
-        [...few, '--drop-layers', '2'],
-        /^unsupported: .* has 2 layers and 2 are to be dropped; drop at most 1$/m,
       ],
       [[...few, '--speed', '2', '--costs', path('x.json')], /^format: the costs .*x\.json cannot be read/],
       [[...few, '--tokens-per-second', '9'], /^unsupported: tokens per second need costs of whole tokens/],

@@ -16,7 +16,6 @@ import {
   sweepsOption,
   withCompressOptions,
 } from '../compress/compressing.ts'
-import { dropLayers } from '../compress/drop-layers.ts'
 import {
   type Allocating,
   allocatingOf,
@@ -25,7 +24,7 @@ import {
   withBudgetOptions,
 } from '../compress/sparsity-budget.ts'
 import { loadSolver, startSolver } from '../node-host.ts'
-import { MODEL, real, type SparseFlags, sparseOption, whole } from '../options.ts'
+import { MODEL, real, type SparseFlags, sparseOption } from '../options.ts'
 import { visible } from '../terminal/failure.ts'
 import { clearProgress } from '../terminal/output.ts'
 
@@ -38,8 +37,6 @@ interface PruneFlags extends CompressFlags, SparseFlags, BudgetFlags {
   readonly sweeps: number
   readonly scope?: 'row' | 'matrix'
   readonly as: 'hbm' | 'safetensors'
-  readonly dropLayers?: number
-  readonly repair: boolean
 }
 
 /** As typed: what is dropped has defaults that depend on each other. */
@@ -83,12 +80,6 @@ export function pruneCommand(): Command {
       'share of weights to drop; N:M patterns imply it; default: 0.1 if no other option sets it',
       real(0, 1),
     )
-    .option(
-      '--drop-layers <n>',
-      'drop this many whole layers instead of single weights, those that change a text least; the last matrix before them is re-solved to compensate, and all other weights stay unchanged',
-      whole(1),
-    )
-    .option('--no-repair', 'with --drop-layers: leave that matrix unchanged too')
     .addOption(
       new Option(
         '--weights <format>',
@@ -128,15 +119,7 @@ interface PruneJob {
   readonly allocating: Allocating | undefined
 }
 
-async function pruneAction(
-  model: string,
-  output: string,
-  asked: AskedFlags,
-  command: Command,
-): Promise<void> {
-  if (asked.dropLayers !== undefined) {
-    return dropLayers(model, output, { ...asked, dropLayers: asked.dropLayers }, command)
-  }
+async function pruneAction(model: string, output: string, asked: AskedFlags): Promise<void> {
   const flags = withDefaults(asked)
   const pattern = parsePattern(flags.pattern)
   const allocating = await allocatingOf(flags, pattern, FORMATS[flags.weights])
@@ -168,13 +151,7 @@ async function pruneAction(
   })
 }
 
-function checkFlags({ method, calibration, as, weights, repair }: PruneFlags): void {
-  if (!repair) {
-    throw new HalfbyteError(
-      'unsupported',
-      '--no-repair says what happens to dropped layers; give --drop-layers too, or leave it out',
-    )
-  }
+function checkFlags({ method, calibration, as, weights }: PruneFlags): void {
   if (method !== 'magnitude' && calibration === undefined) {
     throw new HalfbyteError(
       'unsupported',

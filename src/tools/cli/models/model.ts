@@ -16,7 +16,7 @@ import type { EngineFlags } from '../options.ts'
 import { clearProgress, showProgress } from '../terminal/output.ts'
 
 interface PrepareFlags
-  extends Pick<EngineFlags, 'weights' | 'context' | 'lora' | 'dtype'>,
+  extends Pick<EngineFlags, 'weights' | 'context' | 'lora' | 'dtype' | 'architecture'>,
     Partial<Pick<EngineFlags, 'kv'>> {
   readonly beyondTraining?: true
   readonly forPack?: true

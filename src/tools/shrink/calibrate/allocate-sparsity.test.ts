@@ -7,8 +7,8 @@ import {
   randomRecurrent,
   recurrentSafetensors,
 } from '../../../../test/conformance/testing/random-recurrent.ts'
+import { openModel } from '../../../core/arch/open-model.ts'
 import { blobSource } from '../../../core/base/bytes.ts'
-import { openModel } from '../../../core/formats/open-model.ts'
 import type { Costs } from '../../../core/weights/sparse/cost-table.ts'
 import { prepareModel } from '../../../engine/load/prepare.ts'
 import { nodeHost } from '../../cli/node-host.ts'

@@ -9,12 +9,12 @@ import {
   recurrentSafetensors,
 } from '../../../../test/conformance/testing/random-recurrent.ts'
 import { buildGraph } from '../../../core/arch/families.ts'
+import { openModel } from '../../../core/arch/open-model.ts'
 import { inverseFrequencies } from '../../../core/arch/rope.ts'
 import { roleOf, weightOf } from '../../../core/arch/tensors/names.ts'
 import { blobSource } from '../../../core/base/bytes.ts'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { writePack } from '../../../core/formats/hbm/hbm-writer.ts'
-import { openModel } from '../../../core/formats/open-model.ts'
 import type { NodeOf } from '../../../core/graph/nodes.ts'
 import { interpret } from '../../../core/graph/testing/interpret.ts'
 import { prepareModel } from '../../../engine/load/prepare.ts'

@@ -7,9 +7,9 @@ import {
   randomRecurrent,
   recurrentSafetensors,
 } from '../../../../test/conformance/testing/random-recurrent.ts'
+import { openModel } from '../../../core/arch/open-model.ts'
 import { weightOf } from '../../../core/arch/tensors/names.ts'
 import { blobSource } from '../../../core/base/bytes.ts'
-import { openModel } from '../../../core/formats/open-model.ts'
 import { prepareModel } from '../../../engine/load/prepare.ts'
 import { loadSolver, nodeHost, startSolver } from '../../cli/node-host.ts'
 import { factorize } from '../matrix/factor.ts'

@@ -30,8 +30,6 @@ export interface Product {
   readonly name: string
   readonly parts: Tap['parts']
   readonly k: number
-  /** Whether its outputs are added to rows as they are, without a norm before that. */
-  readonly isAdded: boolean
 }
 
 export interface WalkOptions extends RunnerOptions {
@@ -50,18 +48,6 @@ export interface WalkOptions extends RunnerOptions {
     product: Product,
     stats: () => Promise<InputStats>,
   ) => Promise<ReadonlyMap<string, TensorInfo> | undefined>
-  /**
-   * Called with the output of each segment for each window, [rows][width], and the matrices of the segment.
-   * The last segment is run for it alone. A walk that is resumed does not call it for what it skips.
-   */
-  readonly onOutput?: ((matrices: readonly string[], window: number, rows: Float32Array) => void) | undefined
-  /**
-   * What the output of a segment shall become for a window, by one of its matrices, [rows][width]. The
-   * statistics of that matrix then have as `behind` what its products lack. Not with drift.
-   */
-  readonly goalOf?: ((matrix: string, window: number) => Float32Array | undefined) | undefined
-  /** Asked before each segment but the first; a walk that is done ends. */
-  readonly isDone?: (() => boolean) | undefined
   readonly onProgress?: ((progress: WalkProgress) => void) | undefined
 }
 
@@ -87,7 +73,6 @@ export async function walk(prepared: PreparedModel, options: WalkOptions): Promi
   const weights = new Map(prepared.weights)
   const kinds = options.drift === true ? KINDS : KINDS.slice(0, 1)
   for (const [index, segment] of segments.entries()) {
-    if (index > 0 && options.isDone?.() === true) return
     const isLast = index + 1 === segments.length
     if (!isLast && (await isPast(work, index + 1, segments.length, kinds))) continue
     const report = (what: string, done: number) =>
@@ -102,16 +87,13 @@ export async function walk(prepared: PreparedModel, options: WalkOptions): Promi
       const [main] = sides as [Side]
       for (const tap of main.runner.taps) {
         if (!tap.parts.every(({ name }) => roleOf(name) === 'matrix')) continue
-        const product = { name: nameOf(tap), parts: tap.parts, k: tap.k, isAdded: tap.residual !== undefined }
+        const product = { name: nameOf(tap), parts: tap.parts, k: tap.k }
         const made = await options.visit(product, () => statsOf(sides, tap, product.name, context))
         if (made === undefined || made.size === 0) continue
         for (const [name, tensor] of made) weights.set(name, tensor)
         await main.runner.reload(tap, weights)
       }
-      if (isLast) {
-        if (options.onOutput !== undefined) for await (const _ of outputsOf(main, context));
-        return
-      }
+      if (isLast) return
       for (const [at, side] of sides.entries()) {
         await work.write(rowsName(index + 1, kinds[at] as Kind), outputsOf(side, context))
       }
@@ -210,17 +192,9 @@ async function statsOf(
   const sums = new InputSums(name, k)
   for (const index of options.windows.keys()) {
     report(name, index)
-    const rows = await read(index)
-    const own = runner.inputs(tap, rows)
+    const own = runner.inputs(tap, await read(index))
     sums.addRows(own.x)
     runner.gram(k).multiply(own.x, own.x, (...block) => sums.addGram(...block))
-    const goal = options.goalOf?.(tap.parts[0]!.name, index)
-    if (goal !== undefined) {
-      const lack = minus(goal, runner.outputs(rows))
-      runner
-        .gram(k, goal.length / (own.x.length / k))
-        .multiply(lack, own.x, (block, first) => sums.addBehind(block, first))
-    }
     if (float !== undefined) {
       const was = float.runner.inputs(tap, await float.read(index))
       runner.gram(k, k).multiply(minus(was.x, own.x), own.x, (block, first) => sums.addDrift(block, first))
@@ -239,12 +213,9 @@ const minus = (left: Float32Array, right: Float32Array): Float32Array =>
   left.map((value, index) => value - right[index]!)
 
 async function* outputsOf({ runner, read }: Side, { options, report }: Context): AsyncGenerator<Uint8Array> {
-  const matrices = runner.taps.flatMap(({ parts }) => parts.map(({ name }) => name))
   for (const index of options.windows.keys()) {
     report('its output', index)
-    const rows = runner.outputs(await read(index))
-    options.onOutput?.(matrices, index, rows)
-    yield new Uint8Array(rows.buffer)
+    yield new Uint8Array(runner.outputs(await read(index)).buffer)
     await pause(options)
   }
 }

@@ -82,6 +82,7 @@ export function checkSettings(
 ): void {
   const back = ggufConfig({
     name: config.name,
+    family: config.family,
     metadata: new Map([...metadata].map(([key, [, value]]) => [key, value])),
     embeddingRows: config.vocabSize,
     hasOutput: !config.tiedEmbeddings,

@@ -4,7 +4,7 @@
 import type { ModelConfig, WindowConfig } from '../../../core/arch/config/config.ts'
 import { storedConfig } from '../../../core/arch/config/config-hbm.ts'
 import { validConfig } from '../../../core/arch/config/validate.ts'
-import { buildGraph, FAMILIES, familyFile } from '../../../core/arch/families.ts'
+import { buildGraph, FAMILIES, familyFile, loadRareFamilies } from '../../../core/arch/families.ts'
 import { readConfig } from '../../../core/arch/read-config.ts'
 import { pieceOf } from '../../../core/arch/tensors/pieces.ts'
 import { HalfbyteError, isHalfbyteError } from '../../../core/base/errors.ts'
@@ -20,7 +20,8 @@ import { type Rows, sameGraph } from './same-graph.ts'
 export async function asFamily(file: ModelFile, signal?: AbortSignal): Promise<ModelFile> {
   const { name, graph } = file
   if (graph === undefined) return file
-  const stated = await readConfig(file, signal)
+  await loadRareFamilies(file)
+  const stated = await readConfig(file, { signal })
   let nearest = { matched: -1, family: '', difference: '' }
   for (const config of candidates(name, stated, graph)) {
     const { places, difference = '', matched } = sameGraph(buildGraph(config), graph)

@@ -21,7 +21,7 @@ import {
   writer,
   zeros,
 } from '../../../../src/network/onnx/ir/tensor.ts'
-import { softmax } from '../../../../src/network/onnx/operators/reduce.ts'
+import { softmax } from './activations.ts'
 
 /** [batch][head][row][dim], whatever the order in memory. */
 export interface Heads {

@@ -23,7 +23,7 @@ import {
   plainHeadCounts,
   QKV,
 } from '../../../../src/network/onnx/operators/contrib/attention.ts'
-import { biased } from '../../../../src/network/onnx/operators/contrib/rows.ts'
+import { biased } from './activations.ts'
 import { attend, type Heads, headsOf, headWriter, joinRows, maskOf, withPast } from './attention.ts'
 import { rotated, rowOf, written } from './fused.ts'
 

@@ -9,7 +9,7 @@ import {
   wants,
 } from '../../../../src/network/onnx/ir/operator.ts'
 import { reader, type Tensor, writer, zeros } from '../../../../src/network/onnx/ir/tensor.ts'
-import { sigmoid } from '../../../../src/network/onnx/operators/unary.ts'
+import { sigmoid } from './activations.ts'
 
 export function evaluateCausalConvolution(context: Evaluation): (Tensor | undefined)[] {
   const { node, inputs } = context

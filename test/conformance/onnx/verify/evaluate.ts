@@ -7,13 +7,21 @@ import {
 } from '../../../../src/network/onnx/evaluate.ts'
 import type { Graph } from '../../../../src/network/onnx/ir/graph.ts'
 import type { Tensor } from '../../../../src/network/onnx/ir/tensor.ts'
+import { ACTIVATIONS } from './activations.ts'
 import { FUSED } from './fused.ts'
 import { IMAGES } from './images.ts'
 import { NORMS } from './norms.ts'
 import { PRODUCTS } from './products.ts'
 import { RECURRENT } from './recurrent.ts'
 
-export const EVALUATORS: Evaluators = new Map([...FUSED, ...IMAGES, ...NORMS, ...PRODUCTS, ...RECURRENT])
+export const EVALUATORS: Evaluators = new Map([
+  ...ACTIVATIONS,
+  ...FUSED,
+  ...IMAGES,
+  ...NORMS,
+  ...PRODUCTS,
+  ...RECURRENT,
+])
 
 /** Throws as the evaluator of the source does. */
 export const evaluate = (

@@ -13,8 +13,8 @@ import {
   wants,
 } from '../../../../src/network/onnx/ir/operator.ts'
 import { countOf, reader, type Tensor, writer, zeros } from '../../../../src/network/onnx/ir/tensor.ts'
-import { biased } from '../../../../src/network/onnx/operators/contrib/rows.ts'
 import { meanDims, stashOf } from '../../../../src/network/onnx/operators/norms.ts'
+import { biased } from './activations.ts'
 
 interface NormOptions {
   readonly epsilon: number

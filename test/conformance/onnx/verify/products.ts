@@ -18,11 +18,11 @@ import {
   zeros,
 } from '../../../../src/network/onnx/ir/tensor.ts'
 import { dimsTurned, turns } from '../../../../src/network/onnx/operators/contrib/products.ts'
-import { biased } from '../../../../src/network/onnx/operators/contrib/rows.ts'
 import { pick } from '../../../../src/network/onnx/operators/layout.ts'
 import { product } from '../../../../src/network/onnx/operators/products.ts'
 import { limitsOf } from '../../../../src/network/onnx/operators/quantise.ts'
 import { roundEven } from '../../../../src/network/onnx/operators/unary.ts'
+import { biased } from './activations.ts'
 
 /** One scale for all, so that 0 is a number of u8. Ties round to even. */
 function quantisedBytes(x: Tensor): { y: Tensor; scale: number; zero: number } {

@@ -1,9 +1,9 @@
 // Cases of dense families a trait or two away from Llama. Their tensors are those that their classes store; the
 // names in GGUF and the changes of llama.cpp's converter stand here.
 
-import { hfConfig } from '../../../../src/core/arch/config/config-hf.ts'
+import { hfClass, hfConfig } from '../../../../src/core/arch/config/config-hf.ts'
 import { Fields } from '../../../../src/core/arch/config/fields.ts'
-import { familyFile } from '../../../../src/core/arch/families.ts'
+import { familyFile, findFamily } from '../../../../src/core/arch/families.ts'
 import { expectedTensors } from '../../../../src/core/arch/tensors/tensor-names.ts'
 import type { MetaValue } from '../../../../src/core/formats/tensors.ts'
 import {
@@ -44,7 +44,84 @@ const f32 = (value: number) => ['f32', value] as const
 /** The numbers of one layer's xIELU, as files store them. */
 const XIELU = { alpha_p: 0.3, alpha_n: -0.4, beta: 0.5, eps: -1e-6 }
 
+const FALCON = [
+  ['transformer.h', 'blk'],
+  ['transformer.word_embeddings', 'token_embd'],
+  ['transformer.ln_f', 'output_norm'],
+  ['self_attention.query_key_value', 'attn_qkv'],
+  ['self_attention.dense', 'attn_output'],
+  ['mlp.dense_h_to_4h', 'ffn_up'],
+  ['mlp.dense_4h_to_h', 'ffn_down'],
+] as const
+
+/** The classes of the pruning papers, whose heads fill the rows. */
+const classicCases = ({ hidden, heads }: Sizes): readonly StoredCase[] => [
+  {
+    family: 'bloom',
+    layers: 2,
+    config: { layer_norm_epsilon: 1e-5, hidden_act: undefined },
+    gguf: {
+      keys: { feed_forward_length: u32(4 * hidden), 'attention.head_count_kv': u32(heads) },
+      names: [['transformer.word_embeddings_layernorm', 'token_embd_norm'], ...FALCON],
+      ...LAYER_NORM,
+    },
+  },
+  {
+    family: 'mpt',
+    layers: 2,
+    config: { layer_norm_epsilon: 1e-5, hidden_act: undefined, attn_config: { clip_qkv: 0.7 } },
+    gguf: {
+      keys: {
+        feed_forward_length: u32(4 * hidden),
+        'attention.head_count_kv': u32(heads),
+        'attention.max_alibi_bias': f32(8),
+        'attention.clamp_kqv': f32(0.7),
+      },
+      names: [
+        ['transformer.blocks', 'blk'],
+        ['transformer.wte', 'token_embd'],
+        ['transformer.norm_f', 'output_norm'],
+        ['attn.Wqkv', 'attn_qkv'],
+        ['attn.out_proj', 'attn_output'],
+        ['ffn.up_proj', 'ffn_up'],
+        ['ffn.down_proj', 'ffn_down'],
+        ['norm_1', 'attn_norm'],
+        ['norm_2', 'ffn_norm'],
+      ],
+      ...LAYER_NORM,
+    },
+  },
+  {
+    family: 'falcon',
+    layers: 2,
+    config: {
+      layer_norm_epsilon: 1e-5,
+      hidden_act: undefined,
+      new_decoder_architecture: true,
+      num_kv_heads: 2,
+      ffn_hidden_size: 80,
+    },
+    gguf: {
+      keys: { feed_forward_length: u32(80), 'attention.head_count_kv': u32(2) },
+      names: [['ln_attn', 'attn_norm_2'], ['ln_mlp', 'attn_norm'], ...FALCON],
+      ...LAYER_NORM,
+    },
+  },
+]
+
 const casesOf = ({ headDim }: Sizes): readonly StoredCase[] => [
+  {
+    family: 'bitnet',
+    layers: 2,
+    config: { hidden_act: 'silu', tie_word_embeddings: true },
+    gguf: {
+      keys: {},
+      names: [
+        ['self_attn.attn_sub_norm', 'attn_sub_norm'],
+        ['mlp.ffn_sub_norm', 'ffn_sub_norm'],
+      ],
+    },
+  },
   { family: 'gemma', layers: 2, config: { tie_word_embeddings: true }, gguf: { keys: {} } },
   {
     family: 'mistral3',
@@ -222,7 +299,8 @@ function tensorsOf(json: Json): CaseTensor[] {
   const stated = Object.entries(json).filter(([, value]) => value !== null)
   const unset = Object.keys(json).filter((key) => json[key] === null)
   const fields = Fields.of('case', Object.fromEntries(stated) as Record<string, MetaValue>)
-  const config = hfConfig('case', fields, unset)
+  const family = findFamily(({ hf }) => Object.hasOwn(hf.classes, hfClass(fields))) as string
+  const config = hfConfig('case', fields, { family, unset })
   const found = new Map<string, CaseTensor>()
   for (const { name, shape, place } of expectedTensors('safetensors', config)) {
     if (place.constant !== undefined) continue
@@ -250,7 +328,8 @@ const curveTensors = (layers: number): CaseTensor[] =>
     })),
   ).flat()
 
-export const denseCases = (sizes: Sizes): Omit<FamilyCase, 'sizes'>[] => storedCases(casesOf(sizes), sizes)
+export const denseCases = (sizes: Sizes): Omit<FamilyCase, 'sizes'>[] =>
+  storedCases([...casesOf(sizes), ...classicCases(sizes)], sizes)
 
 export const storedCases = (cases: readonly StoredCase[], sizes: Sizes): Omit<FamilyCase, 'sizes'>[] =>
   cases.map(({ family, listed, layers, config: more, gguf }) => {

@@ -1,4 +1,5 @@
 // Family cases. A small model of each family: config.json, tensors, and keys under their GGUF names.
+import '../../../../scripts/test/rare-families.ts'
 import { FAMILIES, familyFile } from '../../../../src/core/arch/families.ts'
 import { denseCases, storedCases } from './dense-cases.ts'
 import { expertCasesOf } from './expert-cases.ts'

@@ -99,17 +99,19 @@ function transposed({ shape: [rows = 0, columns = 0], values }: RandomTensor): R
   return { shape: [columns, rows], values: turned }
 }
 
-/** Reorders Q, K and V of each head into all of Q, all of K, all of V. */
+/** Reorders the queries of each KV head, its key and its value into all of Q, all of K, all of V. */
 function ungrouped({ shape, values }: RandomTensor, heads: number, headDim: number): RandomTensor {
   const size = (shape[1] ?? 1) * headDim
-  const moved = new Float32Array(values.length)
-  for (let part = 0; part < 3; part++) {
-    for (let head = 0; head < heads; head++) {
-      const from = (3 * head + part) * size
-      moved.set(values.subarray(from, from + size), (part * heads + head) * size)
-    }
-  }
-  return { shape, values: moved }
+  const groups = (values.length / size - heads) / 2
+  const width = heads / groups + 2
+  const order = Array.from({ length: groups }, (_, group) => group * width)
+  const places = [
+    ...order.flatMap((first) => Array.from({ length: width - 2 }, (_, query) => first + query)),
+    ...order.map((first) => first + width - 2),
+    ...order.map((first) => first + width - 1),
+  ]
+  const moved = places.map((place) => values.subarray(place * size, (place + 1) * size))
+  return { shape, values: Float32Array.from(moved.flatMap((head) => [...head])) }
 }
 
 function metadata({ config, gguf, sizes }: FamilyCase): Record<string, GgufValue> {

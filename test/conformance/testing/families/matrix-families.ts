@@ -1,7 +1,8 @@
 // Families of the matrix. A random model of every family, with significant biases and norms, in every format.
+
+import { openModel } from '../../../../src/core/arch/open-model.ts'
 import { blobSource } from '../../../../src/core/base/bytes.ts'
 import { writePack } from '../../../../src/core/formats/hbm/hbm-writer.ts'
-import { openModel } from '../../../../src/core/formats/open-model.ts'
 import type { ModelFile } from '../../../../src/core/formats/readers.ts'
 import type { WeightPolicy } from '../../../../src/core/weights/policy.ts'
 import { packContents } from '../../../../src/engine/load/pack-model.ts'

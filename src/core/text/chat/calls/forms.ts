@@ -5,7 +5,7 @@
 import { CALL_MARKS, type CallForm, DEEPSEEK, formOf, KIMI } from '../../../base/calls/marks.ts'
 import { type CallableTools, namedCall, type ParsedCall } from './call.ts'
 import { CUT, type GrowingText, MISMATCH, type Reading } from './growing-text.ts'
-import { fencedJson, jsonCalls, jsonRun, jsonText } from './json-calls.ts'
+import { fencedJson, jsonCalls, jsonRun, jsonText, keyedCalls } from './json-calls.ts'
 import { pythonCalls, pythonStatements } from './python-calls.ts'
 import { functionCall, gemmaCall, knownTool, pairedCall } from './tagged-calls.ts'
 
@@ -192,6 +192,28 @@ const READERS: Readonly<Record<CallForm, (marker: string) => ReadCalls>> = {
   gemma: () => gemma('gemma', '<escape>'),
   gemma4: () => gemma('gemma4', '<|"|>'),
   command: () => listed('command'),
+  seed: () =>
+    function* (source, tools, found) {
+      yield* source.blanks()
+      do {
+        yield* source.expect('<function=')
+        found.push(yield* functionCall(source, tools))
+        yield* source.blanks()
+      } while (yield* source.sees('<function='))
+      yield* closing(source, [CALL_MARKS.seed.close!])
+    },
+  nemotron: () =>
+    function* (source, tools, found) {
+      yield* source.blanks()
+      found.push(...(yield* jsonCalls(source, tools)))
+      yield* closing(source, [CALL_MARKS.nemotron.close!])
+    },
+  apertus: () =>
+    function* (source, tools, found) {
+      yield* source.blanks()
+      found.push(...(yield* keyedCalls(source, tools)))
+      yield* closing(source, [CALL_MARKS.apertus.close!])
+    },
   kimi: (marker) =>
     marker === KIMI.call ? single(kimiCall) : section([KIMI.call], [KIMI.sectionEnd], kimiCall),
   deepseek: (marker) =>

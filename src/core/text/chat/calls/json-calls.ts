@@ -85,6 +85,18 @@ function callOf(text: string, tools: CallableTools): ParsedCall | undefined {
   return namedCall(name, json === 'null' || json === '' ? '{}' : json, tools)
 }
 
+/** The calls of a list of objects whose keys are names and whose values are arguments. */
+export function* keyedCalls(source: GrowingText, tools: CallableTools): Reading<readonly ParsedCall[]> {
+  const text = yield* jsonText(source)
+  if (!text.startsWith('[') || parsed(text) === undefined) throw MISMATCH
+  const calls = jsonParts(text).flatMap((part) =>
+    [...(members(part.text) ?? [['', '']])].map(([name, json]) => namedCall(name, json, tools)),
+  )
+  const whole = calls.filter((call) => call !== undefined)
+  if (whole.length === 0 || whole.length < calls.length) throw MISMATCH
+  return whole
+}
+
 /** The members of an object with the text of their values; undefined for anything else. */
 function members(text: string): ReadonlyMap<string, string> | undefined {
   if (!text.startsWith('{')) return undefined

@@ -72,6 +72,25 @@ const REPLIES: readonly [string, string, string, readonly object[]][] = [
   ['Granite 4, a list', `<tool_call>[${json(weather)}]</tool_call>`, '', [weather]],
   ['Granite 3', `<|tool_call|>[${json(weather)}, ${json(add)}]`, '', [weather, add]],
   ['Phi-4-mini', `<|tool_call|>[${json(weather)}]<|/tool_call|>`, '', [weather]],
+  [
+    'Seed-OSS',
+    '<seed:tool_call>\n<function=weather>\n<parameter=city>Oslo</parameter>\n</function>\n</seed:tool_call>',
+    '',
+    [weather],
+  ],
+  ['Nemotron', `<TOOLCALL>[${json(weather)}, ${json(add)}]</TOOLCALL>`, '', [weather, add]],
+  [
+    'Apertus',
+    `Hm.<|tools_prefix|>[{"weather": ${json(OSLO)}}, {"add": {}}]<|tools_suffix|>`,
+    'Hm.',
+    [weather, { name: 'add', arguments: {} }],
+  ],
+  [
+    'Apertus, no tool',
+    '<|tools_prefix|>[{"rain": {}}]<|tools_suffix|>',
+    '<|tools_prefix|>[{"rain": {}}]<|tools_suffix|>',
+    [],
+  ],
   ['Phi-4', `functools[${json(weather)}]`, '', [weather]],
   ['Mistral, one without a list', `[TOOL_CALLS] ${json(weather)}`, '', [weather]],
   [

@@ -1,0 +1,6 @@
+// The rare families, for tests that name families without opening a file. Out: all families, before each test
+// file.
+import { addRareFamilies } from '../../src/core/arch/families.ts'
+import * as table from '../../src/core/arch/rare/table.ts'
+
+addRareFamilies(table)

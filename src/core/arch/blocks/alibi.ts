@@ -1,0 +1,37 @@
+// ALiBi (Press et al., 2022): scores fall with the distance of the key, in each head with another slope.
+import { vector } from '../../graph/builder.ts'
+import { biasColumns, type DistanceBias } from '../../graph/ir.ts'
+import type { ModelConfig } from '../config/config.ts'
+
+/** The name of the table, which no file stores. */
+export const ALIBI = 'alibi.bias'
+
+/** How many numbers the table has. */
+export const alibiSize = ({ heads, contextLength }: ModelConfig): number =>
+  heads * biasColumns(contextLength - 1)
+
+/** What the scores of a model get, if it has ALiBi. */
+export const alibiOf = (config: ModelConfig): DistanceBias | undefined =>
+  config.alibi === undefined
+    ? undefined
+    : { table: vector({ [ALIBI]: alibiSize(config) }), reach: config.contextLength - 1 }
+
+/** The numbers of the table by index. */
+export function alibiValue({ heads, contextLength, alibi = 0 }: ModelConfig): (index: number) => number {
+  const reach = contextLength - 1
+  const columns = biasColumns(reach)
+  const slopes = slopesOf(heads, alibi)
+  // No row attends to positions after its own.
+  return (index) => slopes[Math.floor(index / columns)]! * Math.min(0, (index % columns) - reach)
+}
+
+/**
+ * 2^-(most i / n) for i from 1, where n is the largest power of two that is not above `heads`. Further heads
+ * get what lies in the middle between these.
+ */
+function slopesOf(heads: number, most: number): Float64Array {
+  const whole = 2 ** Math.floor(Math.log2(heads))
+  return Float64Array.from({ length: heads }, (_, head) =>
+    head < whole ? 2 ** ((-most * (head + 1)) / whole) : 2 ** ((-most * (head - whole + 0.5)) / whole),
+  )
+}

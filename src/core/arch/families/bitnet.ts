@@ -1,0 +1,25 @@
+// BitNet b1.58: Llama with a norm before each block's last matrix, and squared positive values in the gate.
+// Its weights are -1, 0 and 1 times a scale, which the kernels keep exactly as int4.
+import { PLAIN } from '../blocks/parts.ts'
+import { defaults, family } from '../family.ts'
+
+export const bitnet = family(
+  { ...PLAIN, activation: 'relu2', subNorms: true },
+  {
+    gguf: {
+      architecture: 'bitnet',
+      pairing: 'halves',
+      // llama.cpp's family is the first one, whose gate is SiLU.
+      config: () => ({ activation: 'silu' }),
+    },
+    hf: {
+      classes: {
+        BitNetForCausalLM: defaults(128_256, 2560, 6912, 30, 20, 2048, {
+          num_key_value_heads: 5,
+          rms_norm_eps: 1e-5,
+          rope_theta: 5e5,
+        }),
+      },
+    },
+  },
+)

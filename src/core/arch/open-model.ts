@@ -1,0 +1,18 @@
+// Opens a model with every reader and family at hand, for programs that have the whole library in one place.
+import type { ByteSource } from '../base/bytes.ts'
+import * as gguf from '../formats/gguf/open-gguf.ts'
+import { openFiles } from '../formats/open-files.ts'
+import type { LoadReaders, ModelFile } from '../formats/readers.ts'
+import * as safetensors from '../formats/safetensors/open-safetensors.ts'
+import * as families from './rare/table.ts'
+
+/** Pages load a reader only when a file needs it. */
+export const ALL_READERS: LoadReaders = {
+  loadGguf: async () => gguf,
+  loadSafetensors: async () => safetensors,
+  loadFamilies: async () => families,
+}
+
+/** `openFiles` with `ALL_READERS`. */
+export const openModel = (sources: readonly ByteSource[], signal?: AbortSignal): Promise<ModelFile> =>
+  openFiles(sources, ALL_READERS, signal)

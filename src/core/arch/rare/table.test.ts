@@ -1,0 +1,47 @@
+// Loading the rare families. In: files of common, rare and unknown families. Out: the rare ones are loaded
+// with the functions of the file, and only when it names none of the common ones.
+import { expect, test, vi } from 'vitest'
+import { FAMILIES } from '../families.ts'
+import { hbmFile, SMALL } from '../testing/files.ts'
+import { RARE_FAMILIES } from './table.ts'
+
+/** Modules in which no rare family is loaded yet. */
+async function fresh() {
+  vi.resetModules()
+  const [{ readConfig }, { familyFile }] = await Promise.all([
+    import('../read-config.ts'),
+    import('../families.ts'),
+  ])
+  const loadFamilies = vi.fn(() => import('./table.ts'))
+  const read = (family: string) => readConfig({ ...hbmFile({ ...SMALL, family }), loadFamilies })
+  return { read, familyFile, loadFamilies }
+}
+
+test('a common family loads nothing else', async () => {
+  const { read, familyFile, loadFamilies } = await fresh()
+  expect((await read('llama')).family).toBe('llama')
+  expect(loadFamilies).not.toHaveBeenCalled()
+  expect(() => familyFile('gpt2')).toThrow('the family gpt2 is not loaded')
+})
+
+test('a rare family is loaded once, with the others', async () => {
+  const { read, familyFile, loadFamilies } = await fresh()
+  expect((await read('gpt2')).family).toBe('gpt2')
+  expect((await read('gpt_neox')).family).toBe('gpt_neox')
+  expect(loadFamilies).toHaveBeenCalledTimes(1)
+  for (const family of FAMILIES) expect(familyFile(family)).toBeDefined()
+})
+
+test('a script that cannot be loaded fails the model, and is asked for again', async () => {
+  const { read, loadFamilies } = await fresh()
+  loadFamilies.mockRejectedValueOnce(new Error('offline'))
+  await expect(read('gpt2')).rejects.toThrow('offline')
+  expect((await read('gpt2')).family).toBe('gpt2')
+})
+
+test('an unknown family is rejected after both tables were searched', async () => {
+  const { read, loadFamilies } = await fresh()
+  await expect(read('constructor')).rejects.toMatchObject({ code: 'architecture' })
+  expect(loadFamilies).toHaveBeenCalledTimes(1)
+  expect(Object.keys(RARE_FAMILIES).every((family) => FAMILIES.includes(family))).toBe(true)
+})

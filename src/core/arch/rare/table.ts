@@ -1,0 +1,85 @@
+// The families of few models, by name. A page loads them together when a file is of one, so they build their
+// graphs with the decoder that they are given.
+
+import { apertus } from '../families/apertus.ts'
+import { bitnet } from '../families/bitnet.ts'
+import { bloom, mpt } from '../families/classic/alibi.ts'
+import { falcon } from '../families/classic/falcon.ts'
+import { codegen, gptJ } from '../families/classic/gpt-j.ts'
+import { gptNeox, persimmon } from '../families/classic/gpt-neox.ts'
+import { gpt2 } from '../families/classic/gpt2.ts'
+import { gptNeo, opt } from '../families/classic/opt.ts'
+import { phi2 } from '../families/classic/phi2.ts'
+import { stablelm } from '../families/classic/stablelm.ts'
+import { starcoder2 } from '../families/classic/starcoder2.ts'
+import { cohere, cohere2 } from '../families/cohere.ts'
+import { deepseek2, minicpm3 } from '../families/deepseek.ts'
+import { ernie45moe } from '../families/ernie.ts'
+import { exaone, exaone4 } from '../families/exaone.ts'
+import { vaultgemma } from '../families/gemma.ts'
+import { glm, glm4 } from '../families/glm.ts'
+import { gptOss } from '../families/gpt-oss.ts'
+import { granite, granitehybrid, granitemoe, graniteSwa, hyperclovax } from '../families/granite.ts'
+import { lfm2moe } from '../families/lfm2.ts'
+import { internlm3 } from '../families/llama.ts'
+import { mamba, mamba2 } from '../families/mamba.ts'
+import { modernbertDecoder } from '../families/modernbert-decoder.ts'
+import { ernie, helium, hunyuan, seedOss } from '../families/near-llama.ts'
+import { olmo, olmo2, olmoe } from '../families/olmo.ts'
+import { phimoe } from '../families/phimoe.ts'
+import { qwen2moe } from '../families/qwen.ts'
+import { arcee, jais2, nanochat, nemotron } from '../families/relu-squared.ts'
+import type { FamilyFile } from '../family.ts'
+import type { RareFamily } from './names.ts'
+
+export const RARE_FAMILIES: Readonly<Record<RareFamily, FamilyFile>> = {
+  granite,
+  granitehybrid,
+  granitemoe,
+  granite_swa: graniteSwa,
+  hyperclovax,
+  olmo,
+  olmo2,
+  olmoe,
+  vaultgemma,
+  internlm3,
+  exaone,
+  exaone4,
+  cohere,
+  cohere2,
+  glm,
+  glm4,
+  stablelm,
+  starcoder2,
+  phi2,
+  nemotron,
+  jais2,
+  arcee,
+  nanochat,
+  apertus,
+  persimmon,
+  seed_oss: seedOss,
+  ernie4_5: ernie,
+  helium,
+  hunyuan,
+  gpt2,
+  gpt_neox: gptNeox,
+  gptj: gptJ,
+  gpt_neo: gptNeo,
+  codegen,
+  falcon,
+  bitnet,
+  bloom,
+  deepseek2,
+  ernie4_5_moe: ernie45moe,
+  gpt_oss: gptOss,
+  lfm2moe,
+  minicpm3,
+  modernbert_decoder: modernbertDecoder,
+  qwen2moe,
+  mpt,
+  opt,
+  phimoe,
+  mamba,
+  mamba2,
+}

@@ -1,0 +1,55 @@
+// Presents BitNet's matrices of two bits a weight as Q4_0, which holds the same values.
+import { floatToHalf } from '../../base/half.ts'
+import type { JsonObject } from '../../base/values.ts'
+import { rowBytes } from '../dtypes.ts'
+import { malformed, shown } from '../malformed.ts'
+import type { TensorInfo } from '../tensors.ts'
+import { floatsOf, unread, virtual } from './packed-ints.ts'
+import type { StoredTensor } from './safetensors.ts'
+
+/** Inputs of a block of Q4_0, and what its codes for -1 are more than those of the file. */
+const GROUP = 32
+const OFFSET = 7
+/** Rows whose codes one byte holds. */
+const ROWS = 4
+
+/**
+ * Byte (r, c) of `weight` [n / 4, k] has the codes, 0 to 2 for -1 to 1, of rows r, r + n/4, r + 2n/4 and
+ * r + 3n/4 in column c, from the low bits on. The one number in `scale` multiplies them, or divides them
+ * where the layers are of BitLinear. Throws `format` for other shapes, `unsupported` for rows that are not
+ * whole groups.
+ */
+export function ternaryMatrix(weight: StoredTensor, scale: StoredTensor, settings: JsonObject): TensorInfo {
+  const { name, shape, source: file } = weight
+  const [quarter = 0, k = 0] = shape
+  if (shape.length !== 2 || scale.shape.some((size) => size !== 1)) {
+    throw malformed(
+      file.name,
+      `${shown(name)} is [${shape}] with scales [${scale.shape}], not a matrix with one scale`,
+    )
+  }
+  if (k % GROUP !== 0) throw unread(file.name, `${shown(name)} has rows of ${k}`, `multiples of ${GROUP}`)
+  const bytes = rowBytes('Q4_0', k)
+  const read = async (offset: number, length: number, signal?: AbortSignal) => {
+    const [stored = 0] = floatsOf(scale, await scale.source.read(scale.offset, scale.byteLength, signal))
+    const factor = floatToHalf(settings['linear_class'] === 'autobitlinear' ? stored : 1 / stored)
+    const out = new Uint8Array(length)
+    for (let at = 0; at < length; at += bytes) {
+      const row = (offset + at) / bytes
+      const codes = await file.read(weight.offset + (row % quarter) * k, k, signal)
+      writeRow(out.subarray(at, at + bytes), codes, 2 * Math.floor(row / quarter), factor)
+    }
+    return out
+  }
+  return virtual(file.name, name, 'Q4_0', [ROWS * quarter, k], ROWS * quarter * bytes, read)
+}
+
+/** Blocks of a scale, as f16, and 32 codes: those of the first half of the inputs in the low bits. */
+function writeRow(out: Uint8Array, codes: Uint8Array, shift: number, factor: number): void {
+  const code = (column: number) => ((codes[column]! >> shift) & 3) + OFFSET
+  for (let group = 0, at = 0; group < codes.length; group += GROUP) {
+    out[at++] = factor & 255
+    out[at++] = factor >> 8
+    for (let i = group; i < group + GROUP / 2; i++) out[at++] = code(i) | (code(i + GROUP / 2) << 4)
+  }
+}

@@ -1,0 +1,6 @@
+// The size of a matrix's slot, added up from its parts.
+import { type Encoding, matrixBytes } from '../../abi/encodings.ts'
+
+/** Bytes of a slot whose parts are stacked, each padded to 32 rows. */
+export const slotBytes = (encoding: Encoding, parts: readonly { readonly n: number }[], k: number): number =>
+  parts.reduce((sum, { n }) => sum + matrixBytes(encoding, n, k), 0)
