@@ -392,7 +392,8 @@ const LISTED: readonly (readonly [string, ModelConfig])[] = [
     'phimoe',
     config({
       family: 'phimoe',
-      experts: { count: 6, used: 2, normalize: false, scoring: 'mixer', epsilon: 0.01 },
+      hiddenSize: 96,
+      experts: { count: 5, used: 2, normalize: false, scoring: 'mixer', epsilon: 0.1 },
     }),
   ],
   [

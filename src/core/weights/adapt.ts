@@ -164,16 +164,15 @@ class Fit {
 
   constructor({ adapter, scale }: ScaledAdapter, config: ModelConfig, expected: ExpectedTensor) {
     const { name: file, format, architecture } = adapter
-    const { gguf } = familyFile(config.family)
+    const { gguf, hf } = familyFile(config.family)
     if (format === 'gguf' && architecture !== gguf.architecture)
       throw otherModel(file, `is of ${shown(architecture)}`)
     this.#file = file
     this.#scale = scale
     this.#config = config
     this.#expected = expected
-    // llama.cpp's converter interleaves the halves of each Q and K head in some families. Hugging Face
-    // never does.
-    const pairing = format === 'gguf' ? gguf.pairing : 'halves'
+    // llama.cpp's converter interleaves the halves of each Q and K head in some families.
+    const pairing = format === 'gguf' ? gguf.pairing : (hf.pairing ?? 'halves')
     this.#isTurned = pairing !== config.rope.pairing && /attn_[qk]\.(weight|bias)$/.test(expected.name)
   }
 

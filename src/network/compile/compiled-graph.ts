@@ -9,14 +9,14 @@ import type { Tensor } from '../onnx/ir/tensor.ts'
 import { runPasses } from '../onnx/passes/pass.ts'
 import { COMPILER_PASSES, NEEDED_PASSES } from '../onnx/passes.ts'
 import { boundGraph, boundProgram, checkDtypes, keyOf, shapesOf } from './bind.ts'
-import { type CompileOptions, LateMachine } from './late-machine.ts'
+import { type CompileOptions, LazyMachine } from './lazy-machine.ts'
 import type { WeightPolicy } from './lower/policy.ts'
 import type { Program } from './program/program.ts'
 import { type ForeignNode, withWayOut } from './refusal.ts'
 import type { LoadedProgram } from './run/machine.ts'
 import { type LeftOut, NOTHING } from './stages.ts'
 
-export type { CompileOptions } from './late-machine.ts'
+export type { CompileOptions } from './lazy-machine.ts'
 
 /** A graph that runs, wherever its nodes do. */
 export interface RunnableGraph {
@@ -26,7 +26,7 @@ export interface RunnableGraph {
   /** Nodes that another runtime runs, as far as they are known. */
   readonly foreign: readonly ForeignNode[]
   /** Its threads and its memory. To open it starts the threads, which the first run would do. */
-  readonly machine: LateMachine
+  readonly machine: LazyMachine
   run(feeds: ReadonlyMap<string, Tensor>, signal?: AbortSignal): Promise<Map<string, Tensor>>
   /** Ends the workers. Nothing can be run afterwards. */
   dispose(): void | Promise<void>
@@ -58,7 +58,7 @@ export const MAX_PROGRAMS = 32
 
 export class CompiledGraph implements RunnableGraph {
   readonly foreign = []
-  readonly machine: LateMachine
+  readonly machine: LazyMachine
   readonly #graph: Graph
   readonly #leftOut: LeftOut
   readonly #limits: NetworkLimits | undefined
@@ -74,7 +74,7 @@ export class CompiledGraph implements RunnableGraph {
     this.#graph = runPasses(graph, passesWithout(leftOut), { budget: new ProgramBudget(limits) }).graph
     this.#leftOut = leftOut
     this.#limits = limits
-    this.machine = new LateMachine(this.#graph, options)
+    this.machine = new LazyMachine(this.#graph, options)
   }
 
   get inputs(): readonly Input[] {

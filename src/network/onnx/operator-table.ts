@@ -162,7 +162,7 @@ export const OPERATOR_TABLE = {
   Swish: { raise: 'activations', lower: 'body' },
   Tan: { evaluate: 'weights', lower: 'body' },
   Tanh: { evaluate: 'weights', raise: 'caps of scores', lower: 'body' },
-  TensorScatter: { evaluate: 'weights', lower: 'fallback' },
+  TensorScatter: { lower: 'fallback' },
   ThresholdedRelu: { lower: 'body' },
   Tile: { evaluate: 'control', raise: 'heads', lower: 'loops' },
   TopK: { evaluate: 'control', lower: 'loops' },

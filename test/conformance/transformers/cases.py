@@ -249,6 +249,12 @@ DYNAMIC = {"rope_type": "dynamic", "factor": 4.0}
 TIED, UNTIED = {"tie_word_embeddings": True}, {"tie_word_embeddings": False}
 
 CASES += [
+    ("GraniteSWA", "windows, sinks", without_head_dim(
+        96, 3, 1, 77, 271, layers=5, sliding_window=9, embedding_multiplier=6.5, residual_multiplier=0.37,
+        attention_multiplier=0.11, logits_scaling=0.4)),
+    ("GraniteSWA", "other bases, layers that do not turn", without_head_dim(
+        88, 2, 2, 70, 269, layers=4, sliding_window=14, attention_multiplier=0.2, attention_bias=True,
+        layer_types=["full_attention", "sliding_attention"] * 2, layer_rope_theta=[50000.0, 10000.0, 0, 10000.0])),
     ("ModernBertDecoder", "windows", {
         "hidden_size": 96, "num_attention_heads": 3, "intermediate_size": 77, "num_hidden_layers": 4, "vocab_size": 271,
         "max_position_embeddings": 128, "local_attention": 18}),

@@ -26,8 +26,8 @@ export function alibiValue({ heads, contextLength, alibi = 0 }: ModelConfig): (i
 }
 
 /**
- * 2^-(most i / n) for i from 1, where n is the largest power of two that is not above `heads`. Further heads get
- * what lies in the middle between these.
+ * 2^-(most i / n) for i from 1, where n is the largest power of two that is not above `heads`. Further heads
+ * get what lies in the middle between these.
  */
 function slopesOf(heads: number, most: number): Float64Array {
   const whole = 2 ** Math.floor(Math.log2(heads))

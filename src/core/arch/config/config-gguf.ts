@@ -1,6 +1,5 @@
 // Reads the hyperparameters that a GGUF header states. They are not yet validated.
 import type { MetaValue } from '../../formats/tensors.ts'
-import type { DecoderTraits } from '../blocks/parts.ts'
 import { familyFile } from '../families.ts'
 import { type FamilyFile, otherBiases } from '../family.ts'
 import type { Biases, Family, ModelConfig, RopeScaling, WindowConfig } from './config.ts'
@@ -110,7 +109,11 @@ function window(
   return windowOf(model, positions, pattern)
 }
 
-export function refuseVariants(fields: Fields, headDim: number, traits: DecoderTraits): void {
+export function refuseVariants(
+  fields: Fields,
+  headDim: number,
+  traits: NonNullable<FamilyFile['traits']>,
+): void {
   const refuse = (found: string, supported: string) => unbuiltVariant(fields.file, found, supported)
   const experts = fields.number('expert_count', 0)
   const mayHaveExperts = traits.mlp === 'experts' || traits.mayHaveExperts === true

@@ -2,8 +2,8 @@
 // for impossible values, `unsupported` for values that no kernel has.
 import { roundUp } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import type { DecoderTraits } from '../blocks/parts.ts'
 import { familyFile } from '../families.ts'
+import type { FamilyFile } from '../family.ts'
 import type { ExpertsConfig, Family, LatentConfig, ModelConfig, RopeConfig, SsmConfig } from './config.ts'
 import { unbuiltVariant } from './fields.ts'
 
@@ -33,7 +33,7 @@ const RECURRENT: Readonly<Partial<Record<Family, SsmConfig['kind']>>> = {
 }
 
 /** True where a family may have experts and a model has them. */
-const mayHave = (traits: DecoderTraits | undefined, experts: ExpertsConfig | undefined): boolean =>
+const mayHave = (traits: FamilyFile['traits'], experts: ExpertsConfig | undefined): boolean =>
   traits?.mayHaveExperts === true && experts !== undefined
 
 /** Checks every number. `file` is for the sentence. */

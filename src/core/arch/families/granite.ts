@@ -1,12 +1,12 @@
 // Granite 3, dense or with experts: Llama with factors on embeddings, scores, block outputs and logits.
-// HyperCLOVA X: norms around both blocks as well. Granite 4 hybrids: Mamba-2 in most layers, attention in some,
+// Granite with windows: sinks, a base of rotation for each kind of layer. HyperCLOVA X: norms around both blocks. Granite 4 hybrids: Mamba-2 in most layers, attention in some,
 // an MLP in each, beside which there may be experts.
 import type { Graph } from '../../graph/nodes.ts'
 import { attention } from '../blocks/attention.ts'
 import { isRecurrent, PLAIN } from '../blocks/parts.ts'
 import type { ExpertsConfig, ModelConfig, RopeConfig } from '../config/config.ts'
 import { ggufExperts, sharedBlock } from '../config/experts-config.ts'
-import { type Fields, layersWithHeads, unbuiltVariant } from '../config/fields.ts'
+import { type Fields, layersOf, layersWithHeads, unbuiltVariant, windowOf } from '../config/fields.ts'
 import { ggufSsm, hfSsm } from '../config/recurrent-config.ts'
 import {
   type Decoder,
@@ -139,6 +139,60 @@ export const hyperclovax = family(
           logitScale: fields.number('logits_scaling', 1),
         }
       },
+    },
+  },
+)
+
+/** One of the bases of these layers; 0 stands for no rotation. */
+function oneBase(fields: Fields, bases: readonly number[], fallback: number): number {
+  const [base = fallback, another] = new Set(bases.filter((each) => each !== 0))
+  if (another === undefined) return base
+  throw unbuiltVariant(
+    fields.file,
+    `layers that rotate by ${base} and by ${another}`,
+    'one base for each kind',
+  )
+}
+
+/** Windows in all but every fourth layer, and a base of rotation for each layer. */
+function windowed(fields: Fields, common: ModelConfig): Partial<ModelConfig> {
+  const kinds = fields.list('layer_types')
+  const all = layersOf(common)
+  const isLocal = all.map((layer) =>
+    kinds.length > 0 ? kinds[layer] === 'sliding_attention' : layer % 4 !== 0,
+  )
+  const sliding = windowOf(common, fields.number('sliding_window', 0), isLocal)
+  const bases = fields.numberList('layer_rope_theta')
+  const baseOf = (layers: readonly number[]) =>
+    oneBase(
+      fields,
+      layers.map((layer) => bases[layer] ?? common.rope.theta),
+      common.rope.theta,
+    )
+  const locals = sliding?.layers ?? []
+  const unrotated = all.filter((layer) => bases[layer] === 0)
+  return {
+    window: sliding,
+    rope: { ...common.rope, theta: baseOf(all.filter((layer) => !locals.includes(layer))) },
+    localRope: sliding && { ...common.rope, theta: baseOf(locals) },
+    unrotatedLayers: unrotated.length > 0 ? unrotated : undefined,
+  }
+}
+
+export const graniteSwa = family(
+  { ...PLAIN, sinks: true },
+  {
+    gguf: NO_GGUF,
+    hf: {
+      classes: {
+        GraniteSWAForCausalLM: defaults(100_352, 2560, 8192, 24, 20, 8192, {
+          num_key_value_heads: 4,
+          rms_norm_eps: 1e-5,
+          sliding_window: 128,
+          tie_word_embeddings: true,
+        }),
+      },
+      config: (fields, common) => ({ ...hfFactors(fields), ...windowed(fields, common) }),
     },
   },
 )

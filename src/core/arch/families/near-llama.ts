@@ -24,18 +24,19 @@ export const seedOss = family(PLAIN, {
   },
 })
 
+/** The first files have the second name of the class. */
+const ERNIE = defaults(103_424, 1024, 3072, 18, 16, 131_072, {
+  num_key_value_heads: 2,
+  head_dim: 128,
+  rms_norm_eps: 1e-5,
+  rope_theta: 5e5,
+  tie_word_embeddings: true,
+})
+
 export const ernie = family(PLAIN, {
   gguf: { architecture: 'ernie4_5', pairing: 'interleaved' },
   hf: {
-    classes: {
-      Ernie4_5ForCausalLM: defaults(103_424, 1024, 3072, 18, 16, 131_072, {
-        num_key_value_heads: 2,
-        head_dim: 128,
-        rms_norm_eps: 1e-5,
-        rope_theta: 5e5,
-        tie_word_embeddings: true,
-      }),
-    },
+    classes: { Ernie4_5ForCausalLM: ERNIE, Ernie4_5_ForCausalLM: ERNIE },
     pairing: 'interleaved',
     biases: { qkv: 'use_bias', output: 'use_bias', mlp: 'use_bias' },
   },

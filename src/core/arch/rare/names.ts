@@ -4,6 +4,7 @@ export const RARE = [
   'granite',
   'granitehybrid',
   'granitemoe',
+  'granite_swa',
   'hyperclovax',
   'olmo',
   'olmo2',

@@ -1,33 +1,34 @@
 // The families of few models, by name. A page loads them together when a file is of one, so they build their
 // graphs with the decoder that they are given.
-import { bloom, mpt } from '../families/alibi.ts'
+
 import { apertus } from '../families/apertus.ts'
 import { bitnet } from '../families/bitnet.ts'
+import { bloom, mpt } from '../families/classic/alibi.ts'
+import { falcon } from '../families/classic/falcon.ts'
+import { codegen, gptJ } from '../families/classic/gpt-j.ts'
+import { gptNeox, persimmon } from '../families/classic/gpt-neox.ts'
+import { gpt2 } from '../families/classic/gpt2.ts'
+import { gptNeo, opt } from '../families/classic/opt.ts'
+import { phi2 } from '../families/classic/phi2.ts'
+import { stablelm } from '../families/classic/stablelm.ts'
+import { starcoder2 } from '../families/classic/starcoder2.ts'
 import { cohere, cohere2 } from '../families/cohere.ts'
 import { deepseek2, minicpm3 } from '../families/deepseek.ts'
 import { ernie45moe } from '../families/ernie.ts'
 import { exaone, exaone4 } from '../families/exaone.ts'
-import { falcon } from '../families/falcon.ts'
 import { vaultgemma } from '../families/gemma.ts'
 import { glm, glm4 } from '../families/glm.ts'
-import { codegen, gptJ } from '../families/gpt-j.ts'
-import { gptNeox, persimmon } from '../families/gpt-neox.ts'
 import { gptOss } from '../families/gpt-oss.ts'
-import { gpt2 } from '../families/gpt2.ts'
-import { granite, granitehybrid, granitemoe, hyperclovax } from '../families/granite.ts'
+import { granite, granitehybrid, granitemoe, graniteSwa, hyperclovax } from '../families/granite.ts'
 import { lfm2moe } from '../families/lfm2.ts'
 import { internlm3 } from '../families/llama.ts'
 import { mamba, mamba2 } from '../families/mamba.ts'
 import { modernbertDecoder } from '../families/modernbert-decoder.ts'
 import { ernie, helium, hunyuan, seedOss } from '../families/near-llama.ts'
 import { olmo, olmo2, olmoe } from '../families/olmo.ts'
-import { gptNeo, opt } from '../families/opt.ts'
-import { phi2 } from '../families/phi2.ts'
 import { phimoe } from '../families/phimoe.ts'
 import { qwen2moe } from '../families/qwen.ts'
 import { arcee, jais2, nanochat, nemotron } from '../families/relu-squared.ts'
-import { stablelm } from '../families/stablelm.ts'
-import { starcoder2 } from '../families/starcoder2.ts'
 import type { FamilyFile } from '../family.ts'
 import type { RareFamily } from './names.ts'
 
@@ -35,6 +36,7 @@ export const RARE_FAMILIES: Readonly<Record<RareFamily, FamilyFile>> = {
   granite,
   granitehybrid,
   granitemoe,
+  granite_swa: graniteSwa,
   hyperclovax,
   olmo,
   olmo2,

@@ -6,6 +6,7 @@ import type { ModelConfig } from '../config/config.ts'
 import { buildGraph } from '../families.ts'
 import { failureOf, ggufFile, hbmFile, hfFile, SMALL, withTensors } from '../testing/files.ts'
 import { resolveWeights, roleOf } from './names.ts'
+import { expectedTensors } from './tensor-names.ts'
 
 const QWEN2: ModelConfig = { ...SMALL, family: 'qwen2', tiedEmbeddings: true }
 
@@ -72,6 +73,23 @@ describe('resolveWeights', () => {
     const file = withTensors(hfFile(SMALL), { 'model.norm.weight': [1, 48] })
     expect(resolveWeights(file, SMALL).get('norm.weight')?.shape).toEqual([1, 48])
   })
+})
+
+test('Q, K and V come from one tensor where the file has no others', () => {
+  const config: ModelConfig = { ...SMALL, family: 'glm', biases: { qkv: true } }
+  const { heads, kvHeads, headDim, hiddenSize } = config
+  const rows = (heads + 2 * kvHeads) * headDim
+  const shapes = [...expectedTensors('gguf', config)].map(({ shape, place }): [string, readonly number[]] => {
+    const { tensor, shape: stored = shape } = place.orElse ?? place
+    return [tensor, stored]
+  })
+  const file = withTensors({ ...ggufFile(config), tensors: new Map() }, Object.fromEntries(shapes))
+  expect(file.tensors.get('blk.0.attn_qkv.weight')?.shape).toEqual([rows, hiddenSize])
+  const weights = resolveWeights(file, config)
+  const k = weights.get('layers.0.attn_k.weight')
+  expect([k?.shape, k?.offset]).toEqual([[kvHeads * headDim, hiddenSize], heads * headDim * hiddenSize * 4])
+  const v = weights.get('layers.1.attn_v.bias')
+  expect([v?.shape, v?.offset]).toEqual([[kvHeads * headDim], (heads + kvHeads) * headDim * 4])
 })
 
 test('roles: two tables, norms and biases as vectors, the rest matrices', () => {

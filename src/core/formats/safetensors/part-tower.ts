@@ -8,6 +8,10 @@ import type { MetaValue, TensorInfo } from '../tensors.ts'
 const CLASSES: ReadonlyMap<string, string> = new Map<string, string>([
   ['llama', 'LlamaForCausalLM'],
   ['mistral', 'MistralForCausalLM'],
+  ['ministral', 'MinistralForCausalLM'],
+  ['ministral3', 'Ministral3ForCausalLM'],
+  ['cohere2', 'Cohere2ForCausalLM'],
+  ['granite', 'GraniteForCausalLM'],
   ['gemma3_text', 'Gemma3ForCausalLM'],
   ['qwen2', 'Qwen2ForCausalLM'],
   ...['qwen2_vl', 'qwen2_vl_text', 'qwen2_5_vl', 'qwen2_5_vl_text'].map(

@@ -15,8 +15,9 @@ const ROWS = 4
 
 /**
  * Byte (r, c) of `weight` [n / 4, k] has the codes, 0 to 2 for -1 to 1, of rows r, r + n/4, r + 2n/4 and
- * r + 3n/4 in column c, from the low bits on. The one number in `scale` multiplies them, or divides them where
- * the layers are of BitLinear. Throws `format` for other shapes, `unsupported` for rows that are not whole groups.
+ * r + 3n/4 in column c, from the low bits on. The one number in `scale` multiplies them, or divides them
+ * where the layers are of BitLinear. Throws `format` for other shapes, `unsupported` for rows that are not
+ * whole groups.
  */
 export function ternaryMatrix(weight: StoredTensor, scale: StoredTensor, settings: JsonObject): TensorInfo {
   const { name, shape, source: file } = weight

@@ -12,7 +12,7 @@ import { runPasses } from '../../onnx/passes/pass.ts'
 import { COMPILER_PASSES, PASSES } from '../../onnx/passes.ts'
 import { boundGraph, checkDtypes, keyOf, shapesOf } from '../bind.ts'
 import { MAX_PROGRAMS, type RunnableGraph } from '../compiled-graph.ts'
-import { type CompileOptions, LateMachine } from '../late-machine.ts'
+import { type CompileOptions, LazyMachine } from '../lazy-machine.ts'
 import type { ForeignNode } from '../refusal.ts'
 import { constantTensor } from '../run/constants.ts'
 import type { LoadedProgram } from '../run/machine.ts'
@@ -28,7 +28,7 @@ interface Stage extends Omit<PlannedStage, 'compiled'> {
 }
 
 export class MixedGraph implements RunnableGraph {
-  readonly machine: LateMachine
+  readonly machine: LazyMachine
   readonly #graph: Graph
   readonly #sessions = new Sessions()
   readonly #first = new LruCache<string, Stage>(MAX_PROGRAMS, (stage) => this.#drop(stage))
@@ -42,7 +42,7 @@ export class MixedGraph implements RunnableGraph {
   private constructor(graph: Graph, options: CompileOptions) {
     this.#graph = graph
     this.#limits = options.limits
-    this.machine = new LateMachine(graph, options)
+    this.machine = new LazyMachine(graph, options)
   }
 
   /**

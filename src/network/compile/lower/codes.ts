@@ -79,8 +79,8 @@ const quantize: Handler = (lowering, node) => {
 const dynamicQuantize: Handler = (lowering, node) => {
   const [codes = '', scale = '', zero = ''] = node.outputs
   lowering.values.name(codes, lowering.values.ref(node, node.inputs[0]!))
-  lowering.values.settle(scale, tensorOf('f32', [], [1]))
-  lowering.values.settle(zero, tensorOf('u8', [], [0]))
+  lowering.values.setConstant(scale, tensorOf('f32', [], [1]))
+  lowering.values.setConstant(zero, tensorOf('u8', [], [0]))
 }
 
 /** Codes of a matrix, without their zero points, times rows that were not rounded. */

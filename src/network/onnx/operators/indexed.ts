@@ -27,7 +27,7 @@ import {
 } from '../ir/tensor.ts'
 
 /** An index counted from the front. Throws `format` outside of the axis. */
-function within(node: Node, index: number, size: number): number {
+export function within(node: Node, index: number, size: number): number {
   const at = index < 0 ? index + size : index
   if (at >= 0 && at < size) return at
   throw unfit(node, `index ${index} is outside of an axis of ${size}`)
@@ -274,34 +274,6 @@ const tensorScatter: Operator = define({
   attributes: { axis: 'int', mode: 'string' },
   dtypes: [ALL_DTYPES, ALL_DTYPES, ['i64']],
   infer: sameType,
-  evaluate(context) {
-    const { node, inputs } = context
-    const cache = given(context, 0)
-    const update = given(context, 1)
-    const axis = axisOf(node, intOf(node, 'axis', -2), cache.dims.length)
-    const most = cache.dims[axis]!
-    const size = update.dims[axis] ?? 0
-    if (`${cache.dims.with(axis, size)}` !== `${update.dims}` || update.dtype !== cache.dtype || axis === 0)
-      throw unfit(node, `it writes [${update.dims}] along axis ${axis} of [${cache.dims}]`)
-    const mode = stringOf(node, 'mode', 'linear')
-    if (mode !== 'linear' && mode !== 'circular')
-      throw unfit(node, `its mode is ${mode}, which does not exist`)
-    const inner = countOf(cache.dims.slice(axis + 1))
-    const perBatch = countOf(cache.dims.slice(1, axis))
-    const made = { ...cache, data: cache.data.slice() }
-    for (let row = 0; row < countOf(cache.dims.slice(0, axis)); row++) {
-      const start = inputs[2] === undefined ? 0 : Number(inputs[2].data[Math.floor(row / perBatch)])
-      for (let at = 0; at < size; at++) {
-        const to = mode === 'circular' ? (start + at) % most : start + at
-        const from = (row * size + at) * inner
-        made.data.set(
-          update.data.subarray(from, from + inner) as never,
-          (row * most + within(node, to, most)) * inner,
-        )
-      }
-    }
-    return [made]
-  },
 })
 
 export const INDEXED: readonly Operator[] = [

@@ -13,6 +13,7 @@ import { type DType, isFloat } from '../ir/tensor.ts'
 import { operatorName } from '../operator-table.ts'
 import { operatorOf, whyUnclaimed } from '../operators.ts'
 import { type Findings, noFindings } from './findings.ts'
+import { finishStep } from './finish-step.ts'
 import { Meanings } from './known/meanings.ts'
 import { normedRows } from './known/normed-rows.ts'
 import { States } from './known/states.ts'
@@ -23,7 +24,6 @@ import { mergeProducts, nameSteps } from './merge-products.ts'
 import { Prober } from './probe.ts'
 import { Products } from './products.ts'
 import { whyNoDecoder, whyUnread } from './refusals.ts'
-import { settled } from './settled.ts'
 import { WeightTable } from './weights/weight-table.ts'
 
 /**
@@ -125,7 +125,7 @@ export class Translator {
       if (this.types.inferAgain(node)) this.control.prober.readTypes()
       if (!this.#done.has(node)) await this.#translate(node)
     }
-    const step = mergeProducts(settled(this.#finish(), this.findings))
+    const step = mergeProducts(finishStep(this.#finish(), this.findings))
     this.weights.removeUnread(step)
     return {
       graph: nameSteps(step, this.weights),

@@ -2,7 +2,14 @@
 import type { Evaluators } from '../../../../src/network/onnx/evaluate.ts'
 import { axisOf } from '../../../../src/network/onnx/ir/broadcast.ts'
 import type { Node } from '../../../../src/network/onnx/ir/graph.ts'
-import { type Evaluation, flagOf, given, intOf, unfit } from '../../../../src/network/onnx/ir/operator.ts'
+import {
+  type Evaluation,
+  flagOf,
+  given,
+  intOf,
+  stringOf,
+  unfit,
+} from '../../../../src/network/onnx/ir/operator.ts'
 import {
   countOf,
   isFloat,
@@ -19,6 +26,7 @@ import {
   levelForm,
   perElement,
 } from '../../../../src/network/onnx/operators/contrib/products.ts'
+import { within } from '../../../../src/network/onnx/operators/indexed.ts'
 import { product } from '../../../../src/network/onnx/operators/products.ts'
 import { biased } from './activations.ts'
 import { evaluateAttention, headsOf, headWriter } from './attention.ts'
@@ -222,6 +230,35 @@ export function written(heads: ReturnType<typeof headsOf>, x: Tensor, at: typeof
   return made
 }
 
+/** Writes the rows of a step into a cache of fixed length. */
+function evaluateTensorScatter(context: Evaluation): Tensor[] {
+  const { node, inputs } = context
+  const cache = given(context, 0)
+  const update = given(context, 1)
+  const axis = axisOf(node, intOf(node, 'axis', -2), cache.dims.length)
+  const most = cache.dims[axis]!
+  const size = update.dims[axis] ?? 0
+  if (`${cache.dims.with(axis, size)}` !== `${update.dims}` || update.dtype !== cache.dtype || axis === 0)
+    throw unfit(node, `it writes [${update.dims}] along axis ${axis} of [${cache.dims}]`)
+  const mode = stringOf(node, 'mode', 'linear')
+  if (mode !== 'linear' && mode !== 'circular') throw unfit(node, `its mode is ${mode}, which does not exist`)
+  const inner = countOf(cache.dims.slice(axis + 1))
+  const perBatch = countOf(cache.dims.slice(1, axis))
+  const made = { ...cache, data: cache.data.slice() }
+  for (let row = 0; row < countOf(cache.dims.slice(0, axis)); row++) {
+    const start = inputs[2] === undefined ? 0 : Number(inputs[2].data[Math.floor(row / perBatch)])
+    for (let at = 0; at < size; at++) {
+      const to = mode === 'circular' ? (start + at) % most : start + at
+      const from = (row * size + at) * inner
+      made.data.set(
+        update.data.subarray(from, from + inner) as never,
+        (row * most + within(node, to, most)) * inner,
+      )
+    }
+  }
+  return [made]
+}
+
 export const FUSED: Evaluators = new Map([
   ['Attention', evaluateAttention],
   ['RotaryEmbedding', (context) => [evaluateRotary(context)]],
@@ -231,5 +268,6 @@ export const FUSED: Evaluators = new Map([
   ['com.microsoft:GatherBlockQuantized', (context) => [evaluateGather(context)]],
   ['com.microsoft:GroupQueryAttention', evaluateGroups],
   ['com.microsoft:MultiHeadAttention', evaluateMulti],
+  ['TensorScatter', evaluateTensorScatter],
   ['com.microsoft:CausalConvWithState', evaluateCausalConvolution],
 ])

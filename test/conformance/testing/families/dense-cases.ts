@@ -22,8 +22,11 @@ import {
 type Gguf = Omit<FamilyCase['gguf'], 'architecture'>
 type Json = Readonly<Record<string, unknown>>
 
-interface DenseCase {
+/** A case whose tensors are those that its class stores. */
+export interface StoredCase {
   readonly family: string
+  /** The class. Default: the family's first. */
+  readonly listed?: string
   readonly layers: number
   /** Besides the sizes. */
   readonly config: Json
@@ -52,7 +55,7 @@ const FALCON = [
 ] as const
 
 /** The classes of the pruning papers, whose heads fill the rows. */
-const classicCases = ({ hidden, heads }: Sizes): readonly DenseCase[] => [
+const classicCases = ({ hidden, heads }: Sizes): readonly StoredCase[] => [
   {
     family: 'bloom',
     layers: 2,
@@ -106,7 +109,7 @@ const classicCases = ({ hidden, heads }: Sizes): readonly DenseCase[] => [
   },
 ]
 
-const casesOf = ({ headDim }: Sizes): readonly DenseCase[] => [
+const casesOf = ({ headDim }: Sizes): readonly StoredCase[] => [
   {
     family: 'bitnet',
     layers: 2,
@@ -303,7 +306,9 @@ function tensorsOf(json: Json): CaseTensor[] {
     if (place.constant !== undefined) continue
     const [first = ''] = place.tensor.split('|')
     const parts = place.joined ?? [first]
-    const size = place.shape ?? (place.joined ? [(shape[0] ?? 0) / parts.length] : shape)
+    const own = place.shape ?? (place.joined ? [(shape[0] ?? 0) / parts.length] : shape)
+    const isTurned = place.form === 'transposed'
+    const size = isTurned ? [...own.slice(0, -2), ...own.slice(-2).toReversed()] : own
     for (const part of parts) found.set(part, t(part, size, kindOf(name, place.change !== undefined)))
   }
   return [...found.values()]
@@ -324,10 +329,13 @@ const curveTensors = (layers: number): CaseTensor[] =>
   ).flat()
 
 export const denseCases = (sizes: Sizes): Omit<FamilyCase, 'sizes'>[] =>
-  [...casesOf(sizes), ...classicCases(sizes)].map(({ family, layers, config: more, gguf }) => {
+  storedCases([...casesOf(sizes), ...classicCases(sizes)], sizes)
+
+export const storedCases = (cases: readonly StoredCase[], sizes: Sizes): Omit<FamilyCase, 'sizes'>[] =>
+  cases.map(({ family, listed, layers, config: more, gguf }) => {
     const { hf, gguf: file } = familyFile(family)
     const [named = ''] = Object.keys(hf.classes)
-    const config = familyParts(sizes).config(named, layers, more)
+    const config = familyParts(sizes).config(listed ?? named, layers, more)
     const extra = family === 'apertus' ? curveTensors(layers) : []
     return {
       family,

@@ -1,7 +1,8 @@
 // Family cases. A small model of each family: config.json, tensors, and keys under their GGUF names.
 import '../../../../scripts/test/rare-families.ts'
 import { FAMILIES, familyFile } from '../../../../src/core/arch/families.ts'
-import { denseCases } from './dense-cases.ts'
+import { denseCases, storedCases } from './dense-cases.ts'
+import { expertCasesOf } from './expert-cases.ts'
 import {
   each,
   type FamilyCase,
@@ -287,7 +288,7 @@ export function familyCases(sizes: Sizes): readonly FamilyCase[] {
       },
     },
   ]
-  const all = [...cases, ...denseCases(sizes)]
+  const all = [...cases, ...denseCases(sizes), ...storedCases(expertCasesOf(sizes), sizes)]
   const listed = new Set(all.map(({ family }) => family))
   const others = FAMILIES.filter((family) => !listed.has(family) && !ELSEWHERE.has(family))
   const plain = others.flatMap((family) => {

@@ -46,7 +46,9 @@ export async function familyGguf(one: FamilyCase, weights: Weights): Promise<Uin
   const stacked = new Map<string, RandomTensor[]>()
   for (const [name, tensor] of weights) {
     const key = stackOf(name)
-    if (key !== undefined) stacked.set(key, [...(stacked.get(key) ?? []), tensor])
+    const pieces = one.gguf.pieces?.(name, tensor)
+    if (pieces !== undefined) for (const [piece, own] of pieces) add(ggufName(piece, one.gguf.names), own)
+    else if (key !== undefined) stacked.set(key, [...(stacked.get(key) ?? []), tensor])
     else if (!name.includes('.act_fn.')) add(ggufName(name, one.gguf.names), converted(one, name, tensor))
   }
   for (const [name, parts] of stacked) {
@@ -62,14 +64,18 @@ export async function familyGguf(one: FamilyCase, weights: Weights): Promise<Uin
   return ggufBytes({ metadata: metadata(one), tensors })
 }
 
+/** LFM2's names of an expert's matrices. */
+const PARTS: Readonly<Record<string, string>> = { w1: 'gate', w2: 'down', w3: 'up' }
+
 /** The tensor in which the converter stacks those of experts, or of heads. */
 function stackOf(name: string): string | undefined {
   const [, at, expert, head] =
-    /^(.*)\.(?:mlp\.experts\.\d+\.(gate|up|down)_proj|self_attn\.([qk])_layernorm\.norms\.\d+)\.weight$/.exec(
+    /^(.*)\.(?:(?:mlp|feed_forward)\.experts\.\d+\.(gate_proj|up_proj|down_proj|w[123])|self_attn\.([qk])_layernorm\.norms\.\d+)\.weight$/.exec(
       name,
     ) ?? []
   if (at === undefined) return undefined
-  const kind = expert === undefined ? `attn_${head}_norm` : `ffn_${expert}_exps`
+  const kind =
+    expert === undefined ? `attn_${head}_norm` : `ffn_${PARTS[expert] ?? expert.replace('_proj', '')}_exps`
   return `${at.replace('model.layers', 'blk')}.${kind}.weight`
 }
 

@@ -2,6 +2,7 @@
 import type { HeadNormTrait } from '../../../../src/core/arch/blocks/parts.ts'
 import { byteLevelSpec } from '../../../../src/core/text/testing/tiny.ts'
 import type { GgufValue } from '../writers/gguf-writer.ts'
+import type { RandomTensor } from '../writers/random-tensor.ts'
 
 /** The distribution of a tensor's values. */
 export type Kind = 'matrix' | 'table' | 'norm' | 'norm less one' | 'bias' | 'taps'
@@ -30,8 +31,15 @@ export interface FamilyCase {
     /** The converter reorders the rows of Q and K. */
     readonly interleaved?: boolean
     readonly layerNorm?: boolean
+    readonly pieces?: Pieces
   }
 }
+
+/** What the converter makes of a tensor, by name; undefined for one that it keeps. */
+export type Pieces = (
+  name: string,
+  tensor: RandomTensor,
+) => readonly (readonly [string, RandomTensor])[] | undefined
 
 /** `hidden` is the size of all heads together. */
 export interface Sizes {

@@ -36,7 +36,8 @@ export class Values {
   readonly #types: ReadonlyMap<string, Type>
   readonly #budget: ProgramBudget
   readonly #refs = new Map<string, Ref>()
-  readonly #settled = new Map<string, Tensor>()
+  /** Values that are numbers whatever the inputs are. */
+  readonly #constants = new Map<string, Tensor>()
   readonly #bytesRead = new Map<ByteSource, number>()
   /** Inputs that are read, by name. */
   readonly inputs = new Map<string, Value>()
@@ -70,8 +71,8 @@ export class Values {
 
   /** The elements of a constant in memory. */
   known(name: string): Tensor | undefined {
-    const settled = this.#settled.get(name)
-    if (settled !== undefined) return settled
+    const own = this.#constants.get(name)
+    if (own !== undefined) return own
     const constant = this.#graph.constants.get(name)
     return constant === undefined || isStored(constant) ? undefined : constant
   }
@@ -84,8 +85,8 @@ export class Values {
   }
 
   /** A value that is a number whatever the inputs are. */
-  settle(name: string, tensor: Tensor): void {
-    this.#settled.set(name, tensor)
+  setConstant(name: string, tensor: Tensor): void {
+    this.#constants.set(name, tensor)
   }
 
   /** Throws `out-of-memory` for more bytes than the values of a run may have. */

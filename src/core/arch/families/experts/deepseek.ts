@@ -1,12 +1,12 @@
 // Latent attention: DeepSeek V2 and V3, Youtu and MiniCPM3. DeepSeek's layers have experts, but for the
 // first.
 
-import { PLAIN } from '../blocks/parts.ts'
-import type { ExpertsConfig, LatentConfig, ModelConfig } from '../config/config.ts'
-import { denseLayers, ggufExperts, latentConfig, sharedBlock } from '../config/experts-config.ts'
-import { type Fields, unbuiltVariant } from '../config/fields.ts'
-import { fullRope, hfRope } from '../config/hf-rope.ts'
-import { defaults, family } from '../family.ts'
+import { PLAIN } from '../../blocks/parts.ts'
+import type { ExpertsConfig, LatentConfig, ModelConfig } from '../../config/config.ts'
+import { denseLayers, ggufExperts, latentConfig, sharedBlock } from '../../config/experts-config.ts'
+import { type Fields, unbuiltVariant } from '../../config/fields.ts'
+import { fullRope, hfRope } from '../../config/hf-rope.ts'
+import { defaults, family } from '../../family.ts'
 
 /** Norms of the short rows have the default of their class, whatever config.json says. */
 const LATENT_EPSILON = 1e-6

@@ -1,7 +1,7 @@
 // StarCoder 2: GPT-2's blocks and biases with rotations.
 
-import { PLAIN } from '../blocks/parts.ts'
-import { defaults, family, modules } from '../family.ts'
+import { PLAIN } from '../../blocks/parts.ts'
+import { defaults, family, modules } from '../../family.ts'
 import { GPT } from './gpt2.ts'
 
 const AT = 'model.layers.N'

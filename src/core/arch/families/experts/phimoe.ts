@@ -1,9 +1,9 @@
 // Phi-3.5-MoE: layer norms, and experts that are chosen one after the other.
-import { PLAIN } from '../blocks/parts.ts'
-import type { ModelConfig } from '../config/config.ts'
-import { type Fields, unbuiltVariant } from '../config/fields.ts'
-import { fullRope } from '../config/hf-rope.ts'
-import { defaults, family, NO_GGUF } from '../family.ts'
+import { PLAIN } from '../../blocks/parts.ts'
+import type { ModelConfig } from '../../config/config.ts'
+import { type Fields, unbuiltVariant } from '../../config/fields.ts'
+import { fullRope } from '../../config/hf-rope.ts'
+import { defaults, family, NO_GGUF } from '../../family.ts'
 
 /** The rule of the router is defined for so many choices. */
 const CHOICES = 2

@@ -23,7 +23,7 @@ const CODED = ['MatMulInteger', 'DequantizeLinear', 'MatMulNBits']
 const needsKernels = ({ nodes }: Graph, weights: WeightPolicy): boolean =>
   weights === 'auto' ? nodes.some(({ op }) => CODED.includes(op)) : weights !== 'f32'
 
-export class LateMachine {
+export class LazyMachine {
   /** The policy of programs: `f32` where no kernels are needed or there are none. */
   readonly weights: WeightPolicy
   readonly #options: CompileOptions

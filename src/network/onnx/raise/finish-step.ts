@@ -3,7 +3,7 @@
 import { type Graph, type Node, type NodeOf, producersOf, readersOf } from '../../../core/graph/nodes.ts'
 import { type Findings, localRope } from './findings.ts'
 
-export function settled(graph: Graph, findings: Findings): Graph {
+export function finishStep(graph: Graph, findings: Findings): Graph {
   const makers = producersOf(graph)
   const readers = readersOf(graph)
   const hasTwo = localRope(findings) !== undefined

@@ -1,7 +1,8 @@
-// GPT-J and CodeGen: parallel blocks that read one layer norm, and rotation of neighbours in a part of each head.
-import type { ModelConfig } from '../config/config.ts'
-import type { Fields } from '../config/fields.ts'
-import { defaults, family, modules, NO_GGUF } from '../family.ts'
+// GPT-J and CodeGen: parallel blocks that read one layer norm, and rotation of neighbours in a part of each
+// head.
+import type { ModelConfig } from '../../config/config.ts'
+import type { Fields } from '../../config/fields.ts'
+import { defaults, family, modules, NO_GGUF } from '../../family.ts'
 import { GPT } from './gpt2.ts'
 import { mergedParts } from './merged-qkv.ts'
 

@@ -1,10 +1,10 @@
 // Phi-1, Phi-1.5 and Phi-2: parallel blocks that read one layer norm, rotation of a part of each head, biases
 // everywhere, also on logits.
 
-import type { ModelConfig } from '../config/config.ts'
-import { defaults, family, modules, type StoredWeight } from '../family.ts'
+import type { ModelConfig } from '../../config/config.ts'
+import { defaults, family, modules, type StoredWeight } from '../../family.ts'
+import { qkvRows } from '../phi3.ts'
 import { GPT } from './gpt2.ts'
-import { qkvRows } from './phi3.ts'
 
 const AT = 'model.layers.N'
 const PARALLEL = { parallelResidual: true, sharedNorm: true, biases: { logits: true } } as const

@@ -1,8 +1,8 @@
 // BLOOM and MPT: GPT-2 with ALiBi in place of positions. BLOOM normalises its embeddings; MPT has no biases.
-import { ALIBI, alibiValue } from '../blocks/alibi.ts'
-import type { ModelConfig } from '../config/config.ts'
-import { unbuiltVariant } from '../config/fields.ts'
-import { defaults, family, modules, type Names } from '../family.ts'
+import { ALIBI, alibiValue } from '../../blocks/alibi.ts'
+import type { ModelConfig } from '../../config/config.ts'
+import { unbuiltVariant } from '../../config/fields.ts'
+import { defaults, family, modules, type Names } from '../../family.ts'
 import { GPT } from './gpt2.ts'
 import { groupedQkv, stackedQkv } from './merged-qkv.ts'
 

@@ -1,30 +1,42 @@
 // Queries, keys and values in one tensor: all queries first, or those of each KV head with its key and value.
-import type { ModelConfig } from '../config/config.ts'
-import type { Names, StoredWeight } from '../family.ts'
+import type { ModelConfig } from '../../config/config.ts'
+import type { Names, StoredWeight } from '../../family.ts'
 
 type Runs = NonNullable<StoredWeight['runs']>
 
-/** `runsOf`: the rows of the part with this index, 0 for queries, 1 for keys, 2 for values. */
-export const mergedParts = (name: string, runsOf: (config: ModelConfig, part: number) => Runs): Names =>
+/**
+ * `runsOf`: the rows of the part with this index, 0 for queries, 1 for keys, 2 for values. `form`: that of
+ * the matrix.
+ */
+export const mergedParts = (
+  name: string,
+  runsOf: (config: ModelConfig, part: number) => Runs,
+  form?: StoredWeight['form'],
+): Names =>
   Object.fromEntries(
     ['q', 'k', 'v'].flatMap((letter, part) =>
       (['weight', 'bias'] as const).map((kind) => [
         `layers.N.attn_${letter}.${kind}`,
         (config: ModelConfig): StoredWeight => {
           const rows = (config.heads + 2 * config.kvHeads) * config.headDim
-          const shape = kind === 'weight' ? [rows, config.hiddenSize] : [rows]
-          return { tensor: `${name}.${kind}`, runs: runsOf(config, part), shape }
+          const place = { tensor: `${name}.${kind}`, runs: runsOf(config, part) }
+          if (kind === 'bias') return { ...place, shape: [rows] }
+          return { ...place, shape: [rows, config.hiddenSize], form }
         },
       ]),
     ),
   )
 
 /** All queries, all keys, all values. */
-export const stackedQkv = (name: string): Names =>
-  mergedParts(name, ({ heads, kvHeads, headDim }, part) => {
-    const first = [0, heads, heads + kvHeads][part]!
-    return [[first * headDim, (part === 0 ? heads : kvHeads) * headDim]]
-  })
+export const stackedQkv = (name: string, form?: StoredWeight['form']): Names =>
+  mergedParts(
+    name,
+    ({ heads, kvHeads, headDim }, part) => {
+      const first = [0, heads, heads + kvHeads][part]!
+      return [[first * headDim, (part === 0 ? heads : kvHeads) * headDim]]
+    },
+    form,
+  )
 
 /** For each KV head its queries, its key and its value. */
 export const groupedQkv = (name: string): Names =>

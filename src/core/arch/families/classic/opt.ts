@@ -1,7 +1,8 @@
-// OPT and GPT-Neo: GPT-2 in matrices that are not transposed. OPT has ReLU, GPT-Neo windows in every other layer.
-import type { ModelConfig } from '../config/config.ts'
-import { type Fields, unbuiltVariant, windowOf } from '../config/fields.ts'
-import { defaults, family, modules, NO_GGUF } from '../family.ts'
+// OPT and GPT-Neo: GPT-2 in matrices that are not transposed. OPT has ReLU, GPT-Neo windows in every other
+// layer.
+import type { ModelConfig } from '../../config/config.ts'
+import { type Fields, unbuiltVariant, windowOf } from '../../config/fields.ts'
+import { defaults, family, modules, NO_GGUF } from '../../family.ts'
 import { GPT } from './gpt2.ts'
 
 const OPT = 'model.decoder.layers.N'

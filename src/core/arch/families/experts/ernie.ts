@@ -1,8 +1,8 @@
 // ERNIE 4.5 with experts: chosen by their probabilities plus a bias, beside a shared block.
-import { PLAIN } from '../blocks/parts.ts'
-import { denseLayers, ggufExperts, sharedBlock } from '../config/experts-config.ts'
-import { unbuiltVariant } from '../config/fields.ts'
-import { defaults, family } from '../family.ts'
+import { PLAIN } from '../../blocks/parts.ts'
+import { denseLayers, ggufExperts, sharedBlock } from '../../config/experts-config.ts'
+import { unbuiltVariant } from '../../config/fields.ts'
+import { defaults, family } from '../../family.ts'
 
 /** The least sum by which weights are divided; a larger one would change them. */
 const LEAST_SUM = 1e-6

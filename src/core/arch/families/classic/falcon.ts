@@ -1,7 +1,7 @@
 // Falcon: parallel blocks, in the 7B model with one key and value, in later ones with a norm for each block.
-import type { ModelConfig } from '../config/config.ts'
-import { type Fields, unbuiltVariant } from '../config/fields.ts'
-import { defaults, family, modules } from '../family.ts'
+import type { ModelConfig } from '../../config/config.ts'
+import { type Fields, unbuiltVariant } from '../../config/fields.ts'
+import { defaults, family, modules } from '../../family.ts'
 import { GPT } from './gpt2.ts'
 import { groupedQkv, stackedQkv } from './merged-qkv.ts'
 

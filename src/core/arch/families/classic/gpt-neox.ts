@@ -1,13 +1,8 @@
 // GPT-NeoX and Pythia: GPT-2 with partial RoPE and parallel blocks. Persimmon: with layer norms of each head and
 // squared activations.
-import { defaults, family, modules, type Names, NO_GGUF } from '../family.ts'
-import { GPT, mergedQkv, partsOfQkv, withBias } from './gpt2.ts'
-
-/** Hugging Face's files keep Q, K and V of each head together. */
-const byHead = (name: string): Names =>
-  partsOfQkv(name, ({ heads, headDim }, index) =>
-    Array.from({ length: heads }, (_, head) => [(3 * head + index) * headDim, headDim] as const),
-  )
+import { defaults, family, modules, NO_GGUF } from '../../family.ts'
+import { GPT, withBias } from './gpt2.ts'
+import { groupedQkv, stackedQkv } from './merged-qkv.ts'
 
 const AT = 'gpt_neox.layers.N'
 
@@ -17,7 +12,7 @@ export const gptNeox = family(
     gguf: {
       architecture: 'gptneox',
       pairing: 'halves',
-      names: mergedQkv('blk.N.attn_qkv'),
+      names: stackedQkv('blk.N.attn_qkv'),
       config: (fields) => ({ parallelResidual: fields.fact('use_parallel_residual', true) }),
     },
     hf: {
@@ -34,7 +29,7 @@ export const gptNeox = family(
       },
       config: (fields) => ({ parallelResidual: fields.fact('use_parallel_residual', true) }),
       names: {
-        ...byHead(`${AT}.attention.query_key_value`),
+        ...groupedQkv(`${AT}.attention.query_key_value`),
         'embed.weight': 'gpt_neox.embed_in.weight',
         'output.weight': 'embed_out.weight',
         ...withBias({
@@ -68,7 +63,7 @@ export const persimmon = family(
       // Each head has its own key and value, whatever the file says.
       config: (fields, { heads }) => ({ kvHeads: heads, headNorms: fields.fact('qk_layernorm', true) }),
       names: {
-        ...byHead(`${LAYER}.self_attn.query_key_value`),
+        ...groupedQkv(`${LAYER}.self_attn.query_key_value`),
         ...modules({
           norm: 'model.final_layernorm',
           'layers.N.attn_q_norm': `${LAYER}.self_attn.q_layernorm`,

@@ -1,9 +1,9 @@
 // gpt-oss: sinks in attention, biases, experts with a limited gate, in MXFP4 or in floats.
-import { PLAIN } from '../blocks/parts.ts'
-import type { ModelConfig } from '../config/config.ts'
-import { ggufExperts } from '../config/experts-config.ts'
-import { unbuiltVariant } from '../config/fields.ts'
-import { defaults, family, type StoredWeight } from '../family.ts'
+import { PLAIN } from '../../blocks/parts.ts'
+import type { ModelConfig } from '../../config/config.ts'
+import { ggufExperts } from '../../config/experts-config.ts'
+import { unbuiltVariant } from '../../config/fields.ts'
+import { defaults, family, type StoredWeight } from '../../family.ts'
 
 /** The limit of gates, and their slope, which the activation has. */
 const LIMIT = 7

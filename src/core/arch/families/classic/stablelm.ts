@@ -1,9 +1,9 @@
 // StableLM: layer norms with biases, rotation of a part of each head, parallel blocks in some models, and in
 // some a norm of each head with weights of its own.
 
-import { PLAIN } from '../blocks/parts.ts'
-import type { ModelConfig } from '../config/config.ts'
-import { defaults, family, type Names, type StoredWeight } from '../family.ts'
+import { PLAIN } from '../../blocks/parts.ts'
+import type { ModelConfig } from '../../config/config.ts'
+import { defaults, family, type Names, type StoredWeight } from '../../family.ts'
 
 /** One tensor for each head. */
 const byHead =

@@ -1,8 +1,8 @@
 // GPT-2: layer norms, learned positions, biases, feed-forward blocks without a gate.
 
-import { type DecoderTraits, PLAIN } from '../blocks/parts.ts'
-import type { ModelConfig } from '../config/config.ts'
-import { defaults, family, type Names, type StoredWeight } from '../family.ts'
+import { type DecoderTraits, PLAIN } from '../../blocks/parts.ts'
+import { defaults, family, type Names, type StoredWeight } from '../../family.ts'
+import { stackedQkv } from './merged-qkv.ts'
 
 export const GPT: DecoderTraits = {
   ...PLAIN,
@@ -12,30 +12,6 @@ export const GPT: DecoderTraits = {
   mlp: 'plain',
   activation: 'gelu',
 }
-
-/**
- * Q, K and V as runs of rows of one tensor, for matrix and bias. `runsOf` gives the runs of one of the three.
- */
-export const partsOfQkv = (
-  name: string,
-  runsOf: (config: ModelConfig, index: number) => NonNullable<StoredWeight['runs']>,
-  form?: StoredWeight['form'],
-): Names => {
-  const part = (index: number, kind: 'weight' | 'bias') => (config: ModelConfig) => {
-    const rows = 3 * config.heads * config.headDim
-    const place = { tensor: `${name}.${kind}`, runs: runsOf(config, index) }
-    return kind === 'weight'
-      ? { ...place, shape: [rows, config.hiddenSize], form }
-      : { ...place, shape: [rows] }
-  }
-  const parts = (kind: 'weight' | 'bias') =>
-    ['q', 'k', 'v'].map((letter, index) => [`layers.N.attn_${letter}.${kind}`, part(index, kind)] as const)
-  return Object.fromEntries([...parts('weight'), ...parts('bias')])
-}
-
-/** Q, K and V one after the other in one tensor. */
-export const mergedQkv = (name: string, form?: StoredWeight['form']): Names =>
-  partsOfQkv(name, ({ heads, headDim }, index) => [[index * heads * headDim, heads * headDim]], form)
 
 /** Matrices or norms with their biases, by module. `form` is that of the matrices. */
 export const withBias = (modules: Readonly<Record<string, string>>, form?: StoredWeight['form']): Names =>
@@ -51,7 +27,7 @@ const AT = 'transformer.h.N'
 export const gpt2 = family(
   { ...GPT, positions: 'learned' },
   {
-    gguf: { architecture: 'gpt2', pairing: 'halves', names: mergedQkv('blk.N.attn_qkv') },
+    gguf: { architecture: 'gpt2', pairing: 'halves', names: stackedQkv('blk.N.attn_qkv') },
     hf: {
       classes: {
         GPT2LMHeadModel: {
@@ -74,7 +50,7 @@ export const gpt2 = family(
         dividedByLayer: fields.fact('scale_attn_by_inverse_layer_idx', false) || undefined,
       }),
       names: {
-        ...mergedQkv(`${AT}.attn.c_attn`, 'transposed'),
+        ...stackedQkv(`${AT}.attn.c_attn`, 'transposed'),
         'embed.weight': 'transformer.wte.weight',
         'positions.weight': 'transformer.wpe.weight',
         ...withBias({
