@@ -82,12 +82,6 @@ const BASE: ModelConfig = {
 const SSM = { innerSize: 64, stateSize: 16, convKernel: 4, convBias: true }
 const NO_HEADS = { heads: 0, kvHeads: 0, headDim: 0, intermediateSize: 0, rope: { ...BASE.rope, dims: 0 } }
 const EXPERTS = { experts: { count: 4, used: 2, normalize: true } }
-/** Keys of 12 numbers and 4 that are rotated. */
-const LATENT = {
-  kvHeads: 4,
-  rope: { ...BASE.rope, dims: 4 },
-  latent: { rank: 32, plainDim: 12, valueDim: 16, normEpsilon: 1e-6 },
-}
 const HEADS = { ssm: { kind: 'mamba2', ...SSM, heads: 2, groups: 1 } } as const
 
 const LATENT = {
@@ -109,14 +103,6 @@ const PARTS: Readonly<Partial<Record<Family, Partial<ModelConfig>>>> = {
   deepseek2: LATENT,
   minicpm3: LATENT,
   olmoe: EXPERTS,
-  qwen2moe: EXPERTS,
-  granitemoe: EXPERTS,
-  ernie4_5_moe: EXPERTS,
-  gpt_oss: EXPERTS,
-  phimoe: EXPERTS,
-  lfm2moe: { ...EXPERTS, convTaps: 3, attentionLayers: [1] },
-  deepseek2: { ...EXPERTS, ...LATENT },
-  minicpm3: LATENT,
   lfm2: { convTaps: 3, attentionLayers: [1] },
   apertus: { xielu: [1, 2].map((above) => ({ above, below: 1, slope: 0.5, epsilon: -1e-6 })) },
   bloom: { alibi: 8 },
