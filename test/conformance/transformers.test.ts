@@ -39,9 +39,9 @@ function filesOf({ config, tensors }: Case): File[] {
   return hubFolder(config, stored)
 }
 
-test('there are at least 140 cases, of 67 configurations', () => {
-  expect(FAMILIES).toHaveLength(67)
-  expect(FAMILIES.flatMap(({ cases }) => cases).length).toBeGreaterThanOrEqual(140)
+test('there are at least 198 cases, of 77 configurations', () => {
+  expect(FAMILIES).toHaveLength(77)
+  expect(FAMILIES.flatMap(({ cases }) => cases).length).toBeGreaterThanOrEqual(198)
 })
 
 const POOLS = [

@@ -88,7 +88,10 @@ enum op_code {
     OP_GATE_ROWS = 32,
     OP_JOIN_HEADS = 33,
     OP_BIAS_EXPERTS = 34,
-    OP_COUNT = 35
+    OP_DELTA = 35,
+    OP_LRU = 36,
+    OP_WKV = 37,
+    OP_COUNT = 38
 };
 
 enum encoding {
@@ -105,7 +108,7 @@ enum kv_format { KV_F32 = 0, KV_INT8 = 1, KV_FP8 = 2 };
  * has the first three. */
 enum activation {
     ACT_SILU = 0, ACT_GELU = 1, ACT_NONE = 2, ACT_GELU_EXACT = 3, ACT_RELU = 4, ACT_RELU2 = 5, ACT_XIELU = 6,
-    ACT_GELU_QUICK = 7
+    ACT_GELU_QUICK = 7, ACT_SIGMOID = 8
 };
 
 enum pairing { PAIR_HALVES = 0, PAIR_INTERLEAVED = 1 };
@@ -219,12 +222,32 @@ struct op_scan {
     uint32_t decay, skip, channels, states, group, state_offset, y, y_stride, q, q_stride;
 };
 
-/* The state space layer of Mamba-2. head_dim is a multiple of 4, at most 256; states is a multiple of 4. Formulas and
+/* The state space layer of Mamba-2. head_dim is at most 256; states is a multiple of 4. Formulas and
  * layouts: ssd.c. */
 struct op_ssd {
     uint32_t code, rows, x, x_stride, dt, dt_stride, z, z_stride, b, b_stride, c, c_stride;
     uint32_t decay, skip, dt_bias, heads, head_dim, groups, states, group, state_offset, y, y_stride;
     float least, most;
+};
+
+/* The gated delta rule. key_dim and head_dim are multiples of 4, at most 256. channels 1: a step size for each key
+ * channel, 0: for each head. gate: silu or sigmoid. Formulas and layouts: delta.c. */
+struct op_delta {
+    uint32_t code, rows, x, x_stride, dt, dt_stride, beta, beta_stride, z, z_stride, decay, dt_bias, weight;
+    uint32_t heads, key_heads, ratio, key_dim, head_dim, channels, gate, group, state_offset, y, y_stride;
+    float scale, eps;
+};
+
+/* The gated linear recurrent unit of Griffin. The gates' matrices are cut into `blocks` on their diagonals; a block's
+ * width is a multiple of 4. Formulas and layouts: lru.c. */
+struct op_lru {
+    uint32_t code, rows, x, x_stride, enter_weight, enter_bias, stay_weight, stay_bias, param, channels, blocks, group;
+    uint32_t state_offset, y, y_stride;
+};
+
+/* The weighted average of RWKV-4. Formulas and layouts: wkv.c. */
+struct op_wkv {
+    uint32_t code, rows, k, k_stride, v, v_stride, decay, first, channels, group, state_offset, y, y_stride;
 };
 
 /* y[m] += scale * x[m] */

@@ -217,6 +217,8 @@ describe('activations', () => {
     ['gelu_exact', false],
     ['relu', true],
     ['relu', false],
+    ['sigmoid', true],
+    ['sigmoid', false],
     ['relu2', true],
     ['relu2', false],
     ['xielu', true],

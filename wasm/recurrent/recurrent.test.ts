@@ -1,6 +1,7 @@
-// Recurrent kernels: conv1d, scan, ssd. In: ragged steps over slabs. Out: the definition's bits, the same
+// Recurrent kernels. In: ragged steps over slabs. Out: the definition's bits, the same
 // bits for any chunking, and the true values.
 import { describe, expect, test } from 'vitest'
+import { ACTIVATION } from '../../src/core/abi/constants.ts'
 import {
   BUILDS,
   type Build,
@@ -10,7 +11,7 @@ import {
   plainMachine,
   type Rows,
 } from '../testing/machine.ts'
-import { conv1d, type Part, scan, setStep, slab, ssd } from '../testing/recurrent.ts'
+import { conv1d, delta, lru, type Part, scan, setStep, slab, ssd, wkv } from '../testing/recurrent.ts'
 
 /** Slabs that begin with bytes of other ops, and continue with a state that is not zero. */
 const slabs = (machine: Machine, part: Part, words: number): number[] =>
@@ -53,15 +54,45 @@ const SSDS: Op[] = [
       ssd(m, { heads: 8, dim: 16, groups: 1, states: 4, limits: [0.1, 1.5] }, count, first),
   },
   {
+    words: 7 * 8,
+    lay: (m, count, first) => ssd(m, { heads: 7, dim: 1, groups: 1, states: 8 }, count, first),
+  },
+  {
+    words: 3 * 7 * 8,
+    lay: (m, count, first) => ssd(m, { heads: 3, dim: 7, groups: 1, states: 8 }, count, first),
+  },
+  {
     words: 256 * 8,
     lay: (m, count, first) => ssd(m, { heads: 1, dim: 256, groups: 1, states: 8 }, count, first),
   },
 ]
+const DELTA = { heads: 4, keyHeads: 2, keyDim: 16, dim: 20, ratio: 2 }
+const DELTAS: Op[] = [
+  { words: 4 * 16 * 20, lay: (m, count, first) => delta(m, DELTA, count, first) },
+  {
+    words: 4 * 16 * 20,
+    lay: (m, count, first) => delta(m, { ...DELTA, ratio: 1, gate: ACTIVATION.sigmoid, scale: 2 }, count, first),
+  },
+  { words: 4 * 16 * 20, lay: (m, count, first) => delta(m, { ...DELTA, channels: true }, count, first) },
+  {
+    words: 128 * 128,
+    lay: (m, count, first) =>
+      delta(m, { heads: 1, keyHeads: 1, keyDim: 128, dim: 128, ratio: 1 }, count, first),
+  },
+]
+const LRUS: Op[] = [
+  { words: 96, lay: (m, count, first) => lru(m, { channels: 96, blocks: 2 }, count, first) },
+  { words: 60, lay: (m, count, first) => lru(m, { channels: 60, blocks: 5 }, count, first) },
+]
+const WKVS: Op[] = [{ words: 3 * 96, lay: (m, count, first) => wkv(m, { channels: 96 }, count, first) }]
 
 describe.each([
   ['conv1d', CONVS],
   ['scan', SCANS],
   ['ssd', SSDS],
+  ['delta', DELTAS],
+  ['lru', LRUS],
+  ['wkv', WKVS],
 ] as const)('%s', (_, ops) => {
   const cases = ops.flatMap((op) => [[1], [9], [2, 1, 5], [1, 1, 1, 1]].map((part) => ({ ...op, part })))
   test.each(cases)(

@@ -94,13 +94,20 @@ INLINE void head_rows(const struct op_ssd *op, uint32_t head, float *h, uint32_t
         const float *x = AT(const float *, op->x + row * op->x_stride) + column;
         b[r] = AT(const float *, op->b + row * op->b_stride) + shared;
         c[r] = AT(const float *, op->c + row * op->c_stride) + shared;
-        for (uint32_t p = 0; p < dim; p += 4) store(inputs[r] + p, mul(splat(steps[r]), load(x + p)));
+        uint32_t p = 0;
+        for (; p + 4 <= dim; p += 4) store(inputs[r] + p, mul(splat(steps[r]), load(x + p)));
+        ROLLED for (; p < dim; p++) inputs[r][p] = steps[r] * x[p];
     }
     const uint32_t dims = rows == 1 ? 4 : 2;
-    for (uint32_t p = 0; p < dim; p += dims) {
+    uint32_t whole = 0;
+    for (uint32_t p = 0; p + dims <= dim; p += dims, whole = p) {
         const float *const in[2] = {inputs[0] + p, inputs[1] + p};
         if (rows == 1) advance(sums[0] + p, MOST_HEAD_DIM, h + p * op->states, op->states, b, c, factors, in, 4, 1);
         else advance(sums[0] + p, MOST_HEAD_DIM, h + p * op->states, op->states, b, c, factors, in, 2, 2);
+    }
+    ROLLED for (uint32_t p = whole; p < dim; p++) {
+        const float *const in[2] = {inputs[0] + p, inputs[1] + p};
+        advance(sums[0] + p, MOST_HEAD_DIM, h + p * op->states, op->states, b, c, factors, in, 1, rows);
     }
     const v128_t skip = splat(AT(const float *, op->skip)[head]);
     UNROLLED for (int r = 0; r < rows; r++) {
@@ -108,8 +115,12 @@ INLINE void head_rows(const struct op_ssd *op, uint32_t head, float *h, uint32_t
         const float *x = AT(const float *, op->x + row * op->x_stride) + column;
         const float *z = AT(const float *, op->z + row * op->z_stride) + column;
         float *y = AT(float *, op->y + row * op->y_stride) + column;
-        for (uint32_t p = 0; p < dim; p += 4) {
+        uint32_t p = 0;
+        for (; p + 4 <= dim; p += 4) {
             store(y + p, mul(add(load(sums[r] + p), mul(skip, load(x + p))), silu(load(z + p), e)));
+        }
+        ROLLED for (; p < dim; p++) {
+            y[p] = (sums[r][p] + AT(const float *, op->skip)[head] * x[p]) * silu__ref(z[p]);
         }
     }
 }

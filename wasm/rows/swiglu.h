@@ -3,6 +3,7 @@
  *   y = (gate / (1 + e^-t)) * up      silu: t = gate    gelu: t = gate * (G1 + G2 * gate^2), the approximation by tanh
  *                                     gelu_quick: t = gate * QUICK
  *   y = gate * up                     none
+ *   y = (1 / (1 + e^-gate)) * up      sigmoid
  *   y = max(gate, 0) * up             relu    relu2: the square of max(gate, 0), times up
  *   y = xielu(gate) * up              xielu: above x^2 + slope x for x above 0; else below (e^m - 1 - x) + slope x with m the
  *                                     lesser of x and eps
@@ -44,6 +45,7 @@ INLINE v128_t gelu_exact(v128_t x, const struct exp_constants *c) {
     return mul(x, wasm_v128_bitselect(below, sub(one, below), wasm_f32x4_lt(x, splat(0))));
 }
 
+INLINE int is_rectified(uint32_t activation) { return activation == ACT_RELU || activation == ACT_RELU2; }
 INLINE float rectified__ref(float x, uint32_t activation) {
     const float above = x < 0 ? 0 : x;
     return activation == ACT_RELU2 ? above * above : above;
@@ -80,9 +82,9 @@ INLINE float activated__ref(float gate, uint32_t activation) {
     if (activation == ACT_NONE) return gate;
     if (activation == ACT_GELU_EXACT) return gelu_exact__ref(gate);
     if (activation == ACT_GELU_QUICK) return gate / (1.0f + exp__ref(gate * -QUICK));
-    if (activation >= ACT_RELU) return rectified__ref(gate, activation);
+    if (is_rectified(activation)) return rectified__ref(gate, activation);
     const float t = activation == ACT_GELU ? gate * (gate * gate * G2 + G1) : gate;
-    return gate / (1.0f + exp__ref(-t));
+    return (activation == ACT_SIGMOID ? 1.0f : gate) / (1.0f + exp__ref(-t));
 }
 /* -t */
 INLINE v128_t exponent_of(v128_t gate, uint32_t activation) {
@@ -92,12 +94,12 @@ INLINE v128_t exponent_of(v128_t gate, uint32_t activation) {
     return wasm_f32x4_neg(t);
 }
 /* The last coefficient of the exponential is 1. */
-INLINE v128_t gated_by(v128_t gate, v128_t exp, const struct exp_constants *c) {
-    return wasm_f32x4_div(gate, add(c->p[6], exp));
+INLINE v128_t gated_by(v128_t gate, v128_t exp, const struct exp_constants *c, uint32_t activation) {
+    return wasm_f32x4_div(activation == ACT_SIGMOID ? c->p[6] : gate, add(c->p[6], exp));
 }
-/* Every activation up to none, and gelu_quick. */
+/* Every activation that is none or divides by 1 + e^-t. */
 INLINE v128_t activated(v128_t gate, const struct exp_constants *c, uint32_t activation) {
-    return activation == ACT_NONE ? gate : gated_by(gate, exp4(exponent_of(gate, activation), c), c);
+    return activation == ACT_NONE ? gate : gated_by(gate, exp4(exponent_of(gate, activation), c), c, activation);
 }
 INLINE float silu__ref(float x) { return activated__ref(x, ACT_SILU); }
 INLINE v128_t silu(v128_t x, const struct exp_constants *c) { return activated(x, c, ACT_SILU); }
@@ -105,7 +107,7 @@ INLINE v128_t silu(v128_t x, const struct exp_constants *c) { return activated(x
 /* One group of 32; up 0: none. */
 INLINE void gated_group(v128_t *v, const float *gate, const float *up, const struct exp_constants *c, uint32_t activation) {
     enum { AT_ONCE = 4 };
-    if (activation >= ACT_GELU_EXACT && activation != ACT_GELU_QUICK) {
+    if (activation == ACT_GELU_EXACT || is_rectified(activation)) {
         ROLLED for (uint32_t j = 0; j < 8; j++) {
             const v128_t x = load(gate + 4 * j);
             const v128_t active = activation == ACT_GELU_EXACT ? gelu_exact(x, c) : rectified(x, activation);
@@ -121,7 +123,7 @@ INLINE void gated_group(v128_t *v, const float *gate, const float *up, const str
         }
         if (activation != ACT_NONE) exp_vectors(e, AT_ONCE, c);
         UNROLLED for (uint32_t i = 0; i < AT_ONCE; i++) {
-            if (activation != ACT_NONE) v[j + i] = gated_by(v[j + i], e[i], c);
+            if (activation != ACT_NONE) v[j + i] = gated_by(v[j + i], e[i], c, activation);
             if (up) v[j + i] = mul(v[j + i], load(up + 4 * (j + i)));
         }
     }

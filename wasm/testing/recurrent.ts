@@ -1,4 +1,4 @@
-// Places conv1d, scan and ssd in a machine with their weights and slabs.
+// Places conv1d and the recurrent ops in a machine with their weights and slabs.
 import { SEQUENCE, SEQUENCE_WORDS, STEP } from '../../src/core/abi/constants.ts'
 import { randomFrom } from '../../test/helpers/random.ts'
 import type { Machine, Rows } from './machine.ts'
@@ -164,6 +164,104 @@ export function ssd(
     ...place('y', y),
     least: limits[0],
     most: limits[1],
+  })
+  return { y }
+}
+
+export interface Delta {
+  readonly heads: number
+  readonly keyHeads: number
+  readonly keyDim: number
+  readonly dim: number
+  /** Head i reads the key head i / ratio % keyHeads. */
+  readonly ratio: number
+  readonly channels?: boolean
+  readonly gate?: number
+  /** Factor of the share of a value that is replaced. */
+  readonly scale?: number
+}
+
+export function delta(
+  machine: Machine,
+  { heads, keyHeads, keyDim, dim, ratio, channels = false, gate = 0, scale = 1 }: Delta,
+  count: number,
+  first = 0,
+) {
+  const rows = (seed: number, width: number, size: number) =>
+    machine.rows(count, width, drawn(seed, width, size, first))
+  const steps = channels ? heads * keyDim : heads
+  const x = rows(17, 2 * keyHeads * keyDim + heads * dim, 1)
+  const dt = rows(18, steps, 4)
+  const beta = rows(19, heads, 3)
+  const z = rows(20, heads * dim, 4)
+  const y = machine.rows(count, heads * dim)
+  machine.op('delta', {
+    ...place('x', x),
+    ...place('dt', dt),
+    ...place('beta', beta),
+    ...place('z', z),
+    decay: machine.rows(1, heads, (_, head) => -0.1 - head / 3).at,
+    dt_bias: machine.rows(1, steps, drawn(21, steps)).at,
+    weight: machine.rows(1, dim, drawn(22, dim)).at,
+    heads,
+    key_heads: keyHeads,
+    ratio,
+    key_dim: keyDim,
+    head_dim: dim,
+    channels: channels ? 1 : 0,
+    gate,
+    group: 0,
+    state_offset: 64,
+    ...place('y', y),
+    scale,
+    eps: 1e-6,
+  })
+  return { y }
+}
+
+export interface Lru {
+  readonly channels: number
+  readonly blocks: number
+}
+
+export function lru(machine: Machine, { channels, blocks }: Lru, count: number, first = 0) {
+  const x = machine.rows(count, channels, drawn(23, channels, 1, first))
+  const size = (channels * channels) / blocks
+  const weight = (seed: number) => {
+    const value = drawn(seed, size, 0.3)
+    return slab(machine, size, (index) => value(0, index))
+  }
+  const vector = (seed: number) => machine.rows(1, channels, drawn(seed, channels)).at
+  const y = machine.rows(count, channels)
+  machine.op('lru', {
+    ...place('x', x),
+    enter_weight: weight(24),
+    enter_bias: vector(25),
+    stay_weight: weight(26),
+    stay_bias: vector(27),
+    param: vector(28),
+    channels,
+    blocks,
+    group: 0,
+    state_offset: 64,
+    ...place('y', y),
+  })
+  return { y }
+}
+
+export function wkv(machine: Machine, { channels }: { readonly channels: number }, count: number, first = 0) {
+  const k = machine.rows(count, channels, drawn(29, channels, 6, first))
+  const v = machine.rows(count, channels, drawn(30, channels, 1, first))
+  const y = machine.rows(count, channels)
+  machine.op('wkv', {
+    ...place('k', k),
+    ...place('v', v),
+    decay: machine.rows(1, channels, (_, channel) => -0.05 - (channel % 9) / 3).at,
+    first: machine.rows(1, channels, drawn(31, channels)).at,
+    channels,
+    group: 0,
+    state_offset: 64,
+    ...place('y', y),
   })
   return { y }
 }

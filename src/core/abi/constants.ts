@@ -40,6 +40,7 @@ export const ACTIVATION = {
   relu2: 5,
   xielu: 6,
   gelu_quick: 7,
+  sigmoid: 8,
 } as const
 
 /** How a router's logits become scores: `enum scoring`. */

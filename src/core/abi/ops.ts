@@ -8,7 +8,7 @@ import { ABI } from './constants.ts'
  * The version of all records: the value that a module's `abi_version()` must return. It rises with every
  * change of wasm/core/abi.h. The build of the kernels reads this line.
  */
-export const ABI_VERSION = 20
+export const ABI_VERSION = 21
 
 /** One record, as the cost functions below read it. */
 export interface OpReader {
@@ -81,6 +81,10 @@ const SILU_WORK = 5
 const SCAN_WORK = 23
 const SSD_WORK = 5
 const SOFTPLUS_WORK = 32
+/** Per number of the state: decay and product with the key, update, product with the query. */
+const DELTA_WORK = 8
+/** Four exponentials and the sums between them. */
+const WKV_WORK = 64
 
 const perElement =
   (work: number, ...fields: readonly string[]) =>
@@ -352,6 +356,47 @@ export const OPS = {
     reads: { y: ['n'], route: undefined },
     writes: { y: ['n'] },
     work: perElement(1, 'n'),
+  },
+  delta: {
+    code: 35,
+    fields: [
+      ...(['x', 'x_stride', 'dt', 'dt_stride', 'beta', 'beta_stride', 'z', 'z_stride'] as const),
+      ...(['decay', 'dt_bias', 'weight', 'heads', 'key_heads', 'ratio', 'key_dim', 'head_dim'] as const),
+      ...(['channels', 'gate', 'group', 'state_offset', 'y', 'y_stride', 'scale', 'eps'] as const),
+    ],
+    reads: { x: HEADS, dt: ['heads'], beta: ['heads'], z: HEADS },
+    writes: { y: HEADS },
+    work: (read) =>
+      (DELTA_WORK * read.number('key_dim') + NORM_WORK + SILU_WORK) *
+      read.number('heads') *
+      read.number('head_dim') *
+      read.rows,
+    state: (read) => 2 * read.number('heads') * read.number('head_dim') * read.number('key_dim') * 4,
+  },
+  lru: {
+    code: 36,
+    fields: [
+      ...(['x', 'x_stride', 'enter_weight', 'enter_bias', 'stay_weight', 'stay_bias', 'param'] as const),
+      ...(['channels', 'blocks', 'group', 'state_offset', 'y', 'y_stride'] as const),
+    ],
+    reads: { x: ['channels'] },
+    writes: { y: ['channels'] },
+    work: (read) =>
+      ((4 * read.number('channels')) / read.number('blocks') + 2 * SILU_WORK + SOFTPLUS_WORK) *
+      read.number('channels') *
+      read.rows,
+    state: (read) => 2 * read.number('channels') * 4,
+  },
+  wkv: {
+    code: 37,
+    fields: [
+      ...(['k', 'k_stride', 'v', 'v_stride', 'decay', 'first', 'channels'] as const),
+      ...(['group', 'state_offset', 'y', 'y_stride'] as const),
+    ],
+    reads: { k: ['channels'], v: ['channels'] },
+    writes: { y: ['channels'] },
+    work: perElement(WKV_WORK, 'channels'),
+    state: (read) => 6 * read.number('channels') * 4,
   },
 } as const satisfies Readonly<Record<string, OpEntry>>
 

@@ -6,7 +6,17 @@ import { attention } from './blocks/attention.ts'
 import { experts } from './blocks/experts.ts'
 import { feedForward } from './blocks/feed-forward.ts'
 import { latentAttention } from './blocks/latent-attention.ts'
-import { decoderParts, hasExperts, isRecurrent, type Mixer, type Parts, PLAIN } from './blocks/parts.ts'
+import {
+  attends,
+  decoderParts,
+  hasExperts,
+  hasMlp,
+  isRecurrent,
+  type Mixer,
+  normsOf,
+  type Parts,
+  PLAIN,
+} from './blocks/parts.ts'
 import type { ModelConfig } from './config/config.ts'
 
 /** One step of a decoder. Each layer is a mixer and, if the model has one, a feed-forward block. */
@@ -21,10 +31,12 @@ export function decoder(config: ModelConfig, traits = PLAIN, mix?: Mixer): Graph
     const positions = matrix(hiddenSize, { 'positions.weight': config.contextLength })
     x = b.add('embedded', x, b.embedPositions('positions', positions))
   }
-  if (traits.embeddingNorm === true) x = parts.norm('embed_norm', x)
+  if (traits.embeddingNorm === true) x = parts.norm('embed_norm', x, 0)
   for (let layer = 0; layer < config.layers; layer++) x = layerOf(parts, layer, x, made)
   const wanted =
-    traits.predictionHead === true ? predictionHead(parts, x) : parts.norm('norm', b.takeRows('wanted', x))
+    traits.predictionHead === true
+      ? predictionHead(parts, x)
+      : parts.norm('norm', b.takeRows('wanted', x), config.layers)
   const output = config.tiedEmbeddings ? table : matrix(hiddenSize, { 'output.weight': vocabSize })
   const logits = b.linear('logits', wanted, output, parts.biasOf({ output: vocabSize }, 'logits'))
   if (logitScale === 1 && logitCap === 0) return b.finish(logits, wanted)
@@ -33,34 +45,51 @@ export function decoder(config: ModelConfig, traits = PLAIN, mix?: Mixer): Graph
 
 function layerOf(parts: Parts, layer: number, x: Value, mix: Mixer): Value {
   const { config } = parts
-  const at = `layers.${layer}`
-  const mixer = `${at}.${isRecurrent(config, layer) ? 'ssm' : 'attn'}`
-  const input = layer === 0 && parts.traits.firstNorm === false ? x : normedInput(parts, mixer, x)
-  // A parallel block reads x before the mixer's output is added to it in place.
-  const isParallel = config.parallelResidual === true && config.intermediateSize > 0
-  const early = isParallel && (config.sharedNorm === true ? input : normedInput(parts, `${at}.mlp`, x))
-  const mixed = addedTo(parts, mixer, x, mix(parts, layer, input))
-  if (config.intermediateSize === 0) return mixed
+  const mixer = isRecurrent(config, layer) && !attends(config, layer) ? 'ssm' : 'attn'
   const block = hasExperts(config, layer) ? experts : feedForward
-  const made = block(parts, layer, early || normedInput(parts, `${at}.mlp`, mixed))
-  return addedTo(parts, `${at}.mlp`, mixed, made)
+  if (config.mlpLayers?.includes(layer) === true) {
+    const made = block(parts, layer, normedInput(parts, layer, 'mlp', x))
+    return addedTo(parts, layer, 'mlp', x, made)
+  }
+  const isBare = layer === 0 && parts.traits.firstNorm === false
+  const input = isBare ? x : normedInput(parts, layer, mixer, x)
+  // A parallel block reads x before the mixer's output is added to it in place.
+  const isParallel = config.parallelResidual === true && hasMlp(config, layer)
+  const early = isParallel && (config.sharedNorm === true ? input : normedInput(parts, layer, 'mlp', x))
+  const mixed = addedTo(parts, layer, mixer, x, mix(parts, layer, input))
+  if (!hasMlp(config, layer)) return mixed
+  const made = block(parts, layer, early || normedInput(parts, layer, 'mlp', mixed))
+  return addedTo(parts, layer, 'mlp', mixed, made)
 }
 
 /** The last norm gathers the wanted rows, so the linear before it works on all. */
 function predictionHead({ b, config, traits, norm }: Parts, x: Value): Value {
   const { hiddenSize } = config
-  const made = b.linear('head', norm('norm', x), matrix(hiddenSize, { 'head.weight': hiddenSize }))
+  const made = b.linear(
+    'head',
+    norm('norm', x, config.layers),
+    matrix(hiddenSize, { 'head.weight': hiddenSize }),
+  )
   // The class has an activation of its own here, which no model changes.
   const active = b.swiglu('head_act', [made], traits.activation)
-  return norm('head_norm', b.takeRows('wanted', active))
+  return norm('head_norm', b.takeRows('wanted', active), config.layers)
 }
 
-/** What the block `name` reads of x. */
-const normedInput = ({ traits, norm }: Parts, name: string, x: Value): Value =>
-  traits.norms === 'after' ? x : norm(`${name}_norm`, x)
+type Block = 'attn' | 'ssm' | 'mlp'
 
-/** x and what the block `name` made of it. */
-function addedTo({ b, traits, config, norm }: Parts, name: string, x: Value, made: Value): Value {
-  const added = traits.norms === 'before' ? made : norm(`${name}_post_norm`, made)
+/** What a block of the layer reads of x. */
+const normedInput = ({ config, traits, norm }: Parts, layer: number, block: Block, x: Value): Value =>
+  normsOf(config, traits, layer) === 'after' ? x : norm(`layers.${layer}.${block}_norm`, x, layer)
+
+/** x and what a block of the layer made of it. */
+function addedTo(
+  { b, traits, config, norm }: Parts,
+  layer: number,
+  block: Block,
+  x: Value,
+  made: Value,
+): Value {
+  const name = `layers.${layer}.${block}`
+  const added = normsOf(config, traits, layer) === 'before' ? made : norm(`${name}_post_norm`, made, layer)
   return b.add(`${name}_sum`, x, added, config.residualScale)
 }

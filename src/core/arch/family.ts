@@ -3,7 +3,7 @@
 import type { ValueChange } from '../formats/tensors.ts'
 import type { Graph } from '../graph/nodes.ts'
 import { type DecoderTraits, hasBias, PLAIN } from './blocks/parts.ts'
-import type { Biases, ModelConfig, RopePairing } from './config/config.ts'
+import type { Biases, ModelConfig, RopePairing, RowFactors, SsmConfig } from './config/config.ts'
 import type { Fields } from './config/fields.ts'
 import type { decoder } from './decoder.ts'
 
@@ -52,7 +52,7 @@ export interface StoredWeight {
   readonly shape?: readonly number[]
   /** Where the weight is if the file lacks the tensor. */
   readonly orElse?: StoredWeight | undefined
-  /** Tensors of equal lengths that make the vector, one after the other, in place of `tensor`. */
+  /** Tensors of one dtype whose rows follow each other, in place of `tensor`. */
   readonly joined?: readonly string[] | undefined
   /** The weight's rows in the tensor, as runs of [first, count]. Default: all rows. */
   readonly runs?: readonly (readonly [number, number])[]
@@ -60,13 +60,16 @@ export interface StoredWeight {
   readonly turn?: { readonly first: number; readonly of: number }
   /**
    * `transposed`: the file has [inputs, outputs], but for quantised tensors, which quantisers leave as they
-   * are. `turned`: every file has it, or has several, whose rows follow each other in the weight.
+   * are. `turned`: every file has it, or has several, whose rows follow each other in the weight. `shares`:
+   * the file has a vector; for each of its numbers s the weight has the row 1 - s, s.
    */
-  readonly form?: 'transposed' | 'turned' | undefined
+  readonly form?: 'transposed' | 'turned' | 'shares' | undefined
   /** Which of several transposed matrices the weight is. */
   readonly matrix?: number
   /** A change to the values after reading. */
   readonly change?: ValueChange | undefined
+  /** What the rows of a float matrix are multiplied by. The result has the encoding of the file's dtype. */
+  readonly factors?: RowFactors | undefined
   /** True for a vector that files may keep as rows. */
   readonly isFlat?: boolean | undefined
   /** Every number of a weight that no file stores, or the one at an index; `tensor` is then empty. */
@@ -131,6 +134,10 @@ export interface FamilyFile {
   readonly traits?: DecoderTraits
   /** Default: the decoder with these traits. */
   readonly build?: (config: ModelConfig, decoder: Decoder) => Graph
+  /** False where no layer attends, although the family has traits. */
+  readonly attention?: false
+  /** The kind of its recurrent layers, if it has any. */
+  readonly recurrence?: SsmConfig['kind']
   readonly gguf: {
     /** `general.architecture`. Absent: llama.cpp does not know the family. */
     readonly architecture?: string

@@ -18,7 +18,7 @@ import { writePlan } from '../runtime/write-plan.ts'
 import { SequenceState } from '../state/sequence-state.ts'
 import { StateCache } from '../state/state-cache.ts'
 import { streamMatrix, streamVector } from '../weights/stream-weights.ts'
-import type { Mamba2Config, ModelConfig } from './config/config.ts'
+import type { DeltaConfig, Mamba1Config, Mamba2Config, ModelConfig } from './config/config.ts'
 import { buildGraph, FAMILIES } from './families.ts'
 import { ropeTables } from './rope.ts'
 import { roleOf } from './tensors/names.ts'
@@ -145,6 +145,27 @@ const MAMBA2: Mamba2Config = {
   groups: 3,
 }
 
+const MAMBA1: Mamba1Config = {
+  kind: 'mamba',
+  innerSize: 96,
+  stateSize: 7,
+  convKernel: 4,
+  convBias: true,
+  timeStepRank: 5,
+}
+const LRU = { innerSize: 96, stateSize: 1, convKernel: 4, convBias: true }
+const DELTA: DeltaConfig = {
+  kind: 'delta',
+  innerSize: 80,
+  stateSize: 12,
+  convKernel: 4,
+  convBias: false,
+  heads: 4,
+  groups: 2,
+  order: 'grouped',
+  betaScale: 1,
+  epsilon: 1e-6,
+}
 /** Heads of 16 numbers that are not rotated and 8 that are, with 14 values. */
 const LATENT = {
   kvHeads: 4,
@@ -178,14 +199,7 @@ const LISTED: readonly (readonly [string, ModelConfig])[] = [
     config({
       family: 'mamba',
       ...NONE,
-      ssm: {
-        kind: 'mamba',
-        innerSize: MAMBA2.innerSize,
-        stateSize: 7,
-        convKernel: MAMBA2.convKernel,
-        convBias: true,
-        timeStepRank: 5,
-      },
+      ssm: MAMBA1,
     }),
   ],
   ['mamba2', config({ family: 'mamba2', ...NONE, ssm: MAMBA2, tiedEmbeddings: true })],
@@ -206,6 +220,73 @@ const LISTED: readonly (readonly [string, ModelConfig])[] = [
       ssm: { ...MAMBA2, convBias: false, convKernel: 3, groups: 1 },
       attentionLayers: [1],
       multipliers: { embedding: 3, residual: 0.5, attention: 0.2, logits: 1 },
+      rope: { theta: 1000, dims: 0, pairing: 'halves' },
+    }),
+  ],
+  ['qwen3_5', config({ family: 'qwen3_5', layers: 3, ssm: DELTA, attentionLayers: [1] })],
+  [
+    'qwen3_5 as GGUF has its heads',
+    config({ family: 'qwen3_5', ssm: { ...DELTA, order: 'tiled' }, attentionLayers: [1] }),
+  ],
+  [
+    'qwen3next',
+    config({
+      family: 'qwen3next',
+      ssm: DELTA,
+      attentionLayers: [1],
+      experts: { count: 5, used: 2, normalize: true, size: 48, shared: { size: 40, isGated: true } },
+    }),
+  ],
+  ['olmo_hybrid', config({ family: 'olmo_hybrid', ssm: { ...DELTA, betaScale: 2 }, attentionLayers: [1] })],
+  [
+    'falcon_h1',
+    config({ family: 'falcon_h1', ssm: { ...MAMBA2, gateNorm: false }, recurrentLayers: [0, 1] }),
+  ],
+  [
+    'nemotron_h',
+    config({
+      family: 'nemotron_h',
+      layers: 4,
+      ssm: MAMBA2,
+      attentionLayers: [2],
+      mlpLayers: [1, 3],
+      experts: {
+        count: 4,
+        used: 2,
+        normalize: true,
+        shared: { size: 40, isGated: false },
+        denseLayers: [0, 1, 2],
+      },
+    }),
+  ],
+  [
+    'recurrent_gemma',
+    config({
+      family: 'recurrent_gemma',
+      layers: 3,
+      ssm: { ...LRU, kind: 'lru', heads: 4 },
+      attentionLayers: [2],
+      window: { positions: 4, layers: [2] },
+      biases: { output: true, mlp: true },
+      logitCap: 0.4,
+    }),
+  ],
+  [
+    'rwkv',
+    config({
+      family: 'rwkv',
+      ...NONE,
+      intermediateSize: 80,
+      ssm: { ...LRU, kind: 'wkv', stateSize: 3, convKernel: 2, convBias: false },
+    }),
+  ],
+  ['bamba', config({ family: 'bamba', ssm: MAMBA2, attentionLayers: [1] })],
+  [
+    'jamba',
+    config({
+      family: 'jamba',
+      ssm: { ...MAMBA1, norms: { epsilon: 1e-6, haveWeights: true } },
+      attentionLayers: [1],
       rope: { theta: 1000, dims: 0, pairing: 'halves' },
     }),
   ],

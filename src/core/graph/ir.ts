@@ -154,7 +154,9 @@ export interface Limits {
   readonly most: number
 }
 
-export type Activation = 'silu' | 'gelu' | 'gelu_exact' | 'gelu_quick' | 'relu' | 'relu2' | 'xielu' | 'none'
+export type Activation =
+  | ('silu' | 'gelu' | 'gelu_exact' | 'gelu_quick' | 'sigmoid')
+  | ('relu' | 'relu2' | 'xielu' | 'none')
 
 /** How a router's logits become the weights of experts. */
 export interface RouteRule {

@@ -22,7 +22,20 @@ import {
   route,
 } from './nodes/experts.ts'
 import { type Linear, type LinearSwiglu, linear, linearSwiglu } from './nodes/linear.ts'
-import { type Conv1d, conv1d, type Scan, type Ssd, scan, ssd } from './nodes/recurrent.ts'
+import {
+  type Conv1d,
+  conv1d,
+  type Delta,
+  delta,
+  type Lru,
+  lru,
+  type Scan,
+  type Ssd,
+  scan,
+  ssd,
+  type Wkv,
+  wkv,
+} from './nodes/recurrent.ts'
 import {
   type Add,
   add,
@@ -138,7 +151,21 @@ export type KernelNode =
       | Attention
       | Swiglu
     )
-  | (Add | Rescale | Clamp | Conv1d | Scan | Ssd | Route | Gather | LinearExperts | Combine)
+  | (
+      | Add
+      | Rescale
+      | Clamp
+      | Conv1d
+      | Scan
+      | Ssd
+      | Delta
+      | Lru
+      | Wkv
+      | Route
+      | Gather
+      | LinearExperts
+      | Combine
+    )
   | (BiasExperts | GateRows | JoinHeads)
 
 export type Node = KernelNode | Slice | TakeRows | Exchange | Collect
@@ -174,6 +201,9 @@ const KERNEL_KINDS: { readonly [Op in KernelNode['op']]: KernelKind<NodeOf<Op>> 
   conv1d,
   scan,
   ssd,
+  delta,
+  lru,
+  wkv,
   route,
   gather,
   linearExperts,

@@ -30,12 +30,25 @@ const ssm = fc.oneof(
     heads: fc.constantFrom(0, 2),
     groups: fc.constantFrom(0, 1, 2),
   }),
+  fc.record({
+    kind: fc.constant('delta'),
+    ...common,
+    heads: fc.constantFrom(0, 2, 4),
+    groups: fc.constantFrom(0, 1, 2),
+    order: fc.constantFrom('grouped', 'tiled', 'other'),
+    betaScale: fc.constantFrom(0, 1),
+    epsilon: fc.constantFrom(0, 2),
+  }),
+  fc.record({ kind: fc.constant('lru'), ...common, heads: fc.constantFrom(0, 3, 4) }),
+  fc.record({ kind: fc.constant('wkv'), ...common }),
 )
 /** What only some families have. */
 const extra = fc.record(
   {
     ssm,
     attentionLayers: layers,
+    recurrentLayers: layers,
+    mlpLayers: layers,
     unrotatedLayers: layers,
     convTaps: fc.constant(3),
     heads: fc.constantFrom(0, 4),
@@ -84,6 +97,16 @@ const NO_HEADS = { heads: 0, kvHeads: 0, headDim: 0, intermediateSize: 0, rope: 
 const EXPERTS = { experts: { count: 4, used: 2, normalize: true } }
 const HEADS = { ssm: { kind: 'mamba2', ...SSM, heads: 2, groups: 1 } } as const
 
+const DELTA = {
+  kind: 'delta',
+  ...SSM,
+  convBias: false,
+  heads: 4,
+  groups: 2,
+  order: 'grouped',
+  betaScale: 1,
+  epsilon: 1e-6,
+} as const
 const LATENT = {
   kvHeads: 4,
   headDim: 24,
@@ -94,14 +117,6 @@ const LATENT = {
 /** What a family needs beside the rest. */
 const PARTS: Readonly<Partial<Record<Family, Partial<ModelConfig>>>> = {
   qwen3moe: EXPERTS,
-  qwen2moe: EXPERTS,
-  granitemoe: EXPERTS,
-  ernie4_5_moe: EXPERTS,
-  gpt_oss: EXPERTS,
-  phimoe: EXPERTS,
-  lfm2moe: { ...EXPERTS, convTaps: 3, attentionLayers: [1] },
-  deepseek2: LATENT,
-  minicpm3: LATENT,
   olmoe: EXPERTS,
   lfm2: { convTaps: 3, attentionLayers: [1] },
   apertus: { xielu: [1, 2].map((above) => ({ above, below: 1, slope: 0.5, epsilon: -1e-6 })) },
@@ -110,6 +125,22 @@ const PARTS: Readonly<Partial<Record<Family, Partial<ModelConfig>>>> = {
   mamba: { ...NO_HEADS, ssm: { kind: 'mamba', ...SSM, timeStepRank: 4 } },
   mamba2: { ...NO_HEADS, ...HEADS },
   granitehybrid: { ...HEADS, attentionLayers: [1] },
+  qwen3_5: { ssm: DELTA, attentionLayers: [1] },
+  qwen3next: { ssm: DELTA, attentionLayers: [1], ...EXPERTS },
+  olmo_hybrid: { ssm: DELTA, attentionLayers: [1] },
+  falcon_h1: { ...HEADS, recurrentLayers: [0, 1] },
+  bamba: { ...HEADS, attentionLayers: [1] },
+  nemotron_h: { ...HEADS, attentionLayers: [], mlpLayers: [1] },
+  recurrent_gemma: {
+    ssm: { kind: 'lru', ...SSM, heads: 4 },
+    attentionLayers: [1],
+    biases: { output: true, mlp: true },
+  },
+  rwkv: { ...NO_HEADS, intermediateSize: 96, ssm: { kind: 'wkv', ...SSM, convKernel: 2, convBias: false } },
+  jamba: {
+    ssm: { kind: 'mamba', ...SSM, timeStepRank: 4, norms: { epsilon: 1e-6, haveWeights: true } },
+    attentionLayers: [1],
+  },
 }
 
 async function outcome(config: ModelConfig, packed: readonly PackedEncoding[] = []): Promise<unknown> {

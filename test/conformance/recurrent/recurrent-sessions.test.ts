@@ -1,19 +1,31 @@
-// Sessions on recurrent state. In: random Mamba, Mamba-2 and hybrid models. Out: state that is kept, can be
-// cut anywhere, and is never computed twice.
+// Sessions on recurrent state. In: random models of each kind of state. Out: state that is kept, can be cut
+// anywhere, and is never computed twice.
 import { describe, expect, test } from 'vitest'
 import type { Engine } from '../../../src/engine/api/engine.ts'
 import type { BuiltModel } from '../../../src/engine/load/build-model.ts'
 import type { Message } from '../../../src/engine/types/conversation.ts'
 import { BUILDS } from '../testing/builds.ts'
+import { familyCases } from '../testing/families/family-cases.ts'
+import { drawFamily, familyGguf } from '../testing/families/family-files.ts'
+import { newFile } from '../testing/model-files.ts'
 import { logitsOf, openEngine, withBuilt } from '../testing/node-engine.ts'
 import { type RecurrentFamily, randomRecurrent, recurrentGguf } from '../testing/random-recurrent.ts'
 
-const FAMILIES: readonly RecurrentFamily[] = ['mamba', 'mamba2', 'granitehybrid']
+const RANDOM: readonly RecurrentFamily[] = ['mamba', 'mamba2', 'granitehybrid']
+/** Of the gated delta rule, and with both kinds of state in each layer. */
+const CASES = ['qwen3_5', 'falcon_h1'] as const
+const FAMILIES = [...RANDOM, ...CASES]
 const TOKENS = Array.from({ length: 150 }, (_, index) => (index * 53 + ((index * index) % 17)) % 250)
+const SIZES = { hidden: 64, heads: 4, kvHeads: 2, headDim: 16, wide: 96, context: 1024 }
 const GREEDY = { temperature: 0, maxTokens: 12 } as const
 const QUESTION = 'tell me where the river goes when the rain falls on the hills'
 
-const fileOf = (family: RecurrentFamily) => recurrentGguf(randomRecurrent(family, 11))
+async function fileOf(family: (typeof FAMILIES)[number]): Promise<File> {
+  const random = RANDOM.find((each) => each === family)
+  if (random !== undefined) return recurrentGguf(randomRecurrent(random, 11))
+  const one = familyCases(SIZES).find((each) => each.family === family)!
+  return newFile(`${family}.gguf`, await familyGguf(one, drawFamily(one, 11)))
+}
 
 /** The bytes of the state after all of TOKENS, run in pieces. */
 async function stateOf(built: BuiltModel, pieces: readonly number[]): Promise<Buffer> {

@@ -20,12 +20,17 @@ import numpy as np
 import torch
 import transformers
 from cases import CASES, EARLIER
+from cases_recurrent import RECURRENT
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
 POSITIONS = 40
 WATCHED = [3, 22, 39]
 GOLDEN = Path(__file__).parent / "golden"
+
+
+# Classes that do not ask how to attend.
+WITHOUT_ATTENTION = {"Mamba", "Mamba2", "FalconMamba", "Rwkv"}
 
 
 def tokens(vocabulary):
@@ -63,8 +68,11 @@ def spread_of(family, name, shape):
     if name.endswith(".bias"):
         return 0.0, 0.25
     if re.search(r"(norm[12]?|norm_f|ln_[12f]|layernorm|LayerNorm|norms\.\d+)\.weight$", name):
-        return (0.0 if family.startswith(("Gemma", "VaultGemma", "Nemotron")) else 1.0), 0.25
-    if re.search(r"conv1d\.weight$|conv\.conv\.weight$", name):
+        less_one = ("Gemma", "VaultGemma", "RecurrentGemma", "Qwen3_5", "Qwen3Next") + (() if family == "NemotronH" else ("Nemotron",))
+        return (0.0 if family.startswith(less_one) and not name.endswith("linear_attn.norm.weight") else 1.0), 0.25
+    if re.search(r"time_(mix|decay|first)", name):
+        return 0.5, 0.5
+    if re.search(r"(q_|k_|v_)?conv_?1d\.weight$|conv\.conv\.weight$", name):
         return 0.0, 0.9
     if re.search(r"embed|wte|wpe", name):
         return 0.0, 0.5
@@ -99,7 +107,7 @@ def braced(rows):
 
 
 def class_of(family):
-    others = {"GPT2": "GPT2LMHeadModel", "Gemma3Text": "Gemma3ForCausalLM"}
+    others = {"GPT2": "GPT2LMHeadModel", "Gemma3Text": "Gemma3ForCausalLM", "Qwen3_5Text": "Qwen3_5ForCausalLM"}
     # Configurations of Llama's class with names of their own.
     others |= dict.fromkeys(["InternLM3", "Exaone"], "LlamaForCausalLM")
     return others.get(family, f"{family}ForCausalLM")
@@ -142,8 +150,8 @@ def golden(family, name, keys, context=None):
         save_file(weights, path, {"format": "pt"})
         stored = json.loads(Path(folder, "config.json").read_text())
         model, report = model_class.from_pretrained(
-            folder, dtype=torch.float32, attn_implementation="eager", experts_implementation="eager",
-            output_loading_info=True
+            folder, dtype=torch.float32, experts_implementation="eager", output_loading_info=True,
+            **({} if family in WITHOUT_ATTENTION else {"attn_implementation": "eager"}),
         )
         if any(report.get(kind) for kind in ("missing_keys", "unexpected_keys", "mismatched_keys")):
             raise ValueError(f"{family}: {report}")
@@ -162,7 +170,7 @@ def main():
     transformers.logging.set_verbosity_error()
     families = {}
     named = sys.argv[1:]
-    for family, *rest in CASES:
+    for family, *rest in [*CASES, *RECURRENT]:
         if named and family not in named:
             continue
         families.setdefault(family, []).append(golden(family, *rest))

@@ -38,11 +38,18 @@ export function attention(parts: Parts, layer: number, input: Value): Value {
   })
   return linear(
     `${at}.attn_product`,
-    parts.subNorm(`${at}.attn_sub_norm`, attended),
+    gated(parts, at, input, parts.subNorm(`${at}.attn_sub_norm`, attended)),
     `${at}.attn_output`,
     hiddenSize,
     'output',
   )
+}
+
+/** Attention's output times the sigmoid of a projection of its input, in families that have one. */
+function gated({ b, config, traits }: Parts, at: string, input: Value, attended: Value): Value {
+  if (traits.attentionGate !== true) return attended
+  const weight = matrix(config.hiddenSize, { [`${at}.attn_gate.weight`]: config.heads * config.headDim })
+  return b.swiglu(`${at}.attn_gated`, [b.linear(`${at}.attn_gate`, input, weight), attended], 'sigmoid')
 }
 
 /** Queries, keys and values in the model's range, and the norms that they still need. */

@@ -2,7 +2,7 @@
 import { matrix, vector } from '../../graph/builder.ts'
 import type { Value } from '../../graph/ir.ts'
 import type { ExpertsConfig } from '../config/config.ts'
-import { gatedBlock } from './feed-forward.ts'
+import { gatedBlock, plainBlock } from './feed-forward.ts'
 import type { Parts } from './parts.ts'
 
 /** Near the largest f32: no limit. */
@@ -11,13 +11,13 @@ const LARGEST = 3e38
 /** Experts: gated feed-forward blocks. Each row passes through some of them, and through the shared one. */
 export function experts(parts: Parts, layer: number, input: Value): Value {
   const at = `layers.${layer}`
-  const { b, config } = parts
+  const { b, config, traits } = parts
   const { hiddenSize, experts: choice } = config
   if (choice === undefined) throw new RangeError(`${at} has no experts`)
   const routed = routedBlock(parts, at, input, choice)
   if (choice.shared === undefined) return routed
   const { size, isGated } = choice.shared
-  const made = gatedBlock(parts, `${at}.shared`, input, size)
+  const made = (traits.mlp === 'plain' ? plainBlock : gatedBlock)(parts, `${at}.shared`, input, size)
   if (!isGated) return b.add(`${at}.mlp_all`, routed, made)
   const gate = b.linear(`${at}.shared_gate`, input, matrix(hiddenSize, { [`${at}.shared_gate.weight`]: 1 }))
   return b.add(`${at}.mlp_all`, routed, b.node(`${at}.shared_gated`, { op: 'gateRows', input: made, gate }))
@@ -37,6 +37,13 @@ function routedBlock({ b, config, traits }: Parts, at: string, input: Value, cho
   return b.routed(`${at}.mlp`, input, router, { ...rule, experts: count, bias }, (rows, linear) => {
     const product = (name: string, from: Value, n: number) =>
       linear(`${at}.${name}`, from, matrix(from.shape[1], all(`${name}.weight`, n)), biasOf(name, n))
+    if (traits.mlp === 'plain') {
+      return product(
+        'mlp_down',
+        b.swiglu(`${at}.mlp_act`, [product('mlp_up', rows, size)], activation),
+        hiddenSize,
+      )
+    }
     let gate = product('mlp_gate', rows, size)
     let up = product('mlp_up', rows, size)
     if (limit !== undefined) {

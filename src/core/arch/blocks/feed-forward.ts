@@ -2,22 +2,31 @@
 import { matrix } from '../../graph/builder.ts'
 import type { Value, Xielu } from '../../graph/ir.ts'
 import type { Parts } from './parts.ts'
+import { channelMix } from './rwkv.ts'
 
 /** The feed-forward block of one layer, where it has no experts. */
 export function feedForward(parts: Parts, layer: number, input: Value): Value {
   const at = `layers.${layer}`
-  const { b, config, traits, linear, subNorm } = parts
-  const { hiddenSize, intermediateSize, activation = traits.activation } = config
+  const { config, traits } = parts
+  const { intermediateSize } = config
+  if (traits.mlp === 'shifted') return channelMix(parts, layer, input)
   if (traits.mlp !== 'plain') return gatedBlock(parts, at, input, intermediateSize, config.xielu?.[layer])
-  const up = linear(`${at}.mlp_up`, input, `${at}.mlp_up`, intermediateSize, 'mlp')
-  const active = b.swiglu(`${at}.mlp_act`, [up], activation, config.xielu?.[layer])
-  return linear(
-    `${at}.mlp_product`,
-    subNorm(`${at}.mlp_sub_norm`, active),
-    `${at}.mlp_down`,
-    hiddenSize,
-    'mlp',
-  )
+  return plainBlock(parts, at, input, intermediateSize, config.xielu?.[layer])
+}
+
+/** A block of `size` inner values without a gate, whose weights' names begin with `at`. */
+export function plainBlock(
+  { b, config, traits, linear, subNorm }: Parts,
+  at: string,
+  input: Value,
+  size: number,
+  xielu?: Xielu,
+): Value {
+  const { hiddenSize, activation = traits.activation } = config
+  const up = linear(`${at}.mlp_up`, input, `${at}.mlp_up`, size, 'mlp')
+  const active = b.swiglu(`${at}.mlp_act`, [up], activation, xielu)
+  const normed = subNorm(`${at}.mlp_sub_norm`, active)
+  return linear(`${at}.mlp_product`, normed, `${at}.mlp_down`, hiddenSize, 'mlp')
 }
 
 /** A gated block of `size` inner values, whose weights' names begin with `at`. */

@@ -8,6 +8,8 @@ export interface DecoderTraits {
   readonly norm: 'rms' | 'layer'
   /** Where a block's norms are: on its input, on its output, or on both. */
   readonly norms: 'before' | 'after' | 'around'
+  /** The same for recurrent layers, if they differ. */
+  readonly recurrentNorms?: 'before'
   /** Norms of queries and keys. A model may lack them: `ModelConfig.headNorms`. */
   readonly headNorms?: HeadNormTrait
   /** Biases of queries, keys and values, where the model does not say. */
@@ -24,7 +26,8 @@ export interface DecoderTraits {
   readonly predictionHead?: boolean
   /** What attention's output matrix and the feed-forward block's last one read is normalised first. */
   readonly subNorms?: boolean
-  readonly mlp: 'gated' | 'plain' | 'experts'
+  /** `shifted`: that of RWKV, which also reads the row before. */
+  readonly mlp: 'gated' | 'plain' | 'experts' | 'shifted'
   /** Some models of the family have experts in place of `mlp`. */
   readonly mayHaveExperts?: boolean
   /** Keys and values are made from one short row per token. */
@@ -34,6 +37,8 @@ export interface DecoderTraits {
   /** Each head's softmax has one more score, of a position without a value. */
   readonly sinks?: boolean
   readonly activation: Activation
+  /** Attention's output is multiplied by the sigmoid of another projection of its input. */
+  readonly attentionGate?: true
   /** `learned`: learned position embeddings are added to the token embeddings. `alibi`: scores get biases. */
   readonly positions: 'rope' | 'learned' | 'alibi'
 }
@@ -77,9 +82,9 @@ export interface Parts {
   readonly b: GraphBuilder
   readonly config: ModelConfig
   readonly traits: DecoderTraits
-  /** Applies the norm named `name` to whole rows. */
-  readonly norm: (name: string, input: Value) => Value
-  /** The same, if the family has `subNorms`. */
+  /** Applies the norm named `name` to whole rows after `layers` layers. */
+  readonly norm: (name: string, input: Value, layers: number) => Value
+  /** The same for what a block's last matrix reads, if the family has `subNorms`. */
   readonly subNorm: (name: string, input: Value) => Value
   /** Multiplies by the matrix `name` [n, k] of a part, and adds its bias if the part has biases. */
   readonly linear: (label: string, input: Value, name: string, n: number, part: keyof Biases) => Value
@@ -88,15 +93,16 @@ export interface Parts {
 }
 
 export function decoderParts(b: GraphBuilder, config: ModelConfig, traits: DecoderTraits): Parts {
-  const { normEpsilon } = config
-  const norm = (name: string, input: Value): Value => {
+  const { halvedEvery = Number.POSITIVE_INFINITY } = config
+  const norm = (name: string, input: Value, layers: number): Value => {
+    const normEpsilon = config.normEpsilon * 4 ** Math.floor(layers / halvedEvery)
     const [, width] = input.shape
     const weight = vector({ [`${name}.weight`]: width })
     if (traits.norm === 'rms') return b.rmsnorm(name, input, weight, normEpsilon)
     const bias = hasBias(config, traits, 'norm') ? vector({ [`${name}.bias`]: width }) : undefined
     return b.layernorm(name, input, weight, bias, normEpsilon)
   }
-  const subNorm: Parts['subNorm'] = (name, input) => (traits.subNorms === true ? norm(name, input) : input)
+  const subNorm: Parts['subNorm'] = (name, input) => (traits.subNorms === true ? norm(name, input, 0) : input)
   const biasOf: Parts['biasOf'] = (names, part) => {
     if (!hasBias(config, traits, part)) return undefined
     return vector(Object.fromEntries(Object.entries(names).map(([name, n]) => [`${name}.bias`, n])))
@@ -114,5 +120,22 @@ export const hasExperts = ({ experts }: ModelConfig, layer: number): boolean =>
 export type Mixer = (parts: Parts, layer: number, input: Value) => Value
 
 /** Whether a layer has recurrent state. */
-export const isRecurrent = ({ ssm, attentionLayers }: ModelConfig, layer: number): boolean =>
-  ssm !== undefined && attentionLayers?.includes(layer) !== true
+export const isRecurrent = (
+  { ssm, attentionLayers, recurrentLayers, mlpLayers }: ModelConfig,
+  layer: number,
+): boolean =>
+  ssm !== undefined &&
+  mlpLayers?.includes(layer) !== true &&
+  (recurrentLayers?.includes(layer) ?? attentionLayers?.includes(layer) !== true)
+
+/** Whether a layer has attention. */
+export const attends = ({ heads, attentionLayers, mlpLayers }: ModelConfig, layer: number): boolean =>
+  heads > 0 && mlpLayers?.includes(layer) !== true && (attentionLayers?.includes(layer) ?? true)
+
+/** Whether a layer has a feed-forward block. */
+export const hasMlp = ({ intermediateSize, mlpLayers }: ModelConfig, layer: number): boolean =>
+  intermediateSize > 0 && (mlpLayers?.includes(layer) ?? true)
+
+/** Where a layer's norms are. */
+export const normsOf = (config: ModelConfig, traits: DecoderTraits, layer: number): DecoderTraits['norms'] =>
+  isRecurrent(config, layer) ? (traits.recurrentNorms ?? traits.norms) : traits.norms

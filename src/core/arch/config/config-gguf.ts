@@ -40,7 +40,8 @@ export function ggufConfig(facts: GgufFacts): ModelConfig {
   const vocabSize = tokens > 0 ? tokens : fields.number('vocab_size', facts.embeddingRows)
   const hiddenSize = fields.number('embedding_length')
   const layers = fields.number('block_count')
-  const epsilon = traits?.norm === 'layer' ? 'layer_norm_epsilon' : 'layer_norm_rms_epsilon'
+  const epsilons = ['attention.layer_norm_rms_epsilon', 'attention.layer_norm_epsilon'] as const
+  const [epsilon, other] = traits?.norm === 'layer' ? epsilons.toReversed() : epsilons
   const sizes = {
     family,
     name,
@@ -49,9 +50,12 @@ export function ggufConfig(facts: GgufFacts): ModelConfig {
     vocabSize,
     contextLength,
     tiedEmbeddings: !facts.hasOutput,
-    normEpsilon: fields.number(`attention.${epsilon}`),
+    // Files of Nemotron-H have RMS norms and the key of the others.
+    normEpsilon: fields.number(fields.has(epsilon!) || !fields.has(other!) ? epsilon! : other!),
   }
-  if (traits === undefined) return { ...sizes, ...NO_ATTENTION, ssm: ggufSsm(fields, family) }
+  if (traits === undefined) {
+    return { ...sizes, ...NO_ATTENTION, ssm: ggufSsm(fields, family === 'mamba' ? 'mamba' : 'mamba2') }
+  }
   const heads = fields.number('attention.head_count')
   const headDim = fields.number('attention.key_length', hiddenSize / heads)
   refuseVariants(fields, headDim, traits)
@@ -60,7 +64,7 @@ export function ggufConfig(facts: GgufFacts): ModelConfig {
     heads,
     kvHeads: keyValueHeads(fields, heads),
     headDim,
-    intermediateSize: fields.number('feed_forward_length', traits.mlp === 'experts' ? 1 : undefined),
+    intermediateSize: widest(fields, traits.mlp === 'experts' ? 1 : undefined),
     rope: {
       theta: fields.number('rope.freq_base', 10_000),
       dims: fields.number('rope.dimension_count', headDim),
@@ -85,6 +89,16 @@ const BIASES = {
 function biases(traits: FamilyFile['traits'], kinds: ReadonlySet<string>): Biases | undefined {
   const found = Object.entries(BIASES).filter(([, names]) => names.some((name) => kinds.has(name)))
   return otherBiases(traits, Object.fromEntries(found.map(([part]) => [part, true])))
+}
+
+/** Of the feed-forward blocks: one number, or one for each layer, 0 where there is none. */
+function widest(fields: Fields, fallback?: number): number {
+  const key = 'feed_forward_length'
+  if (!fields.isList(key)) return fields.number(key, fallback)
+  const widths = new Set(fields.numberList(key).filter((width) => width !== 0))
+  const [width = 0, another] = widths
+  if (another === undefined) return width
+  throw unbuiltVariant(fields.file, `feed-forward blocks of ${width} and of ${another}`, 'one width')
 }
 
 /** One number, or one for each layer, 0 where there is no attention. */

@@ -2,7 +2,15 @@
 
 import { ACTIVATION, SCORING } from '../../abi/constants.ts'
 import type { Activation, Xielu } from '../../graph/ir.ts'
-import type { Biases, ExpertsConfig, ModelConfig, RopeConfig, RopeScaling, SsmConfig } from './config.ts'
+import type {
+  Biases,
+  ExpertsConfig,
+  ModelConfig,
+  RopeConfig,
+  RopeScaling,
+  SsmConfig,
+  WkvConfig,
+} from './config.ts'
 import { type Fields, unbuiltVariant } from './fields.ts'
 import { stepLimit } from './recurrent-config.ts'
 
@@ -20,7 +28,7 @@ export function hbmConfig(name: string, fields: Fields, family = fields.text('fa
     name: fields.text('name', name),
     ...fields.numbers('hiddenSize', 'layers', 'heads', 'kvHeads', 'headDim', 'intermediateSize'),
     ...fields.numbers('vocabSize', 'normEpsilon', 'contextLength'),
-    ...fields.someNumbers('convTaps', 'embeddingScale', 'residualScale', 'logitScale'),
+    ...fields.someNumbers('halvedEvery', 'convTaps', 'embeddingScale', 'residualScale', 'logitScale'),
     ...fields.someNumbers('attentionScale', 'attentionCap', 'logitCap', 'alibi'),
     tiedEmbeddings: fields.fact('tiedEmbeddings'),
     xielu: fields.has('xielu') ? xieluOf(fields) : undefined,
@@ -33,6 +41,8 @@ export function hbmConfig(name: string, fields: Fields, family = fields.text('fa
     dividedByLayer: fact('dividedByLayer'),
     activation: activation(fields),
     attentionLayers: layers('attentionLayers'),
+    recurrentLayers: layers('recurrentLayers'),
+    mlpLayers: layers('mlpLayers'),
     unrotatedLayers: layers('unrotatedLayers'),
     rope: ropeConfig(fields.record('rope') ?? fields),
     localRope: localRope && ropeConfig(localRope),
@@ -53,7 +63,7 @@ export function hbmConfig(name: string, fields: Fields, family = fields.text('fa
  */
 export function storedConfig(config: ModelConfig): object {
   const { ssm } = config
-  if (ssm === undefined) return config
+  if (ssm?.kind !== 'mamba' && ssm?.kind !== 'mamba2') return config
   const fields = Object.entries(ssm).flatMap((field) => {
     const [key] = field
     if (key === 'kind') return []
@@ -76,11 +86,37 @@ const xieluOf = (fields: Fields): Xielu[] =>
 
 function ssmConfig(fields: Fields): SsmConfig {
   const sizes = fields.numbers('innerSize', 'stateSize', 'convKernel')
-  const { timeStepRank, ...shared } = fields.numbers('timeStepRank', 'heads', 'groups')
   const convBias = fields.fact('convBias')
-  if (shared.heads === 0) return { kind: 'mamba', ...sizes, timeStepRank, convBias }
+  if (fields.has('kind')) return laterKind(fields, { ...sizes, convBias })
+  const { timeStepRank, ...shared } = fields.numbers('timeStepRank', 'heads', 'groups')
+  if (shared.heads === 0) {
+    const given = fields.record('norms')
+    const norms = given && { ...given.numbers('epsilon'), haveWeights: given.fact('haveWeights') }
+    return { kind: 'mamba', ...sizes, timeStepRank, convBias, norms }
+  }
   const timeStepLimit = stepLimit(fields, 'timeStepLimit')
-  return { kind: 'mamba2', ...sizes, ...shared, convBias, timeStepLimit }
+  const gateNorm = fields.has('gateNorm') ? fields.fact('gateNorm') : undefined
+  return { kind: 'mamba2', ...sizes, ...shared, convBias, timeStepLimit, gateNorm }
+}
+
+/** The kinds of recurrent layers that packs name. */
+function laterKind(fields: Fields, common: Omit<WkvConfig, 'kind'>): SsmConfig {
+  const kind = fields.text('kind')
+  switch (kind) {
+    case 'delta': {
+      const order = fields.text('order')
+      if (order !== 'grouped' && order !== 'tiled') {
+        throw unbuiltVariant(fields.file, `heads in the order "${order}"`, 'grouped or tiled ones')
+      }
+      return { kind, ...common, ...fields.numbers('heads', 'groups', 'betaScale', 'epsilon'), order }
+    }
+    case 'lru':
+      return { kind, ...common, ...fields.numbers('heads') }
+    case 'wkv':
+      return { kind, ...common }
+    default:
+      throw unbuiltVariant(fields.file, `recurrent layers of the kind "${kind}"`, 'delta, lru or wkv')
+  }
 }
 
 function activation(fields: Fields): Activation | undefined {

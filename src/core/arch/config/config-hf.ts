@@ -49,7 +49,7 @@ export function mambaSsmConfig(name: string, fields: Fields): ModelConfig {
     normEpsilon: 1e-5,
     contextLength: RECURRENT_CONTEXT,
     tiedEmbeddings: fields.fact('tie_embeddings', true),
-    ssm: own.kind === 'mamba' ? own : { ...own, heads: own.innerSize / ssm.number('headdim', 64) },
+    ssm: own.kind !== 'mamba2' ? own : { ...own, heads: own.innerSize / ssm.number('headdim', 64) },
   }
 }
 
@@ -94,7 +94,13 @@ export function hfConfig(
     tiedEmbeddings: fields.fact('tie_word_embeddings', false),
     ...(activation !== file.traits?.activation && { activation }),
   }
-  if (file.traits === undefined) return { ...sizes, ...hfRecurrent(fields, family) }
+  if (file.traits === undefined) {
+    return { ...sizes, ...hfRecurrent(fields, family === 'mamba' ? 'mamba' : 'mamba2') }
+  }
+  if (file.attention === false) {
+    const common = { ...sizes, ...NO_ATTENTION, normEpsilon: 1e-5, contextLength: RECURRENT_CONTEXT }
+    return { ...common, ...file.hf.config?.(fields, common, listed) }
+  }
   const contextLength = fields.number('max_position_embeddings')
   const heads = fields.number('num_attention_heads')
   const headDim = fields.number('head_dim', hiddenSize / heads)

@@ -83,6 +83,8 @@ export interface Mamba1Config extends CommonSsm {
   readonly kind: 'mamba'
   /** Inputs of the projection that makes step sizes. Each channel has one step size. */
   readonly timeStepRank: number
+  /** RMS norms of step sizes, B and C. Without weights they only scale. */
+  readonly norms?: { readonly epsilon: number; readonly haveWeights: boolean } | undefined
 }
 
 export interface Mamba2Config extends CommonSsm {
@@ -93,10 +95,40 @@ export interface Mamba2Config extends CommonSsm {
   readonly groups: number
   /** Smallest and largest step size; absent if there is no limit. */
   readonly timeStepLimit?: readonly [number, number] | undefined
+  /** Whether a norm follows the gate. Default: true. */
+  readonly gateNorm?: boolean | undefined
 }
 
-/** The recurrent layers of a model; hybrids have those of Mamba-2. */
-export type SsmConfig = Mamba1Config | Mamba2Config
+/**
+ * Layers of the gated delta rule. `innerSize` is the width of all values, `stateSize` that of a head's key.
+ */
+export interface DeltaConfig extends CommonSsm {
+  readonly kind: 'delta'
+  readonly heads: number
+  /** Heads of queries and keys. */
+  readonly groups: number
+  /** Whether heads that share a key are neighbours (0, 0, 1, 1) or take turns (0, 1, 0, 1). */
+  readonly order: 'grouped' | 'tiled'
+  /** Factor of the share of a value that is replaced: 2 where it may be replaced by its opposite. */
+  readonly betaScale: number
+  /** Of the norm after the rule. */
+  readonly epsilon: number
+}
+
+/** Layers of Griffin's gated linear recurrence. `stateSize` is 1. */
+export interface LruConfig extends CommonSsm {
+  readonly kind: 'lru'
+  /** Blocks of the gates' matrices. */
+  readonly heads: number
+}
+
+/** Layers of RWKV-4. `stateSize` is 3, and `convKernel` is 2: each mixes a row with the one before it. */
+export interface WkvConfig extends CommonSsm {
+  readonly kind: 'wkv'
+}
+
+/** The recurrent layers of a model. */
+export type SsmConfig = Mamba1Config | Mamba2Config | DeltaConfig | LruConfig | WkvConfig
 
 /** What Granite multiplies by; 1 where absent, for attention 1 / sqrt(headDim). */
 export interface Multipliers {
@@ -105,6 +137,9 @@ export interface Multipliers {
   readonly attention: number
   readonly logits: number
 }
+
+/** In order: so many rows, and what they are multiplied by. */
+export type RowFactors = readonly (readonly [rows: number, factor: number])[]
 
 /** Layers that attend to the last positions only. */
 export interface WindowConfig {
@@ -176,6 +211,11 @@ export interface ModelConfig {
   readonly intermediateSize: number
   readonly vocabSize: number
   readonly normEpsilon: number
+  /**
+   * The model halves its values after each run of so many layers. Only the norms' epsilon tells: it
+   * quadruples.
+   */
+  readonly halvedEvery?: number | undefined
   readonly rope: RopeConfig
   /** Tokens the model was trained for. */
   readonly contextLength: number
@@ -185,7 +225,19 @@ export interface ModelConfig {
   readonly convTaps?: number | undefined
   /** The layers of a hybrid that have attention; absent when all layers are of one kind. */
   readonly attentionLayers?: readonly number[] | undefined
+  /** The layers with recurrent state. Default: those without attention. */
+  readonly recurrentLayers?: readonly number[] | undefined
+  /**
+   * The layers that are a feed-forward block alone; all others are then a mixer alone. Absent: each layer
+   * is a mixer and, if the model has them, a feed-forward block.
+   */
+  readonly mlpLayers?: readonly number[] | undefined
   readonly multipliers?: Multipliers | undefined
+  /**
+   * What the matrices of a checkpoint are multiplied by while they are read, by canonical name without the
+   * layer. Other formats store the products.
+   */
+  readonly factors?: Readonly<Record<string, RowFactors>> | undefined
   /** True when the logits matrix is the embedding table. */
   readonly tiedEmbeddings: boolean
   readonly window?: WindowConfig | undefined

@@ -1,5 +1,7 @@
 // Reads what a header says of recurrent layers, under each format's names.
-import type { Family, ModelConfig, SsmConfig } from './config.ts'
+
+import type { MetaValue } from '../../formats/tensors.ts'
+import type { DeltaConfig, ModelConfig, SsmConfig } from './config.ts'
 import { type Fields, unbuiltVariant } from './fields.ts'
 
 /**
@@ -18,8 +20,9 @@ export const NO_ATTENTION = {
 } as const
 
 /** `fields`: without the architecture's prefix. */
-export function ggufSsm(fields: Fields, family: Family): SsmConfig {
-  if (fields.fact('ssm.dt_b_c_rms', false)) {
+export function ggufSsm(fields: Fields, kind: 'mamba' | 'mamba2'): SsmConfig {
+  const isNormed = fields.fact('ssm.dt_b_c_rms', false)
+  if (isNormed && kind !== 'mamba') {
     throw unbuiltVariant(fields.file, 'norms of step sizes, B and C', 'none')
   }
   const steps = fields.number('ssm.time_step_rank')
@@ -29,8 +32,13 @@ export function ggufSsm(fields: Fields, family: Family): SsmConfig {
     convKernel: fields.number('ssm.conv_kernel'),
     convBias: true,
   }
-  if (family === 'mamba') return { kind: 'mamba', ...common, timeStepRank: steps }
-  return { kind: 'mamba2', ...common, heads: steps, groups: fields.number('ssm.group_count', 1) }
+  if (kind === 'mamba') {
+    const norms = isNormed
+      ? { epsilon: fields.number('attention.layer_norm_rms_epsilon'), haveWeights: false }
+      : undefined
+    return { kind, ...common, timeStepRank: steps, norms }
+  }
+  return { kind, ...common, heads: steps, groups: fields.number('ssm.group_count', 1) }
 }
 
 /**
@@ -48,13 +56,13 @@ export function stepLimit(fields: Fields, key: string): readonly [number, number
  */
 export function hfSsm(
   fields: Fields,
-  family: Family,
+  kind: 'mamba' | 'mamba2',
   { stateSize = 128, groups = 8, hiddenSize = fields.number('hidden_size') } = {},
 ): SsmConfig {
   const refuse = (found: string, supported: string) => unbuiltVariant(fields.file, found, supported)
   if (fields.fact('use_bias', false)) throw refuse('biases on its projections', 'none')
   if (!fields.fact('rms_norm', true)) throw refuse('no norm after the gate', 'one')
-  const isMamba = family === 'mamba'
+  const isMamba = kind === 'mamba'
   const rank = fields.has('time_step_rank') ? fields.either('time_step_rank') : 'auto'
   const common = {
     innerSize: fields.number('inner_size', fields.number('expand', 2) * hiddenSize),
@@ -64,10 +72,14 @@ export function hfSsm(
   }
   if (isMamba) {
     const timeStepRank = typeof rank === 'number' ? rank : Math.ceil(hiddenSize / 16)
-    return { kind: 'mamba', ...common, timeStepRank }
+    // Falcon-Mamba has norms without weights.
+    const norms = fields.has('mixer_rms_eps')
+      ? { epsilon: fields.number('mixer_rms_eps'), haveWeights: false }
+      : undefined
+    return { kind, ...common, timeStepRank, norms }
   }
   return {
-    kind: 'mamba2',
+    kind,
     ...common,
     heads: fields.number('num_heads', 128),
     groups: fields.number('n_groups', groups),
@@ -76,12 +88,36 @@ export function hfSsm(
 }
 
 /** What a header says of a model with only recurrent layers, without the sizes that every model has. */
-export function hfRecurrent(fields: Fields, family: Family): Omit<ModelConfig, Sizes> {
+export function hfRecurrent(fields: Fields, kind: 'mamba' | 'mamba2'): Omit<ModelConfig, Sizes> {
   return {
     ...NO_ATTENTION,
-    ssm: hfSsm(fields.renamed({ inner_size: 'intermediate_size' }), family),
+    ssm: hfSsm(fields.renamed({ inner_size: 'intermediate_size' }), kind),
     normEpsilon: fields.number('layer_norm_epsilon', 1e-5),
     contextLength: RECURRENT_CONTEXT,
   }
 }
 type Sizes = 'family' | 'name' | 'hiddenSize' | 'layers' | 'vocabSize' | 'tiedEmbeddings'
+
+/** The layers of the gated delta rule of Qwen3-Next, Qwen3.5 and OLMo Hybrid. */
+export function hfDelta(fields: Fields, epsilon: number, betaScale = 1): DeltaConfig {
+  const heads = fields.number('linear_num_value_heads')
+  return {
+    kind: 'delta',
+    innerSize: heads * fields.number('linear_value_head_dim'),
+    stateSize: fields.number('linear_key_head_dim'),
+    convKernel: fields.number('linear_conv_kernel_dim', 4),
+    convBias: false,
+    heads,
+    groups: fields.number('linear_num_key_heads'),
+    order: 'grouped',
+    betaScale,
+    epsilon,
+  }
+}
+
+/** The layers that `layer_types` calls by one of the names of attention. */
+export function attentionIn(types: readonly MetaValue[]): number[] {
+  return [...types.keys()].filter(
+    (layer) => types[layer] === 'full_attention' || types[layer] === 'attention',
+  )
+}

@@ -4,7 +4,15 @@ import { roundUp } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { familyFile } from '../families.ts'
 import type { FamilyFile } from '../family.ts'
-import type { ExpertsConfig, Family, LatentConfig, ModelConfig, RopeConfig, SsmConfig } from './config.ts'
+import type {
+  DeltaConfig,
+  ExpertsConfig,
+  LatentConfig,
+  Mamba2Config,
+  ModelConfig,
+  RopeConfig,
+  SsmConfig,
+} from './config.ts'
 import { unbuiltVariant } from './fields.ts'
 
 /** No model of these families has ever exceeded these: a header that says more is lying. */
@@ -24,13 +32,6 @@ const MOST_EXPERTS = 1 << 10
 
 /** Models of recurrent layers alone have no heads and no MLP. */
 const NONE_WHERE_RECURRENT: ReadonlySet<string> = new Set(['heads', 'kvHeads', 'headDim', 'intermediateSize'])
-
-/** Families with recurrent layers, and the kind of those layers. */
-const RECURRENT: Readonly<Partial<Record<Family, SsmConfig['kind']>>> = {
-  mamba: 'mamba',
-  mamba2: 'mamba2',
-  granitehybrid: 'mamba2',
-}
 
 /** True where a family may have experts and a model has them. */
 const mayHave = (traits: FamilyFile['traits'], experts: ExpertsConfig | undefined): boolean =>
@@ -64,19 +65,21 @@ class ConfigCheck {
    * A pack may claim any family. Everything that the family's graph reads must be present, and nothing else.
    */
   parts({ family, heads, experts, latent, ssm, convTaps, alibi, xielu, activation }: ModelConfig): void {
-    const { traits } = familyFile(family)
+    const { traits, recurrence, attention = traits !== undefined } = familyFile(family)
     const parts = [
-      ['heads', heads > 0, traits !== undefined],
+      ['heads', heads > 0, attention],
       ['experts', experts !== undefined, traits?.mlp === 'experts' || mayHave(traits, experts)],
       ['latent attention', latent !== undefined, traits?.latent === true],
-      ['ssm', ssm !== undefined, family in RECURRENT],
-      ['ssm.heads', ssm?.kind === 'mamba2', RECURRENT[family] === 'mamba2'],
+      ['ssm', ssm !== undefined, recurrence !== undefined],
+      ['ssm.heads', ssm?.kind === 'mamba2', recurrence === 'mamba2'],
       ['alibi', alibi !== undefined, traits?.positions === 'alibi'],
       ['convTaps', convTaps !== undefined, /^lfm2/.test(family)],
       ['xielu', xielu !== undefined, (activation ?? traits?.activation) === 'xielu'],
     ] as const
     for (const [part, isThere, isDue] of parts)
       if (isThere !== isDue) throw this.#wrong(`a ${family} ${isDue ? 'needs' : 'has no'} ${part}`)
+    if (ssm !== undefined && ssm.kind !== recurrence)
+      throw this.#wrong(`a ${family} has recurrent layers of ${recurrence}, not of ${ssm.kind}`)
   }
 
   sizes(config: ModelConfig): void {
@@ -130,7 +133,16 @@ class ConfigCheck {
   }
 
   /** Numbers that only some models have. */
-  options({ xielu, layers, qkvLimit, queryScale, rope, headDim, unrotatedLayers }: ModelConfig): void {
+  options({
+    halvedEvery,
+    xielu,
+    layers,
+    qkvLimit,
+    queryScale,
+    rope,
+    headDim,
+    unrotatedLayers,
+  }: ModelConfig): void {
     if (xielu !== undefined) {
       const isWhole = xielu.length === layers
       this.#require('the number of layers with xielu', xielu.length, isWhole, `${layers}, that of all layers`)
@@ -138,6 +150,7 @@ class ConfigCheck {
         this.#require('a parameter of xielu', value, Number.isFinite(value), 'a number')
     }
     if (qkvLimit !== undefined) this.#positive('qkvLimit', qkvLimit)
+    if (halvedEvery !== undefined) this.#whole('halvedEvery', halvedEvery, MOST.layers)
     if (queryScale === undefined) return
     this.#positive('queryScale.length', queryScale.length)
     this.#require('queryScale.beta', queryScale.beta, queryScale.beta >= 0 && queryScale.beta < 1e6, 'from 0')
@@ -147,16 +160,47 @@ class ConfigCheck {
     }
   }
 
-  /** What the kernels of wasm/recurrent/conv1d.c, scan.c and ssd.c can do. */
+  /** What the kernels of wasm/recurrent/ can do. */
   recurrence(ssm: SsmConfig): void {
-    const { innerSize, stateSize, convKernel } = ssm
-    this.#built('ssm.innerSize', innerSize, 1 << 20, 32)
-    this.#built('ssm.stateSize', stateSize, 1 << 12, ssm.kind === 'mamba2' ? 4 : 1)
+    const { innerSize, stateSize, convKernel, kind } = ssm
+    this.#built('ssm.innerSize', innerSize, 1 << 20, kind === 'delta' ? 4 : 32)
+    this.#built('ssm.stateSize', stateSize, 1 << 12, kind === 'mamba2' || kind === 'delta' ? 4 : 1)
     this.#taps('ssm.convKernel', convKernel)
-    if (ssm.kind === 'mamba') {
-      this.#whole('ssm.timeStepRank', ssm.timeStepRank, 1 << 14)
-      return
+    switch (kind) {
+      case 'mamba':
+        this.#whole('ssm.timeStepRank', ssm.timeStepRank, 1 << 14)
+        return
+      case 'mamba2':
+        this.#stateSpace(ssm)
+        return
+      case 'delta':
+        this.#delta(ssm)
+        return
+      case 'lru':
+        this.#whole('ssm.heads', ssm.heads, 1 << 12)
+        this.#shared(innerSize, 'channels', `${ssm.heads} blocks`, innerSize % ssm.heads)
+        this.#built('the width of a block', innerSize / ssm.heads, 1 << 12, 4)
     }
+  }
+
+  #delta({ innerSize, stateSize, heads, groups, epsilon, betaScale }: DeltaConfig): void {
+    this.#whole('ssm.heads', heads, 1 << 12)
+    this.#whole('ssm.groups', groups, heads)
+    this.#shared(
+      innerSize,
+      'channels',
+      `${heads} heads, ${groups} keys`,
+      (heads % groups) + (innerSize % heads),
+    )
+    this.#built('the width of a key', stateSize, 256, 4)
+    this.#built('the width of a recurrent head', innerSize / heads, 1 << 12, 4)
+    this.#built('the width of queries, keys and values', 2 * groups * stateSize + innerSize, 1 << 20, 8)
+    this.#positive('ssm.betaScale', betaScale)
+    this.#require('ssm.epsilon', epsilon, epsilon >= 0 && epsilon < 1, 'from 0 to 1')
+  }
+
+  #stateSpace(ssm: Mamba2Config): void {
+    const { innerSize, stateSize } = ssm
     const { heads, groups, timeStepLimit: [least, most] = [0, 1] } = ssm
     this.#require(
       'the most of ssm.timeStepLimit',
@@ -169,7 +213,7 @@ class ConfigCheck {
     this.#built('the width of all groups of B and C', groups * stateSize * 2, 1 << 20, 8)
     const rest = (heads % groups) + (innerSize % heads)
     this.#shared(innerSize, 'channels', `${heads} heads in ${groups} groups`, rest)
-    this.#built('the width of a recurrent head', innerSize / heads, 256, 4)
+    this.#built('the width of a recurrent head', innerSize / heads, 256, 1)
     this.#built('the part of the norm of a group of heads', innerSize / groups, 1 << 20, 32)
   }
 

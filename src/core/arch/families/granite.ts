@@ -7,7 +7,7 @@ import { isRecurrent, PLAIN } from '../blocks/parts.ts'
 import type { ExpertsConfig, ModelConfig, RopeConfig } from '../config/config.ts'
 import { ggufExperts, sharedBlock } from '../config/experts-config.ts'
 import { type Fields, layersOf, layersWithHeads, unbuiltVariant, windowOf } from '../config/fields.ts'
-import { ggufSsm, hfSsm } from '../config/recurrent-config.ts'
+import { attentionIn, ggufSsm, hfSsm } from '../config/recurrent-config.ts'
 import {
   type Decoder,
   defaults,
@@ -242,6 +242,7 @@ const SSM_KEYS = {
 
 export const granitehybrid: FamilyFile = {
   traits: HYBRID,
+  recurrence: 'mamba2',
   build,
   gguf: {
     architecture: 'granitehybrid',
@@ -251,7 +252,7 @@ export const granitehybrid: FamilyFile = {
       return {
         ...ggufExperts(fields, common, { normalize: true }),
         attentionLayers: layersWithHeads(fields),
-        ssm: ggufSsm(fields, 'granitehybrid'),
+        ssm: ggufSsm(fields, 'mamba2'),
         rope: fields.fact('rope.scaling.finetuned', true) ? rope : unturned(rope),
         multipliers: {
           embedding: fields.number('embedding_scale', 1),
@@ -285,10 +286,8 @@ export const granitehybrid: FamilyFile = {
       return {
         intermediateSize: size,
         ...(count > 0 && { experts }),
-        attentionLayers: [...types.keys()].filter(
-          (layer) => types[layer] === 'full_attention' || types[layer] === 'attention',
-        ),
-        ssm: hfSsm(fields.renamed(SSM_KEYS), 'granitehybrid', { stateSize: 256, groups: 1 }),
+        attentionLayers: attentionIn(types),
+        ssm: hfSsm(fields.renamed(SSM_KEYS), 'mamba2', { stateSize: 256, groups: 1 }),
         rope: fields.text('position_embedding_type', 'nope') === 'rope' ? rope : unturned(rope),
         multipliers: {
           embedding: fields.number('embedding_multiplier', 1),

@@ -1,13 +1,15 @@
 // Mamba and Mamba-2: builds what a layer's state space adds to its normalised input, and the families without
 // any other layers.
 import { matrix, vector } from '../../graph/builder.ts'
-import type { Value, WeightRef } from '../../graph/ir.ts'
-import type { Mixer } from '../blocks/parts.ts'
-import type { ModelConfig, SsmConfig } from '../config/config.ts'
+import type { Value } from '../../graph/ir.ts'
+import type { Mixer, Parts } from '../blocks/parts.ts'
+import { convWeights, outputOf, ssmOf } from '../blocks/recurrent.ts'
+import type { Mamba1Config } from '../config/config.ts'
 import type { FamilyFile } from '../family.ts'
 
 /** A layer of Mamba-2 of Dao and Gu (2024), as `Mamba2ForCausalLM` and mamba_ssm have it, and of hybrids. */
-export const mamba2Layer: Mixer = ({ b, config }, layer, input) => {
+export const mamba2Layer: Mixer = (parts, layer, input) => {
+  const { b, config } = parts
   const ssm = ssmOf(config, 'mamba2')
   const { innerSize, stateSize, heads, groups, timeStepLimit: stepLimit } = ssm
   const at = `layers.${layer}`
@@ -30,16 +32,16 @@ export const mamba2Layer: Mixer = ({ b, config }, layer, input) => {
     { heads, groups, stepLimit },
   )
   const gateNorm = vector({ [`${at}.ssm_gate_norm.weight`]: innerSize })
-  const normed = b.rmsnorm(`${at}.ssm_gate_norm`, scanned, gateNorm, config.normEpsilon, groups)
-  return b.linear(
-    `${at}.ssm_product`,
-    normed,
-    matrix(innerSize, { [`${at}.ssm_output.weight`]: config.hiddenSize }),
-  )
+  const normed =
+    ssm.gateNorm === false
+      ? scanned
+      : b.rmsnorm(`${at}.ssm_gate_norm`, scanned, gateNorm, config.normEpsilon, groups)
+  return outputOf(parts, layer, normed)
 }
 
 /** A layer of Mamba of Gu and Dao (2023), as `MambaForCausalLM` and mamba_ssm have it. */
-export const mambaLayer: Mixer = ({ b, config }, layer, input) => {
+export const mambaLayer: Mixer = (parts, layer, input) => {
+  const { b, config } = parts
   const ssm = ssmOf(config, 'mamba')
   const { innerSize, stateSize, timeStepRank } = ssm
   const at = `layers.${layer}`
@@ -49,13 +51,7 @@ export const mambaLayer: Mixer = ({ b, config }, layer, input) => {
   })
   const [inner, z] = b.parts(b.linear(`${at}.ssm_in`, input, inWeight), inWeight) as [Value, Value]
   const x = b.conv1d(`${at}.ssm_conv`, inner, ...convWeights(at, innerSize, ssm))
-  const selectWeight = matrix(innerSize, {
-    [`${at}.ssm_select_dt.weight`]: timeStepRank,
-    [`${at}.ssm_select_bc.weight`]: 2 * stateSize,
-  })
-  const selected = b.linear(`${at}.ssm_select`, x, selectWeight)
-  const [rank, between] = b.parts(selected, selectWeight) as [Value, Value]
-  const [enter, leave] = b.columns(between, { b: stateSize, c: stateSize }) as [Value, Value]
+  const [rank, enter, leave] = selection(parts, at, ssm, x)
   const dt = b.linear(
     `${at}.ssm_dt`,
     rank,
@@ -70,34 +66,43 @@ export const mambaLayer: Mixer = ({ b, config }, layer, input) => {
       skip: vector({ [`${at}.ssm_skip`]: innerSize }),
     },
   )
-  return b.linear(
-    `${at}.ssm_product`,
-    scanned,
-    matrix(innerSize, { [`${at}.ssm_output.weight`]: config.hiddenSize }),
-  )
+  return outputOf(parts, layer, scanned)
 }
 
-/** A convolution's weights, and its bias if the model has one. */
-export function convWeights(
-  at: string,
-  channels: number,
-  { convKernel, convBias }: SsmConfig,
-): [WeightRef, WeightRef | undefined] {
-  const weight = matrix(convKernel, { [`${at}.ssm_conv.weight`]: channels })
-  return [weight, convBias ? vector({ [`${at}.ssm_conv.bias`]: channels }) : undefined]
-}
-
-/** For families with recurrent layers; their configuration has been checked to have them. */
-export function ssmOf<K extends SsmConfig['kind']>({ ssm, name }: ModelConfig, kind: K) {
-  if (ssm?.kind !== kind) throw new RangeError(`${name} has no layers of ${kind}`)
-  return ssm as Extract<SsmConfig, { kind: K }>
+/** What step sizes are made from, B and C, normalised if the model has norms of them. */
+function selection({ b }: Parts, at: string, ssm: Mamba1Config, x: Value): [Value, Value, Value] {
+  const { innerSize, stateSize, timeStepRank, norms } = ssm
+  if (norms === undefined) {
+    const weight = matrix(innerSize, {
+      [`${at}.ssm_select_dt.weight`]: timeStepRank,
+      [`${at}.ssm_select_bc.weight`]: 2 * stateSize,
+    })
+    const [rank, between] = b.parts(b.linear(`${at}.ssm_select`, x, weight), weight) as [Value, Value]
+    const [enter, leave] = b.columns(between, { b: stateSize, c: stateSize }) as [Value, Value]
+    return [rank, enter, leave]
+  }
+  const normed = (name: string, n: number): Value => {
+    const made = b.linear(
+      `${at}.ssm_select_${name}`,
+      x,
+      matrix(innerSize, { [`${at}.ssm_select_${name}.weight`]: n }),
+    )
+    const weight = vector({ [`${at}.ssm_${name}_norm.weight`]: n })
+    return b.rmsnorm(`${at}.ssm_${name}_norm`, made, weight, norms.epsilon)
+  }
+  return [normed('dt', timeStepRank), normed('b', stateSize), normed('c', stateSize)]
 }
 
 /**
  * A family with only recurrent layers. Its tensors are in recurrent-names.ts, its keys in
  * recurrent-config.ts.
  */
-const recurrent = (mix: Mixer, architecture: string, classes: FamilyFile['hf']['classes']): FamilyFile => ({
+const recurrent = (
+  mix: Mixer,
+  architecture: 'mamba' | 'mamba2',
+  classes: FamilyFile['hf']['classes'],
+): FamilyFile => ({
+  recurrence: architecture,
   build: (config, decoder) => decoder(config, undefined, mix),
   gguf: { architecture, pairing: 'interleaved' },
   hf: { classes },
@@ -109,6 +114,13 @@ export const mamba = recurrent(mambaLayer, 'mamba', {
     hidden_size: 768,
     num_hidden_layers: 32,
     tie_word_embeddings: true,
+  },
+  FalconMambaForCausalLM: {
+    vocab_size: 50_280,
+    hidden_size: 768,
+    num_hidden_layers: 32,
+    tie_word_embeddings: true,
+    mixer_rms_eps: 1e-6,
   },
 })
 

@@ -3,7 +3,7 @@
 // experts.
 
 import { PLAIN } from '../blocks/parts.ts'
-import type { ModelConfig } from '../config/config.ts'
+import type { ExpertsConfig, ModelConfig } from '../config/config.ts'
 import { denseLayers, ggufExperts, sharedBlock } from '../config/experts-config.ts'
 import { type Fields, unbuiltVariant } from '../config/fields.ts'
 import { fullRope } from '../config/hf-rope.ts'
@@ -78,23 +78,24 @@ export const qwen2moe = family(
           shared_expert_intermediate_size: 5632,
         }),
       },
-      config(fields, { layers }) {
+      config(fields, common) {
         if (!fields.fact('qkv_bias', true))
           throw unbuiltVariant(fields.file, 'qkv_bias false', 'qkv_bias true')
-        return {
-          experts: {
-            count: fields.number('num_experts'),
-            used: fields.number('num_experts_per_tok'),
-            size: fields.number('moe_intermediate_size'),
-            normalize: fields.fact('norm_topk_prob', false),
-            ...sharedBlock(fields.number('shared_expert_intermediate_size'), true),
-            ...sparseSteps(fields, layers),
-          },
-        }
+        return { experts: hfQwenExperts(fields, common) }
       },
     },
   },
 )
+
+/** Experts with a shared one that has a gate, as Qwen2-MoE and Qwen3-Next have them. */
+export const hfQwenExperts = (fields: Fields, { layers }: Pick<ModelConfig, 'layers'>): ExpertsConfig => ({
+  count: fields.number('num_experts'),
+  used: fields.number('num_experts_per_tok'),
+  size: fields.number('moe_intermediate_size'),
+  normalize: fields.fact('norm_topk_prob', false),
+  ...sharedBlock(fields.number('shared_expert_intermediate_size'), true),
+  ...sparseSteps(fields, layers),
+})
 
 /** Layers without experts, as Qwen's configurations list or space them. */
 function sparseSteps(fields: Fields, layers: number): ReturnType<typeof denseLayers> {

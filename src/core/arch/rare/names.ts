@@ -50,6 +50,15 @@ export const RARE = [
   'phimoe',
   'mamba',
   'mamba2',
+  'qwen3_5',
+  'qwen3next',
+  'olmo_hybrid',
+  'falcon_h1',
+  'bamba',
+  'jamba',
+  'nemotron_h',
+  'recurrent_gemma',
+  'rwkv',
 ] as const
 export type RareFamily = (typeof RARE)[number]
 

@@ -28,6 +28,14 @@ import { modernbertDecoder } from '../families/modernbert-decoder.ts'
 import { ernie, helium, hunyuan, seedOss } from '../families/near-llama.ts'
 import { olmo, olmo2, olmoe } from '../families/olmo.ts'
 import { qwen2moe } from '../families/qwen.ts'
+import { bamba, falconH1 } from '../families/recurrent/falcon-h1.ts'
+import { jamba } from '../families/recurrent/jamba.ts'
+import { nemotronH } from '../families/recurrent/nemotron-h.ts'
+import { olmoHybrid } from '../families/recurrent/olmo-hybrid.ts'
+import { qwen35 } from '../families/recurrent/qwen3-5.ts'
+import { qwen3next } from '../families/recurrent/qwen3-next.ts'
+import { recurrentGemma } from '../families/recurrent/recurrent-gemma.ts'
+import { rwkv } from '../families/recurrent/rwkv.ts'
 import { arcee, jais2, nanochat, nemotron } from '../families/relu-squared.ts'
 import type { FamilyFile } from '../family.ts'
 import type { RareFamily } from './names.ts'
@@ -82,4 +90,13 @@ export const RARE_FAMILIES: Readonly<Record<RareFamily, FamilyFile>> = {
   phimoe,
   mamba,
   mamba2,
+  qwen3_5: qwen35,
+  qwen3next,
+  olmo_hybrid: olmoHybrid,
+  falcon_h1: falconH1,
+  bamba,
+  jamba,
+  nemotron_h: nemotronH,
+  recurrent_gemma: recurrentGemma,
+  rwkv,
 }

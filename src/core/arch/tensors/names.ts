@@ -1,16 +1,17 @@
 // Maps the tensors of an opened model to canonical names and to the shapes that the graph expects.
 
-import { filledSource, joinedSource } from '../../base/bytes.ts'
+import { filledSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { elementCount } from '../../formats/dtypes.ts'
 import { shown } from '../../formats/malformed.ts'
 import type { ModelFile } from '../../formats/readers.ts'
 import type { TensorInfo } from '../../formats/tensors.ts'
-import type { Family, ModelConfig } from '../config/config.ts'
+import type { Family, ModelConfig, RowFactors } from '../config/config.ts'
 import { unbuiltVariant } from '../config/fields.ts'
 import { familyFile } from '../families.ts'
 import { EMBEDDING, type StoredWeight } from '../family.ts'
-import { formOf, pieceOf } from './pieces.ts'
+import { formOf, joinedRows, pieceOf } from './pieces.ts'
+import { changedRows } from './row-table.ts'
 import { expectedTensors } from './tensor-names.ts'
 
 /**
@@ -23,27 +24,31 @@ export function weightAt(
   shape: readonly number[],
 ): TensorInfo {
   const stored = place.isFlat === true ? flat(tensor) : tensor
-  const due = place.shape ?? shape
+  const due = place.form === 'shares' ? shape.slice(0, 1) : (place.shape ?? shape)
   const form = formOf(stored, place)
-  checkShape(file, stored, form !== undefined ? [...due.slice(0, -2), ...due.slice(-2).toReversed()] : due)
+  const isTurned = form === 'transposed' || form === 'turned'
+  checkShape(file, stored, isTurned ? [...due.slice(0, -2), ...due.slice(-2).toReversed()] : due)
   // Runs of rows are taken from the unsorted form of a matrix.
   const whole =
     place.runs === undefined && place.turn === undefined ? stored : { ...stored, sorted: undefined }
-  return pieceOf(whole, { ...place, form }, shape)
+  const piece = pieceOf(whole, { ...place, form }, shape)
+  return place.factors?.some(([, factor]) => factor !== 1) ? scaledRows(piece, place.factors) : piece
 }
 
-/** A vector whose equal parts are tensors of one type. */
-function joinedVector(file: string, parts: readonly TensorInfo[], [n = 0]: readonly number[]): TensorInfo {
-  const [first] = parts
-  if (first === undefined) throw new HalfbyteError('internal', 'a vector of no parts')
-  for (const part of parts) {
-    checkShape(file, part, [n / parts.length])
-    if (part.dtype !== first.dtype)
-      throw unbuiltVariant(file, `${part.name} as ${part.dtype} beside ${first.dtype}`, 'norms of one type')
-  }
-  const ranges = parts.map(({ source, offset, byteLength }) => ({ source, offset, bytes: byteLength }))
-  const byteLength = parts.reduce((sum, part) => sum + part.byteLength, 0)
-  return { ...first, shape: [n], offset: 0, byteLength, source: joinedSource(first.source.name, ranges) }
+/** A float matrix with its rows multiplied. Past the last of `factors`, rows stay as they are. */
+function scaledRows(tensor: TensorInfo, factors: RowFactors): TensorInfo {
+  const [rows = 0, width = 0] = tensor.shape
+  const scaled = changedRows(tensor, 0, rows, (values, first) => {
+    let start = 0
+    for (const [count, factor] of factors) {
+      const from = Math.max(start - first, 0) * width
+      const to = Math.max(start + count - first, 0) * width
+      for (let i = from; i < Math.min(to, values.length); i++) values[i]! *= factor
+      start += count
+    }
+    return Promise.resolve()
+  })
+  return { ...scaled, like: tensor.dtype }
 }
 
 /** A weight of numbers that no file stores. */
@@ -76,6 +81,8 @@ const UNUSED = [
   'output.weight',
   /rotary_emb\.inv_freq$/,
   /\.(attn|attention)\.(masked_)?bias$/,
+  // Layers that only draft the tokens after the next.
+  /^mtp\./,
   /\.act_fn\.(alpha_[np]|beta|eps)$/,
 ] as const
 
@@ -97,16 +104,10 @@ export function resolveWeights(
       weights.set(name, constantTensor(name, shape, place.constant))
       continue
     }
-    if (place.joined !== undefined) {
-      const parts = place.joined.map((part) => requireTensor(model, part))
-      weights.set(name, joinedVector(model.name, parts, shape))
-      for (const part of parts) used.add(part.name)
-      continue
-    }
     const own = place.orElse === undefined || hasTensor(model, place.tensor) ? place : place.orElse
-    const tensor = requireTensor(model, own.tensor)
-    weights.set(name, weightAt(model.name, tensor, own, shape))
-    used.add(tensor.name)
+    const tensors = (own.joined ?? [own.tensor]).map((each) => requireTensor(model, each))
+    weights.set(name, weightAt(model.name, joinedRows(model.name, tensors), own, shape))
+    for (const tensor of tensors) used.add(tensor.name)
   }
   const isUnused = (name: string) =>
     UNUSED.some((unused) => (typeof unused === 'string' ? unused === name : unused.test(name)))
@@ -154,7 +155,9 @@ export function embeddingTable(
  */
 export function roleOf(name: string): 'matrix' | 'table' | 'vector' {
   if (/^(embed|positions|kinds|output)\.weight$|ssm_(select_\w+|dt)\.weight$/.test(name)) return 'table'
-  return /(norm|router|shared_gate|attn_sinks)\.weight$|\.bias$|ssm_(decay|skip)$|conv\.weight$/.test(name)
+  return /(norm|router|shared_gate|attn_sinks)\.weight$|\.bias$|ssm_(decay|skip|first|enter|stay)$|conv\.weight$/.test(
+    name,
+  )
     ? 'vector'
     : 'matrix'
 }

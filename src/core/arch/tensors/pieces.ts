@@ -1,7 +1,10 @@
-// The part of a stored tensor that is one weight: some of its rows, or the rows of its transpose.
+// Pieces of stored tensors. In: tensors as a file has them. Out: some of their rows, rows of their transpose,
+// or the rows of several.
 import { filledSource, joinedSource } from '../../base/bytes.ts'
+import { HalfbyteError } from '../../base/errors.ts'
 import { readVector } from '../../formats/dequantize.ts'
 import { BLOCKS, rowBytes } from '../../formats/dtypes.ts'
+import { shown } from '../../formats/malformed.ts'
 import type { TensorInfo } from '../../formats/tensors.ts'
 import type { StoredWeight } from '../family.ts'
 
@@ -11,6 +14,7 @@ import type { StoredWeight } from '../family.ts'
  */
 export function pieceOf(tensor: TensorInfo, place: StoredWeight, shape: readonly number[]): TensorInfo {
   const { runs, form, change = tensor.change, turn } = place
+  if (form === 'shares') return shareRows(tensor, shape)
   if (form !== undefined) return { ...transposed(tensor, place, shape), change }
   if (turn !== undefined) return { ...inTurn(tensor, runs?.[0]?.[0] ?? 0, turn, shape), change }
   if (runs === undefined) {
@@ -29,6 +33,21 @@ export function pieceOf(tensor: TensorInfo, place: StoredWeight, shape: readonly
     bytes: count * bytes,
   }))
   return { ...tensor, shape, offset: 0, byteLength, source: joinedSource(tensor.source.name, ranges) }
+}
+
+/** [n, 2]: 1 - s and s for each number s of a vector of floats. */
+function shareRows(tensor: TensorInfo, shape: readonly number[]): TensorInfo {
+  const byteLength = 8 * (shape[0] ?? 0)
+  const source = filledSource(tensor.source.name, byteLength, async (target, offset, signal) => {
+    const shares = await readVector(tensor, signal)
+    const rows = new Float32Array(2 * shares.length)
+    for (const [i, share] of shares.entries()) {
+      rows[2 * i] = 1 - share
+      rows[2 * i + 1] = share
+    }
+    target.set(new Uint8Array(rows.buffer).subarray(offset, offset + target.length))
+  })
+  return { name: tensor.name, dtype: 'F32', shape, offset: 0, byteLength, source }
 }
 
 /** Quantisers do not transpose the matrices that transformers stores transposed. */
@@ -96,4 +115,25 @@ function transposed(tensor: TensorInfo, place: StoredWeight, shape: readonly num
   })
   const dtype = floats ? 'F32' : tensor.dtype
   return { ...tensor, dtype, shape, offset: 0, byteLength: n * k * size, source }
+}
+
+/** One tensor with the rows of all. Throws `architecture` where they differ in more than their rows. */
+export function joinedRows(file: string, tensors: readonly TensorInfo[]): TensorInfo {
+  const [first, ...others] = tensors as [TensorInfo, ...TensorInfo[]]
+  if (others.length === 0) return first
+  const [, ...width] = first.shape
+  for (const { name, dtype, shape } of others) {
+    if (dtype === first.dtype && shape.slice(1).join() === width.join()) continue
+    throw new HalfbyteError(
+      'architecture',
+      `${file}: ${shown(name)} is ${dtype} [${shape}] but follows ${shown(first.name)}, which is ${first.dtype} ` +
+        `[${first.shape}]; convert the model again, with both in one dtype`,
+      { tensor: name },
+    )
+  }
+  const rows = tensors.reduce((sum, { shape }) => sum + (shape[0] ?? 0), 0)
+  const ranges = tensors.map(({ source, offset, byteLength }) => ({ source, offset, bytes: byteLength }))
+  const byteLength = tensors.reduce((sum, tensor) => sum + tensor.byteLength, 0)
+  const source = joinedSource(first.source.name, ranges)
+  return { ...first, shape: [rows, ...width], offset: 0, byteLength, source, sorted: undefined }
 }

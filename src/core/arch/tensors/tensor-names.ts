@@ -1,7 +1,16 @@
 // The table of all tensors of all families: canonical name, name in each file format, shape.
 import type { ModelFormat } from '../../formats/readers.ts'
 import { ALIBI, alibiSize } from '../blocks/alibi.ts'
-import { hasBias, headNormsOf, isRecurrent, PLAIN, hasExperts as routes } from '../blocks/parts.ts'
+import {
+  attends as attendsIn,
+  hasBias,
+  hasMlp as hasMlpIn,
+  headNormsOf,
+  isRecurrent,
+  normsOf,
+  PLAIN,
+  hasExperts as routes,
+} from '../blocks/parts.ts'
 import type { Biases, ModelConfig } from '../config/config.ts'
 import { familyFile } from '../families.ts'
 import {
@@ -51,8 +60,10 @@ const headNorm =
     return kind === 'row' || kind === 'layers' ? shape(config, traits).slice(0, 1) : [config.headDim]
   }
 
-const attends: IsIn = ({ heads, attentionLayers }, _, layer) =>
-  heads > 0 && (attentionLayers?.includes(layer) ?? true)
+const attends: IsIn = (config, _, layer) => attendsIn(config, layer)
+/** Recurrent layers name their norms themselves, unless they attend as well. */
+const mixesHere: IsIn = (config, _, layer) =>
+  config.mlpLayers?.includes(layer) !== true && (attendsIn(config, layer) || !isRecurrent(config, layer))
 /** Attention with matrices of its own for keys and values. */
 const hasKeys: IsIn = (config, traits, layer) => traits.latent !== true && attends(config, traits, layer)
 const convolves: IsIn = (config, traits, layer) =>
@@ -65,16 +76,28 @@ const biased =
   (part: keyof Biases | 'norm', isThere: IsIn = () => true): IsIn =>
   (config, traits, layer) =>
     hasBias(config, traits, part) && isThere(config, traits, layer)
-const hasMlp = ({ intermediateSize }: ModelConfig) => intermediateSize > 0
-const normsBefore: IsIn = (config, { norms, firstNorm }, layer) =>
-  norms !== 'after' && !isRecurrent(config, layer) && (layer > 0 || firstNorm !== false)
-const normsMlp: IsIn = (config, { norms }) =>
-  norms !== 'after' && hasMlp(config) && !(config.parallelResidual === true && config.sharedNorm === true)
-const normsAfter: IsIn = (_, { norms }) => norms !== 'before'
-const hasExperts: IsIn = (config, _, layer) => routes(config, layer)
-const isDense: IsIn = (config, _, layer) => hasMlp(config) && !routes(config, layer)
-const isGated: IsIn = (config, traits, layer) => traits.mlp !== 'plain' && isDense(config, traits, layer)
+const hasMlp: IsIn = (config, _, layer) => hasMlpIn(config, layer)
+const normsBefore: IsIn = (config, traits, layer) =>
+  normsOf(config, traits, layer) !== 'after' &&
+  mixesHere(config, traits, layer) &&
+  (layer > 0 || traits.firstNorm !== false)
+const normsMlp: IsIn = (config, traits, layer) =>
+  normsOf(config, traits, layer) !== 'after' &&
+  hasMlp(config, traits, layer) &&
+  !(config.parallelResidual === true && config.sharedNorm === true)
+const normsAfter: IsIn = (config, traits, layer) => normsOf(config, traits, layer) !== 'before'
+const hasExperts: IsIn = (config, _, layer) => routes(config, layer) && hasMlpIn(config, layer)
+const isDense: IsIn = (config, traits, layer) => hasMlp(config, traits, layer) && !routes(config, layer)
+const isGated: IsIn = (config, traits, layer) =>
+  traits.mlp !== 'plain' && traits.mlp !== 'shifted' && isDense(config, traits, layer)
+const hasUp: IsIn = (config, traits, layer) => traits.mlp !== 'shifted' && isDense(config, traits, layer)
+const hasGate: IsIn = (config, traits, layer) =>
+  traits.attentionGate === true && attends(config, traits, layer)
 const hasShared: IsIn = (config, _, layer) => config.experts?.shared !== undefined && routes(config, layer)
+const hasExpertGate: IsIn = (config, traits, layer) =>
+  traits.mlp !== 'plain' && hasExperts(config, traits, layer)
+const hasSharedGateMatrix: IsIn = (config, traits, layer) =>
+  traits.mlp !== 'plain' && hasShared(config, traits, layer)
 const hasSharedGate: IsIn = (config, traits, layer) =>
   config.experts?.shared?.isGated === true && hasShared(config, traits, layer)
 const choosesByBias: IsIn = (config, _, layer) => config.experts?.isBiased === true && routes(config, layer)
@@ -143,6 +166,7 @@ const TENSORS: readonly TensorRow[] = [
   weight('attn_k_norm', 'attn_k_norm', 'self_attn.k_norm', headNorm(keyValue), hasHeadNorms),
   bias('attn_q_norm', 'attn_q_norm', 'self_attn.q_norm', headNorm(query), hasHeadBias),
   bias('attn_k_norm', 'attn_k_norm', 'self_attn.k_norm', headNorm(keyValue), hasHeadBias),
+  weight('attn_gate', '', '', query, hasGate),
   weight('attn_sub_norm', 'attn_sub_norm', 'self_attn.attn_sub_norm', first(query), hasSubNorms),
   weight('attn_output', 'attn_output', 'self_attn.o_proj', attended, attends),
   bias('attn_output', 'attn_output', 'self_attn.o_proj', hidden, biased('output', attends)),
@@ -165,7 +189,7 @@ const TENSORS: readonly TensorRow[] = [
   bias('mlp_norm', 'ffn_norm', 'post_attention_layernorm', hidden, biased('norm', normsMlp)),
   weight('mlp_gate', 'ffn_gate', 'mlp.gate_proj', widen, isGated),
   bias('mlp_gate', 'ffn_gate', 'mlp.gate_proj', first(widen), biased('mlp', isGated)),
-  weight('mlp_up', 'ffn_up', 'mlp.up_proj', widen, isDense),
+  weight('mlp_up', 'ffn_up', 'mlp.up_proj', widen, hasUp),
   bias('mlp_up', 'ffn_up', 'mlp.up_proj', first(widen), biased('mlp', isDense)),
   weight('mlp_sub_norm', 'ffn_sub_norm', 'mlp.ffn_sub_norm', first(widen), hasSubNorms),
   weight('mlp_down', 'ffn_down', 'mlp.down_proj', turned(widen), isDense),
@@ -184,7 +208,7 @@ const TENSORS: readonly TensorRow[] = [
     'ffn_gate_exps',
     either('mlp.experts.E.gate_proj', 'block_sparse_moe.experts.E.w1'),
     expert,
-    hasExperts,
+    hasExpertGate,
   ),
   weight(
     'experts.E.mlp_up',
@@ -208,7 +232,7 @@ const TENSORS: readonly TensorRow[] = [
     'ffn_gate_shexp',
     either('mlp.shared_experts.gate_proj', 'mlp.shared_expert.gate_proj'),
     shared,
-    hasShared,
+    hasSharedGateMatrix,
   ),
   weight(
     'shared.mlp_up',
@@ -250,7 +274,8 @@ export function* expectedTensors(format: ModelFormat, config: ModelConfig): Gene
     const fill = (name: string) => name.replaceAll('.N.', `.${layer}.`).replaceAll('.E.', `.${expert}.`)
     const shape = one.shape(config, traits)
     const place = placeOf(one, format, config, expert, shape)
-    return { name: fill(one.name), shape, place: filled(place) }
+    const factors = format === 'safetensors' ? config.factors?.[one.name.replace('layers.N.', '')] : undefined
+    return { name: fill(one.name), shape, place: { ...filled(place), factors } }
 
     function filled({ joined, orElse, ...rest }: StoredWeight): StoredWeight {
       return {
@@ -274,7 +299,7 @@ function placeOf(
   const { gguf, hf } = familyFile(config.family)
   const special = (format === 'gguf' ? gguf : hf).names?.[one.name]
   if (typeof special === 'function') return special(config, expert)
-  if (special !== undefined) return { tensor: special }
+  if (special !== undefined) return { tensor: special, ...one.place?.(config, format) }
   if (format !== 'gguf' || !one.name.includes('.E.'))
     return { tensor: one[format], ...one.place?.(config, format) }
   // GGUF stacks the experts of a layer in one tensor.

@@ -53,7 +53,7 @@ export async function openSafetensors(
     quantization: isObject(quantization_config) ? quantization_config['quant_method'] : undefined,
     metadata: new Map<string, MetaValue>([
       ...metadata,
-      ['unset', nullsOf(parts.tower === undefined ? config : config['text_config'])],
+      ['unset', nullsOf(parts.tensors === tensors ? config : config['text_config'])],
     ]),
     tokenizer:
       pieces === undefined

@@ -1,6 +1,53 @@
-// Parting a model that sees. In: a configuration of both models. Out: the language model's own.
+// Folders of models that see. In: a configuration and names of tensors. Out: the language model, and its
+// tower where one is built.
 import { expect, test } from 'vitest'
+import { bufferSource } from '../../base/bytes.ts'
+import type { TensorInfo } from '../tensors.ts'
 import { partTower } from './part-tower.ts'
+
+const tensorsOf = (names: readonly string[]) => {
+  const source = bufferSource('model', new Uint8Array(4))
+  const tensor = (name: string): TensorInfo => ({
+    name,
+    dtype: 'F32',
+    shape: [1],
+    offset: 0,
+    byteLength: 4,
+    source,
+  })
+  return new Map(names.map((name) => [name, tensor(name)]))
+}
+const NAMES = [
+  'model.language_model.embed_tokens.weight',
+  'model.language_model.layers.0.linear_attn.A_log',
+  'model.visual.blocks.0.norm1.weight',
+  'mtp.fc.weight',
+]
+
+const partsOf = (kind: string) =>
+  partTower(
+    'folder',
+    {
+      config: {
+        model_type: kind,
+        text_config: { model_type: `${kind}_text`, hidden_size: 8 },
+        vision_config: {},
+      },
+      tensors: tensorsOf(NAMES),
+    },
+    undefined,
+  )
+
+test('the language model of Qwen3.5 is read without its tower and its drafting layers', () => {
+  const { tensors, tower, metadata } = partsOf('qwen3_5')
+  expect([...tensors.keys()]).toEqual(['model.embed_tokens.weight', 'model.layers.0.linear_attn.A_log'])
+  expect(tower).toBeUndefined()
+  expect(metadata.get('config')).toMatchObject({ architectures: ['Qwen3_5ForCausalLM'], hidden_size: 8 })
+})
+
+test('a language model whose tower may be built keeps it', () => {
+  expect(partsOf('gemma3').tower?.tensors.has('blocks.0.norm1.weight')).toBe(true)
+})
 
 test.each([
   ['ministral3', 'Ministral3ForCausalLM'],

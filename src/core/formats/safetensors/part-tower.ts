@@ -18,8 +18,12 @@ const CLASSES: ReadonlyMap<string, string> = new Map<string, string>([
     (name) => [name, 'Qwen2VLForConditionalGeneration'] as const,
   ),
   ['qwen3', 'Qwen3ForCausalLM'],
+  ['qwen3_5_text', 'Qwen3_5ForCausalLM'],
   ['smollm3', 'SmolLM3ForCausalLM'],
 ])
+
+/** Language models that are read without their towers, which are not built. */
+const WITHOUT_TOWER: ReadonlySet<string> = new Set(['qwen3_5_text'])
 
 /** The language model's tensors but for its last matrix. */
 const LANGUAGE =
@@ -65,9 +69,11 @@ export function partTower(
     ...(own.has('lm_head.weight') && { tie_word_embeddings: false }),
     architectures: [CLASSES.get(kind) ?? kind],
   }
+  const metadata = new Map<string, MetaValue>([['config', language]])
+  if (WITHOUT_TOWER.has(kind)) return { tensors: own, metadata }
   return {
     tensors: own,
-    metadata: new Map<string, MetaValue>([['config', language]]),
+    metadata,
     tower: {
       ...{ format: 'safetensors', name: file, tensors: seen },
       metadata: new Map<string, MetaValue>([

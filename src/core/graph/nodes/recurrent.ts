@@ -100,6 +100,126 @@ export const ssd: KernelKind<Ssd> = {
   },
 }
 
+/** The gated delta rule, with the norms of queries and keys, the norm of its output and its gate. */
+export interface Delta {
+  readonly op: 'delta'
+  /** Queries of all key heads, then their keys, then the values of all heads. */
+  readonly x: Value
+  /** A number for each head or, where `channels` is true, for each channel of each head's key. */
+  readonly dt: Value
+  readonly beta: Value
+  readonly z: Value
+  /** A log2(e) of each head. */
+  readonly decay: WeightRef
+  readonly dtBias: WeightRef
+  /** Of the norm after the rule, which is over one head. */
+  readonly weight: WeightRef
+  readonly heads: number
+  readonly keyHeads: number
+  readonly keyDim: number
+  /** Head i reads the key head of its group of neighbours, or i % keyHeads. */
+  readonly order: 'grouped' | 'tiled'
+  readonly channels: boolean
+  readonly gate: 'silu' | 'sigmoid'
+  /** Factor of the share that a value replaces. */
+  readonly betaScale: number
+  readonly epsilon: number
+  readonly output: Value
+}
+
+export const delta: KernelKind<Delta> = {
+  shape({ x, dt, beta, z, decay, dtBias, weight, heads, keyHeads, keyDim, channels }) {
+    const [rows, width] = z.shape
+    if (width % heads !== 0 || heads % keyHeads !== 0) throw broken(z, `is cut into ${heads} heads`)
+    const due = 2 * keyHeads * keyDim + width
+    if (x.shape[1] !== due) throw broken(x, `has no ${due} columns of queries, keys and values`)
+    const steps = channels ? heads * keyDim : heads
+    if (dt.shape[1] !== steps) throw broken(dt, `has no ${steps} step sizes`)
+    expectRows(dt, dtBias)
+    expectRows(beta, decay)
+    if (beta.shape[1] !== heads) throw broken(beta, `is cut into ${heads} heads`)
+    expectKind(weight, 'vector')
+    return [rows, width]
+  },
+  record(node, { rowsAt, slotsOf, slab }) {
+    const { x, dt, beta, z, decay, dtBias, weight, heads, keyHeads, keyDim, order, gate, output } = node
+    return opRecord('delta', {
+      ...rowsAt({ x, dt, beta, z, y: output }),
+      ...slab(),
+      ...slotsOf({ decay, dt_bias: dtBias, weight }),
+      heads,
+      key_heads: keyHeads,
+      ratio: order === 'grouped' ? heads / keyHeads : 1,
+      key_dim: keyDim,
+      head_dim: z.shape[1] / heads,
+      channels: node.channels ? 1 : 0,
+      gate: ACTIVATION[gate],
+      scale: node.betaScale,
+      eps: node.epsilon,
+    })
+  },
+}
+
+/** The gated linear recurrent unit of Griffin. Its gates' weights are [blocks][inputs][outputs]. */
+export interface Lru {
+  readonly op: 'lru'
+  readonly x: Value
+  readonly enterWeight: WeightRef
+  readonly enterBias: WeightRef
+  readonly stayWeight: WeightRef
+  readonly stayBias: WeightRef
+  readonly param: WeightRef
+  readonly blocks: number
+  readonly output: Value
+}
+
+export const lru: KernelKind<Lru> = {
+  shape({ x, enterWeight, enterBias, stayWeight, stayBias, param, blocks }) {
+    const width = x.shape[1]
+    if (width % blocks !== 0) throw broken(x, `is cut into ${blocks} blocks`)
+    for (const weight of [enterBias, stayBias, param]) expectRows(x, weight)
+    for (const { parts } of [enterWeight, stayWeight]) {
+      if (parts[0]?.n !== (width * width) / blocks) throw broken(x, `does not fit ${parts[0]?.name}`)
+    }
+    return x.shape
+  },
+  record(node, { rowsAt, slotsOf, slab }) {
+    const { x, enterWeight, enterBias, stayWeight, stayBias, param, blocks, output } = node
+    const weights = {
+      enter_weight: enterWeight,
+      enter_bias: enterBias,
+      stay_weight: stayWeight,
+      stay_bias: stayBias,
+      param,
+    }
+    const size = { channels: x.shape[1], blocks }
+    return opRecord('lru', { ...rowsAt({ x, y: output }), ...slab(), ...slotsOf(weights), ...size })
+  },
+}
+
+/** The weighted average of RWKV-4 over the values of a sequence. `decay` is below 0. */
+export interface Wkv {
+  readonly op: 'wkv'
+  readonly k: Value
+  readonly v: Value
+  readonly decay: WeightRef
+  readonly first: WeightRef
+  readonly output: Value
+}
+
+export const wkv: KernelKind<Wkv> = {
+  shape({ k, v, decay, first }) {
+    expectSame(k, v)
+    expectRows(k, decay)
+    expectRows(k, first)
+    return k.shape
+  },
+  record({ k, v, decay, first, output }, { rowsAt, slotsOf, slab }) {
+    const rows = { ...rowsAt({ k, v, y: output }), ...slab() }
+    return opRecord('wkv', { ...rows, ...slotsOf({ decay, first }), channels: whole(k, ROW_PADDING) })
+  },
+}
+
 /** A recurrent op works on so many channels at once. */
 function whole({ label, shape: [, width] }: Value, multiple: number): number {
   if (width % multiple === 0) return width

@@ -99,6 +99,12 @@ function recurrentState(
         times: 1,
         floats: (node.x.shape[1] / node.heads) * (node.b.shape[1] / node.groups),
       }
+    case 'delta':
+      return { rows: node.decay, times: 1, floats: (node.z.shape[1] / node.heads) * node.keyDim }
+    case 'lru':
+      return { rows: node.param, times: 1, floats: 1 }
+    case 'wkv':
+      return { rows: node.decay, times: 3, floats: 1 }
     default:
       return undefined
   }

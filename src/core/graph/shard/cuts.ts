@@ -76,11 +76,18 @@ export class Cuts {
         const isOfHeads = value === x || value === z
         return [isOfHeads ? times(own.heads, x.shape[1] / heads) : times(own.kvHeads, b.shape[1] / groups)]
       }
+      case 'delta':
+        return this.#deltaInput(value, reader)
       case 'clamp':
       case 'conv1d':
         return outputsOf(reader).flatMap((made) => this.of(made))
+      case 'swiglu': {
+        // A gate of attention's output is cut by heads.
+        const gated = this.#producer(value === reader.gate ? reader.up : reader.gate)
+        if (gated?.op !== 'attention') return [this.own(value.shape[1], GROUP_SIZE)]
+        return [times(this.heads(gated.attention).heads, gated.attention.headDim)]
+      }
       case 'scan':
-      case 'swiglu':
         return [this.own(value.shape[1], GROUP_SIZE)]
       default:
         throw uncut({ op: 'linear', output: value }, `makes values that ${reader?.op ?? 'nobody'} reads`)
@@ -96,6 +103,31 @@ export class Cuts {
   scanned({ x, heads, groups }: NodeOf<'ssd'>): HeadRange {
     const ratio = heads / groups
     return withKvHeads(this.own(heads, groups > 1 ? ratio : headUnit(x.shape[1] / heads, GROUP_SIZE)), ratio)
+  }
+
+  /** Heads that share a key stay together. */
+  ruled({ output, heads, keyHeads, keyDim, order, z }: NodeOf<'delta'>): HeadRange {
+    if (order === 'tiled') throw uncut({ op: 'delta', output }, 'has heads that take turns at their keys')
+    const ratio = heads / keyHeads
+    const values = headUnit((ratio * z.shape[1]) / heads, GROUP_SIZE)
+    const own = this.own(keyHeads, Math.max(values, headUnit(keyDim, PANEL_ROWS)))
+    return { heads: times(own, ratio), kvHeads: own }
+  }
+
+  /** Every shard makes the step sizes and shares of all heads. */
+  #deltaInput(value: Value, node: NodeOf<'delta'>): Columns {
+    const { x, dt, beta, z, heads, keyHeads, keyDim } = node
+    if (value === dt || value === beta) return [{ first: 0, count: value.shape[1] }]
+    const own = this.ruled(node)
+    const values = times(own.heads, z.shape[1] / heads)
+    if (value !== x) return [values]
+    const keys = times(own.kvHeads, keyDim)
+    const width = keyHeads * keyDim
+    return [keys, { ...keys, first: keys.first + width }, { ...values, first: values.first + 2 * width }]
+  }
+
+  #producer(value: Value | undefined): Node | undefined {
+    return value && this.#graph.nodes[this.#producers.get(value.id) ?? -1]
   }
 
   #sliceBySlice(value: Value, readers: readonly Node[]): Columns {
@@ -114,9 +146,15 @@ export class Cuts {
    * of columns. All layers use the same unit, because they share blocks of state.
    */
   #alignment(): number {
+    const isAttended = (value: Value): boolean => {
+      const made = this.#producer(value)
+      return (
+        made?.op === 'attention' || (made?.op === 'swiglu' && this.#producer(made.up)?.op === 'attention')
+      )
+    }
     const isQuantised = (node: Node): boolean =>
       node.op === 'linear' &&
-      this.#graph.nodes[this.#producers.get(node.input.id) ?? -1]?.op === 'attention' &&
+      isAttended(node.input) &&
       node.weight.parts.some(({ name }) => isQuantized(this.#options.encodingOf(name)))
     return this.#graph.nodes.some(isQuantised) ? GROUP_SIZE : PANEL_ROWS
   }

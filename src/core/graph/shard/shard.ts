@@ -73,6 +73,7 @@ class Sharder {
     else if (node.op === 'swiglu') this.#push(node, this.#columnsOf(node, node.gate))
     else if (node.op === 'scan') this.#pushCut(node, this.#columnsOf(node, node.x))
     else if (node.op === 'ssd') this.#stateSpace(node)
+    else if (node.op === 'delta') this.#delta(node)
     else if (node.op === 'add') this.#sum(node)
     else if (columns !== undefined && node.op === 'slice') this.#slice(node, columns)
     else if (node.op === 'clamp') this.#limit(node, columns)
@@ -236,6 +237,25 @@ class Sharder {
     this.#push({ op: 'slice', input: node.dt, start, width, output: dt })
     const own = { ...cutWeights(node, [heads]), dt, heads: width, groups: kvHeads.count }
     this.#push(own, this.#columnsOf(node, node.x))
+  }
+
+  /** Every shard has the step sizes and shares of all heads. */
+  #delta(node: NodeOf<'delta'>): void {
+    const { heads, kvHeads } = this.#cuts.ruled(node)
+    const { first: start, count: width } = heads
+    const own = (input: Value): Value => {
+      const steps = input.shape[1] / node.heads
+      const output = this.#fresh(input, width * steps)
+      this.#push({ op: 'slice', input, start: start * steps, width: width * steps, output })
+      return output
+    }
+    const [dt, beta] = [own(node.dt), own(node.beta)]
+    // The weight of the norm is the same for all heads.
+    const cut = cutWeights(node, [heads])
+    const dtBias = cutRows(node.dtBias, [times(heads, node.dt.shape[1] / node.heads)])
+    const weights = { decay: cut.decay, dtBias, weight: node.weight }
+    const rest = { ...node, dt, beta, heads: width, keyHeads: kvHeads.count, ...weights }
+    this.#push(rest, this.#columnsOf(node, node.z))
   }
 
   /**

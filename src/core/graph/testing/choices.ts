@@ -9,6 +9,7 @@ export function activated(x: number, activation: Activation, xielu?: Xielu): num
     return slope * x + (x > 0 ? above * x * x : below * (Math.expm1(Math.min(x, epsilon)) - x))
   }
   if (activation === 'none') return x
+  if (activation === 'sigmoid') return 1 / (1 + Math.exp(-x))
   if (activation === 'silu') return x / (1 + Math.exp(-x))
   if (activation === 'gelu_quick') return x / (1 + Math.exp(-1.702 * x))
   if (activation === 'relu') return Math.max(x, 0)

@@ -8,7 +8,15 @@ import type { Limits, ScanInputs, Value, WeightRef } from '../ir.ts'
 import type { Graph, Node, NodeOf } from '../nodes.ts'
 import type { EncodingOf } from '../passes/split.ts'
 import { activated, biasesOf, capped, placesOf, routeOf } from './choices.ts'
-import { convolve, type Kept, selectiveScan, stateSpace } from './recurrent.ts'
+import {
+  convolve,
+  deltaRule,
+  type Kept,
+  linearUnit,
+  selectiveScan,
+  stateSpace,
+  weightedAverage,
+} from './recurrent.ts'
 
 /** Rows of a value. The rows of a view are windows into its source, so overwriting shows. */
 type Rows = Float64Array[]
@@ -168,6 +176,31 @@ function compute(
       ]
       const weights = { decay: d, skip: s, dtBias: t }
       return [...stateSpace(node, scanRows(node, read), weights, keptBy(node, machine))]
+    }
+    case 'delta': {
+      const { x, dt, beta, z, decay, dtBias, weight } = node
+      const rows = { x: read(x), dt: read(dt), beta: read(beta), z: read(z) }
+      const vectors = {
+        decay: vectorOf(decay, machine),
+        dtBias: vectorOf(dtBias, machine),
+        weight: vectorOf(weight, machine),
+      }
+      return [...deltaRule(node, rows, vectors, keptBy(node, machine))]
+    }
+    case 'lru': {
+      const { enterWeight, enterBias, stayWeight, stayBias, param, blocks } = node
+      const weights = {
+        enterWeight: vectorOf(enterWeight, machine),
+        enterBias: vectorOf(enterBias, machine),
+        stayWeight: vectorOf(stayWeight, machine),
+        stayBias: vectorOf(stayBias, machine),
+        param: vectorOf(param, machine),
+      }
+      return [...linearUnit(read(node.x), step.position, blocks, weights, keptBy(node, machine))]
+    }
+    case 'wkv': {
+      const weights = { decay: vectorOf(node.decay, machine), first: vectorOf(node.first, machine) }
+      return [...weightedAverage(read(node.k), read(node.v), weights, keptBy(node, machine))]
     }
     case 'rescale':
       return read(node.input).map((row) => row.map((x) => capped(x * node.scale, node.cap)))

@@ -24,6 +24,11 @@ describe('words', () => {
     ])
   })
 
+  test('qwen35: a mark belongs to the letters around it, and digits are single', () => {
+    expect(words('qwen35', 'नमस्ते 12 é!')).toEqual(['नमस्ते', ' ', '1', '2', ' é', '!'])
+    expect(words('qwen2', 'नमस्ते')).not.toEqual(['नमस्ते'])
+  })
+
   test('llama-bpe: contractions in any case, three digits, line ends with what is before them', () => {
     expect(words('llama-bpe', "we'RE 12345!\n\n  x\r\n ")).toEqual([
       'we',

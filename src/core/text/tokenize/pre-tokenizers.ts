@@ -23,6 +23,11 @@ export const GPT2 = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\
 const withDigits = (digits: string) =>
   `${CONTRACTION}|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|${digits}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+`
 
+/** Qwen 3.5's pattern: marks count as letters. */
+const WITH_MARKS =
+  `${CONTRACTION}|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|` +
+  '\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+'
+
 /** Seed's pattern: line ends do not follow what is before them. */
 const SEED =
   `${CONTRACTION}|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}\\r\\n]+|\\s*[\\r\\n]+|` +
@@ -81,6 +86,7 @@ const FAMILIES: readonly Family[] = [
     names: 'smollm starcoder refact command-r codeshell exaone minerva-7b',
     patterns: ['\\p{N}', GPT2],
   },
+  { names: 'qwen35', patterns: [WITH_MARKS] },
   { names: 'seed-coder', patterns: [SEED] },
   { names: 'jais-2', patterns: [JAIS2] },
   { names: 'falcon', patterns: ['[\\p{P}$+<=>^~|`]+', GPT2, '[0-9][0-9][0-9]'] },

@@ -212,13 +212,25 @@ function headRows({ attention, recurrence: ssm }: ModelFacts): [string, string][
     rows.push(['heads', `${heads} of ${headDim}, ${kvHeads} for keys and values${where}`])
   }
   if (ssm === undefined) return rows
-  const shared =
-    ssm.kind === 'mamba2' ? `${ssm.heads} heads in ${ssm.groups} groups` : `steps of rank ${ssm.timeStepRank}`
   rows.push([
     'recurrence',
-    `${ssm.innerSize} channels of ${ssm.stateSize}, ${shared}, convolution of ${ssm.convKernel}`,
+    `${ssm.innerSize} channels of ${ssm.stateSize}, ${sharedIn(ssm)}convolution of ${ssm.convKernel}`,
   ])
   return rows
+}
+
+function sharedIn(ssm: NonNullable<ModelFacts['recurrence']>): string {
+  switch (ssm.kind) {
+    case 'mamba':
+      return `steps of rank ${ssm.timeStepRank}, `
+    case 'mamba2':
+    case 'delta':
+      return `${ssm.heads} heads in ${ssm.groups} groups, `
+    case 'lru':
+      return `${ssm.heads} blocks, `
+    case 'wkv':
+      return ''
+  }
 }
 
 const tensorLines = ({ tensors }: ModelFacts): string[] =>

@@ -19,6 +19,7 @@ import {
   WINDOW,
   window,
 } from './family-tensors.ts'
+import { recurrentCases } from './recurrent-cases.ts'
 
 /** The sizes of the models whose answers are in golden/families.json. */
 const SIZES: Sizes = { hidden: 64, heads: 4, kvHeads: 2, headDim: 16, wide: 96, context: 128 }
@@ -288,7 +289,12 @@ export function familyCases(sizes: Sizes): readonly FamilyCase[] {
       },
     },
   ]
-  const all = [...cases, ...denseCases(sizes), ...storedCases(expertCasesOf(sizes), sizes)]
+  const all = [
+    ...cases,
+    ...denseCases(sizes),
+    ...storedCases(expertCasesOf(sizes), sizes),
+    ...recurrentCases(sizes),
+  ]
   const listed = new Set(all.map(({ family }) => family))
   const others = FAMILIES.filter((family) => !listed.has(family) && !ELSEWHERE.has(family))
   const plain = others.flatMap((family) => {

@@ -49,7 +49,10 @@ export async function familyGguf(one: FamilyCase, weights: Weights): Promise<Uin
     const pieces = one.gguf.pieces?.(name, tensor)
     if (pieces !== undefined) for (const [piece, own] of pieces) add(ggufName(piece, one.gguf.names), own)
     else if (key !== undefined) stacked.set(key, [...(stacked.get(key) ?? []), tensor])
-    else if (!name.includes('.act_fn.')) add(ggufName(name, one.gguf.names), converted(one, name, tensor))
+    else if (!name.includes('.act_fn.')) {
+      const own = one.gguf.convert?.(name, tensor) ?? tensor
+      add(ggufName(name, one.gguf.names), converted(one, name, own))
+    }
   }
   for (const [name, parts] of stacked) {
     const shape = [parts.length, ...(parts[0]?.shape ?? [])]

@@ -31,6 +31,8 @@ export interface FamilyCase {
     /** The converter reorders the rows of Q and K. */
     readonly interleaved?: boolean
     readonly layerNorm?: boolean
+    /** What the converter makes of a tensor's values, before the changes that several families share. */
+    readonly convert?: (name: string, tensor: RandomTensor) => RandomTensor
     readonly pieces?: Pieces
   }
 }

@@ -1,0 +1,29 @@
+// What mixers with recurrent state share: their configuration, their convolution and their last projection.
+import { matrix, vector } from '../../graph/builder.ts'
+import type { Value, WeightRef } from '../../graph/ir.ts'
+import type { ModelConfig, SsmConfig } from '../config/config.ts'
+import type { Parts } from './parts.ts'
+
+/** The projection back to the residual stream. */
+export const outputOf = ({ b, config }: Parts, layer: number, made: Value): Value =>
+  b.linear(
+    `layers.${layer}.ssm_product`,
+    made,
+    matrix(made.shape[1], { [`layers.${layer}.ssm_output.weight`]: config.hiddenSize }),
+  )
+
+/** A convolution's weights, and its bias if the model has one. */
+export function convWeights(
+  at: string,
+  channels: number,
+  { convKernel, convBias }: SsmConfig,
+): [WeightRef, WeightRef | undefined] {
+  const weight = matrix(convKernel, { [`${at}.ssm_conv.weight`]: channels })
+  return [weight, convBias ? vector({ [`${at}.ssm_conv.bias`]: channels }) : undefined]
+}
+
+/** For families with recurrent layers; their configuration has been checked to have them. */
+export function ssmOf<K extends SsmConfig['kind']>({ ssm, name }: ModelConfig, kind: K) {
+  if (ssm?.kind !== kind) throw new RangeError(`${name} has no layers of ${kind}`)
+  return ssm as Extract<SsmConfig, { kind: K }>
+}

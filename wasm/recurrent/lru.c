@@ -1,0 +1,101 @@
+/* lru: the gated linear recurrent unit of Griffin (De et al., 2024) with its gates, over a sequence's rows.    exact
+ *
+ *   enter[j] = sigmoid(enter_bias[j] + sum_i x[i] enter_weight[i][j])       i, j in the channel's block
+ *   stay[j]  = sigmoid(stay_bias[j] + sum_i x[i] stay_weight[i][j])
+ *   a        = 2^(stay decay), decay = -8 log2(e) softplus(param)           exp2.h, softplus.h
+ *   h        = a h + sqrt(1 - a^2) (x enter)       without the root at position 0, whose state is zero
+ *
+ *   x, y          f32 rows of `channels`
+ *   weights       f32 [blocks][inputs][outputs]    biases and param   f32 rows
+ *   state         f32 [channels]                   in the sequence's slab: h after the last row
+ *
+ *   sum           one for each j, i ascending, from the bias
+ *   tile          one sequence, one block, its rows in order, ROWS at a time: they share the loads of the weights */
+#include "simd/exp2.h"
+#include "core/kernel.h"
+#include "simd/softplus.h"
+#include "rows/swiglu.h"
+
+enum { ROWS = 4 };
+#define DECAY -11.541560327111707f
+
+/* definition: OP_LRU */
+void lru__ref(const struct op_lru *op, const struct step *step, uint32_t s) {
+    const struct sequence *sequence = sequence_at(step, s);
+    float *state = AT(float *, sequence->tables[op->group] + op->state_offset);
+    const uint32_t width = op->channels / op->blocks;
+    for (uint32_t m = sequence->row0; m < sequence->row0 + sequence->rows; m++) {
+        const float *x = AT(const float *, op->x + m * op->x_stride);
+        const int begins = sequence->position + m - sequence->row0 == 0;
+        for (uint32_t c = 0; c < op->channels; c++) {
+            const uint32_t block = c / width * width;
+            float enter = AT(const float *, op->enter_bias)[c], stay = AT(const float *, op->stay_bias)[c];
+            for (uint32_t i = 0; i < width; i++) {
+                const uint32_t at = (block + i) * width + c - block;
+                enter += x[block + i] * AT(const float *, op->enter_weight)[at];
+                stay += x[block + i] * AT(const float *, op->stay_weight)[at];
+            }
+            const float decay = softplus__ref(AT(const float *, op->param)[c]) * DECAY;
+            const float a = exp2__ref(activated__ref(stay, ACT_SIGMOID) * decay);
+            const float input = x[c] * activated__ref(enter, ACT_SIGMOID);
+            state[c] = a * state[c] + input * (begins ? 1.0f : __builtin_sqrtf(1.0f - a * a));
+            AT(float *, op->y + m * op->y_stride)[c] = state[c];
+        }
+    }
+}
+
+/* Gates of four channels from c on, of `rows` rows. */
+INLINE void gates(v128_t *gate, const float *const *x, const float *weight, const float *bias, uint32_t width,
+                  const int rows, const struct exp_constants *e) {
+    UNROLLED for (int r = 0; r < rows; r++) gate[r] = load(bias);
+    ROLLED for (uint32_t i = 0; i < width; i++, weight += width) {
+        const v128_t w = load(weight);
+        UNROLLED for (int r = 0; r < rows; r++) gate[r] = add(gate[r], mul(load_splat(x[r] + i), w));
+    }
+    UNROLLED for (int r = 0; r < rows; r++) gate[r] = activated(gate[r], e, ACT_SIGMOID);
+}
+
+/* `rows` rows of the block of `width` channels from `block` on. */
+INLINE void block_rows(const struct op_lru *op, float *h, uint32_t block, uint32_t width, uint32_t m, uint32_t begins,
+                       const int rows, const struct exp_constants *e, const struct exp2_constants *e2) {
+    const float *x[ROWS];
+    UNROLLED for (int r = 0; r < rows; r++) x[r] = AT(const float *, op->x + (m + (uint32_t)r) * op->x_stride) + block;
+    ROLLED for (uint32_t j = 0; j < width; j += 4) {
+        const uint32_t c = block + j, at = block * width + j;
+        v128_t enter[ROWS], stay[ROWS], now = load(h + c);
+        gates(enter, x, AT(const float *, op->enter_weight) + at, AT(const float *, op->enter_bias) + c, width, rows, e);
+        gates(stay, x, AT(const float *, op->stay_weight) + at, AT(const float *, op->stay_bias) + c, width, rows, e);
+        const v128_t decay = mul(softplus(load(AT(const float *, op->param) + c), e), splat(DECAY));
+        UNROLLED for (int r = 0; r < rows; r++) {
+            v128_t a = mul(stay[r], decay);
+            exp2_vectors(&a, 1, e2);
+            const v128_t root = wasm_f32x4_sqrt(sub(splat(1), mul(a, a)));
+            const v128_t share = begins == m + (uint32_t)r ? splat(1) : root;
+            now = add(mul(a, now), mul(mul(load(x[r] + j), enter[r]), share));
+            store(AT(float *, op->y + (m + (uint32_t)r) * op->y_stride) + c, now);
+        }
+        store(h + c, now);
+    }
+}
+
+static uint32_t tiles(const struct op *o, const struct step *step) {
+    return step->sequences * ((const struct op_lru *)o)->blocks;
+}
+
+static void tile(const struct op *o, const struct step *step, uint32_t t) {
+    const struct op_lru *op = (const struct op_lru *)o;
+    const struct sequence *sequence = sequence_at(step, t % step->sequences);
+    const uint32_t width = op->channels / op->blocks, block = t / step->sequences * width;
+    const uint32_t end = sequence->row0 + sequence->rows;
+    /* The row at position 0; none where the sequence has older rows. */
+    const uint32_t begins = sequence->position == 0 ? sequence->row0 : end;
+    float *h = AT(float *, sequence->tables[op->group] + op->state_offset);
+    const struct exp_constants e = exp_constants();
+    const struct exp2_constants e2 = exp2_constants();
+    uint32_t m = sequence->row0;
+    ROLLED for (; m + ROWS <= end; m += ROWS) block_rows(op, h, block, width, m, begins, ROWS, &e, &e2);
+    ROLLED for (; m < end; m++) block_rows(op, h, block, width, m, begins, 1, &e, &e2);
+}
+
+/* kernel: OP_LRU lru plain */
+const struct kernel lru = {tiles, tile};
