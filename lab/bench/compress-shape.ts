@@ -3,7 +3,7 @@
 //
 //   npx node lab/bench/compress-shape.ts quantize [--windows 8] [--layers 2] [--drift 0.5] [--sweeps 8]
 //     [--threads 2]
-//   npx node lab/bench/compress-shape.ts prune [--windows 8] [--pattern sv32] [--sparsity 0.5] [--drift 0]
+//   npx node lab/bench/compress-shape.ts prune [--windows 8] [--pattern sv32] [--sparsity 0.5]
 //
 // Weights are random; windows are 512 tokens. Statistics grow with the windows, solving does not.
 import { Command } from 'commander'
@@ -27,11 +27,7 @@ const command = new Command('compress-shape')
   .argument('<what>', 'quantize or prune')
   .option('--windows <n>', 'windows of 512 tokens', whole(1), 8)
   .option('--layers <n>', 'layers of the model', whole(1), 2)
-  .option(
-    '--drift <x>',
-    'share of earlier errors that is compensated for; default: 0.5, or 0 for prune',
-    real(0, 1),
-  )
+  .option('--drift <x>', 'quantize: share of earlier errors that is compensated for', real(0, 1), 0.5)
   .option('--pattern <value>', 'prune: pattern of the weights that are dropped', 'sv32')
   .option('--sparsity <x>', 'prune: share that is dropped', real(0, 1), 0.5)
   .option('--sweeps <n>', 'most sweeps over solved codes', whole(0), 8)
@@ -40,7 +36,7 @@ const command = new Command('compress-shape')
 const values = command.opts<{
   readonly windows: number
   readonly layers: number
-  readonly drift?: number
+  readonly drift: number
   readonly pattern: string
   readonly sparsity: number
   readonly sweeps: number
@@ -90,7 +86,7 @@ let solved = 0
 const masks = { work: 0, single: 0 }
 const settings = {
   format: 'w4_g32',
-  drift: Number(values.drift ?? (what === 'quantize' ? 0.5 : 0)),
+  drift: values.drift,
   sweeps: values.sweeps,
   windows,
   work: memoryWork(),

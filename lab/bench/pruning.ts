@@ -158,7 +158,6 @@ for (const run of list(values.runs)) {
           pattern,
           sparsity,
           damp,
-          drift: 0,
           sweeps: 8,
           format,
           solver,

@@ -15,6 +15,8 @@ import earlier from './transformers/earlier.json' with { type: 'json' }
 const STATED: JsonObject = {
   Ministral3ForCausalLM: { rope_parameters: { rope_type: 'default', rope_theta: 1_000_000 } },
   ApertusForCausalLM: { rope_parameters: { rope_type: 'default', rope_theta: 12_000_000 } },
+  GptOssForCausalLM: { rope_parameters: { rope_type: 'default', rope_theta: 150_000 } },
+  DeepseekV2ForCausalLM: { num_experts_per_tok: 6 },
   Qwen2ForCausalLM: { use_sliding_window: true, sliding_window: 4096, layer_types: null },
   Qwen3ForCausalLM: { use_sliding_window: true, sliding_window: 4096, layer_types: null },
   Qwen3MoeForCausalLM: { use_sliding_window: true, sliding_window: 4096 },

@@ -95,7 +95,7 @@ for (let seed = 0; seed < values.seeds; seed++) {
   const texts = own.map((line) => ({ form: 'text', text: [JSON.parse(line).text as string] }) as const)
   const shared = {
     ...({ method: 'obs', pattern: parsePattern(values.pattern), sparsity: 0, damp: DEFAULT_DAMP } as const),
-    ...({ drift: 0, sweeps: 8, format: 'w4_g32', sparseFormat, solver, host, signal, threads: 1 } as const),
+    ...({ sweeps: 8, format: 'w4_g32', sparseFormat, solver, host, signal, threads: 1 } as const),
     windows: await calibrationWindows(texts, tokenizer, { windows: values.windows, length: CONTEXT }),
   }
   const work = memoryWork()

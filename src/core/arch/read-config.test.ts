@@ -113,6 +113,12 @@ describe('yarn of GGUF', () => {
 })
 
 describe('Hugging Face', () => {
+  test('gpt-oss rotates by YaRN where the file does not say how', async () => {
+    const file = hfFile(SMALL, { architectures: ['GptOssForCausalLM'], rope_theta: undefined, head_dim: 8 })
+    const { rope } = await readConfig(file)
+    expect(rope).toMatchObject({ theta: 150_000, scaling: { type: 'yarn', factor: 32, isUnrounded: true } })
+  })
+
   const read = (changes: Record<string, MetaValue | undefined>) => readConfig(hfFile(SMALL, changes))
 
   test.each([

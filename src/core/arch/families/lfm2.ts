@@ -6,7 +6,6 @@ import { type DecoderTraits, type Mixer, PLAIN } from '../blocks/parts.ts'
 import type { ModelConfig } from '../config/config.ts'
 import { denseLayers, ggufExperts } from '../config/experts-config.ts'
 import { type Fields, layersOf, layersWithHeads } from '../config/fields.ts'
-import { decoder } from '../decoder.ts'
 import { defaults, type FamilyFile, type Names } from '../family.ts'
 
 const TRAITS: DecoderTraits = { ...PLAIN, headNorms: 'head' }
@@ -88,7 +87,7 @@ const EXPERTS = { ...TRAITS, mlp: 'experts' } as const
 
 export const lfm2moe: FamilyFile = {
   traits: EXPERTS,
-  build: (config) => decoder(config, EXPERTS, mix),
+  build: (config, decoder) => decoder(config, EXPERTS, mix),
   gguf: {
     architecture: 'lfm2moe',
     pairing: 'halves',
@@ -152,7 +151,7 @@ export const lfm2moe: FamilyFile = {
 
 export const lfm2: FamilyFile = {
   traits: TRAITS,
-  build: (config) => decoder(config, TRAITS, mix),
+  build: (config, decoder) => decoder(config, TRAITS, mix),
   gguf: {
     architecture: 'lfm2',
     pairing: 'halves',

@@ -1,5 +1,7 @@
 // Loading the rare families. In: files of common, rare and unknown families. Out: the rare ones are loaded
 // with the functions of the file, and only when it names none of the common ones.
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { FAMILIES } from '../families.ts'
 import { hbmFile, SMALL } from '../testing/files.ts'
@@ -37,6 +39,17 @@ test('a script that cannot be loaded fails the model, and is asked for again', a
   loadFamilies.mockRejectedValueOnce(new Error('offline'))
   await expect(read('gpt2')).rejects.toThrow('offline')
   expect((await read('gpt2')).family).toBe('gpt2')
+})
+
+test('no family brings the decoder into the script of the rare ones', () => {
+  const folder = join(import.meta.dirname, '../families')
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  const sources = files.filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
+  const bringing = sources.filter((name) =>
+    /^import (?!type).*\/decoder\.ts'|\bgraphBuilder\b/m.test(readFileSync(join(folder, name), 'utf8')),
+  )
+  expect(sources.length).toBeGreaterThan(20)
+  expect(bringing).toEqual([])
 })
 
 test('an unknown family is rejected after both tables were searched', async () => {

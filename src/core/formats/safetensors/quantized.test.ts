@@ -211,6 +211,37 @@ describe('bytes under scales', () => {
   })
 })
 
+describe('MXFP4', () => {
+  const u8 = (shape: readonly number[], at: (index: number) => number): StoredTensor => ({
+    dtype: 'U8',
+    shape,
+    data: Uint8Array.from({ length: shape.reduce((a, b) => a * b, 1) }, (_, index) => at(index)),
+  })
+  const blocks = u8([2, 3, 2, 16], (index) => (index * 37 + 11) & 255)
+
+  test('codes and exponents become rows with the same values', async () => {
+    const scales = u8([2, 3, 2], (index) => 104 + 3 * index)
+    const tensor = (await open({ x_blocks: blocks, x_scales: scales })).get('x')!
+    expect([tensor.dtype, tensor.shape]).toEqual(['Q8_0', [2, 3, 64]])
+    const levels = [0, 0.5, 1, 1.5, 2, 3, 4, 6]
+    const right = Float32Array.from({ length: 2 * 3 * 64 }, (_, index) => {
+      const code = (blocks.data[index >> 1]! >> (4 * (index & 1))) & 15
+      const size = levels[code & 7]! * 2 ** (scales.data[index >> 5]! - 127)
+      return code > 8 ? -size : size
+    })
+    expect(await readVector({ ...tensor, shape: [right.length] })).toEqual(right)
+  })
+
+  test.each<[string, Tensors]>([
+    ['no exponents', { x_blocks: blocks }],
+    ['exponents of another shape', { x_blocks: blocks, x_scales: u8([2, 3], () => 127) }],
+    ['half a block', { x_blocks: u8([2, 3, 2, 8], () => 0), x_scales: u8([2, 3, 2], () => 127) }],
+    ['exponents as floats', { x_blocks: blocks, x_scales: { ...blocks, dtype: 'I8' } }],
+  ])('%s are damaged', async (_, tensors) => {
+    expect(await failure(open(tensors))).toMatch(/^format: /)
+  })
+})
+
 describe('what does not fit together', () => {
   const matrix = intMatrix(N, K, { groupSize: 64 })
   const good = gptqTensors('x', matrix)
@@ -285,8 +316,13 @@ describe('what does not fit together', () => {
       'weight_scale',
       'weight_zero_point',
       'weight',
+      'weight_blocks',
+      'weight_scales',
     ]
-    const tensor = fc.record({ shape, dtype: fc.constantFrom('I32', 'F16', 'F32', 'F8_E4M3', 'I8') })
+    const tensor = fc.record({
+      shape,
+      dtype: fc.constantFrom('I32', 'F16', 'F32', 'F8_E4M3', 'I8', 'U8'),
+    })
     await fc.assert(
       fc.asyncProperty(
         config,
@@ -296,7 +332,7 @@ describe('what does not fit together', () => {
             Object.entries(entries).map(([name, { shape, dtype }]) => {
               const bytes = shape.reduce(
                 (a, b) => a * b,
-                { I32: 4, F16: 2, F32: 4, F8_E4M3: 1, I8: 1 }[dtype] ?? 1,
+                { I32: 4, F16: 2, F32: 4, F8_E4M3: 1, I8: 1, U8: 1 }[dtype] ?? 1,
               )
               return [`x.${name}`, { dtype, shape, data: new Uint8Array(bytes) } as StoredTensor]
             }),

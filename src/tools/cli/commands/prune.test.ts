@@ -120,12 +120,12 @@ describe('prune', () => {
     })
   }, 240_000)
 
-  test('adapters, drift and scope change what is written', async () => {
+  test('adapters and scope change what is written', async () => {
     const adapter = path('prune-adapter')
     await mkdir(adapter)
     const lora = randomLora(randomLlama({ seed: 5 }).weights, /q_proj|down_proj/, 2, 9)
     for (const file of peftFiles(lora)) await writeFile(join(adapter, file.name), await file.bytes())
-    const asked = [[], ['--lora', adapter], ['--drift', '0.5'], ['--scope', 'row']] as const
+    const asked = [[], ['--lora', adapter], ['--scope', 'row']] as const
     const packs: string[] = []
     for (const [index, more] of asked.entries()) {
       const output = path(`choice-${index}.hbm`)

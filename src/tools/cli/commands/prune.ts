@@ -33,7 +33,6 @@ interface PruneFlags extends CompressFlags, SparseFlags, BudgetFlags {
   readonly pattern: string
   readonly weights: keyof typeof FORMATS
   readonly damp: number
-  readonly drift: number
   readonly sweeps: number
   readonly scope?: 'row' | 'matrix'
   readonly as: 'hbm' | 'safetensors'
@@ -94,12 +93,6 @@ export function pruneCommand(): Command {
         '--scope <scope>',
         'obs: where weights compete; row: each output drops the same share (default: row for unstructured, matrix for sb84 and sv32)',
       ).choices(['matrix', 'row']),
-    )
-    .option(
-      '--drift <share>',
-      'which share of the errors of earlier matrices a matrix compensates for; not with wanda and magnitude',
-      real(0, 1),
-      0,
     )
     .addOption(sweepsOption())
     .addOption(
@@ -168,7 +161,7 @@ function checkFlags({ method, calibration, as, weights }: PruneFlags): void {
 
 /** What the result depends on: the work of an unfinished run is used only if it is the same. */
 function settingsOf({ flags, pattern, sparsity, allocating }: PruneJob): object {
-  const { method, weights, damp, drift, sweeps, scope } = flags
+  const { method, weights, damp, sweeps, scope } = flags
   return {
     prune: method,
     pattern: pattern.name,
@@ -177,7 +170,6 @@ function settingsOf({ flags, pattern, sparsity, allocating }: PruneJob): object 
     costs: allocating?.costs.table,
     weights,
     damp,
-    drift,
     sweeps,
     scope,
   }
@@ -185,14 +177,13 @@ function settingsOf({ flags, pattern, sparsity, allocating }: PruneJob): object 
 
 async function optionsOf(job: PruneJob, shared: SharedOptions<PrunedReport>): Promise<PruneModelOptions> {
   const { flags, pattern, sparsity } = job
-  const { method, calibration, weights, damp, drift, sweeps, scope, name, sparse } = flags
+  const { method, calibration, weights, damp, sweeps, scope, name, sparse } = flags
   return {
     ...shared,
     method,
     pattern,
     sparsity,
     damp,
-    drift,
     sweeps,
     scope,
     format: FORMATS[weights],

@@ -37,7 +37,6 @@ const options = (): Omit<AllocateOptions, 'costs' | 'budget'> => ({
   windows,
   work: memoryWork(),
   sparsity: 0,
-  drift: 0,
   sweeps: 0,
   method: 'obs',
   pattern: parsePattern('sv32'),

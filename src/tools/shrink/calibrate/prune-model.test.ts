@@ -42,7 +42,6 @@ test.each(Object.entries(models))('%s: every matrix has the zeros that were aske
     pattern: parsePattern('2:4'),
     sparsity: 0.5,
     format: 'w4_g32',
-    drift: 0,
     sweeps: 0,
   })
   expect(matrices.map(({ name }) => name)).toEqual(matricesOf(model))
@@ -61,7 +60,7 @@ test.each(Object.entries(models))('%s: every matrix has the zeros that were aske
 test('8 bits of rows with masks of their own are rounded: zeros stay, and the rest is as in f32', async () => {
   const pruned = async (format: 'f32' | 'w8_g32') => {
     const pattern = parsePattern('unstructured')
-    const options = { ...shared(), method: 'obs', pattern, sparsity: 0.1, drift: 0, sweeps: 0 } as const
+    const options = { ...shared(), method: 'obs', pattern, sparsity: 0.1, sweeps: 0 } as const
     const { tensors, matrices } = await pruneModel(await prepared(models.llama), { ...options, format })
     const [{ name } = { name: '' }] = matrices
     return readMatrix(tensors.get(name)!, signal)
@@ -90,7 +89,6 @@ test.each(['obs', 'sparsegpt-obs', 'sparsegpt', 'wanda', 'magnitude'] as const)(
         sparsity: 0.5,
         ...threads,
         format: 'w4_g32',
-        drift: 0.5,
         sweeps: 1,
         solver: await loadSolver(),
       })

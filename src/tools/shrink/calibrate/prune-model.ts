@@ -10,11 +10,9 @@ import { layMatrix } from '../codes/lay.ts'
 import type { FactorOptions } from '../matrix/factor.ts'
 import { rtn } from '../matrix/grid.ts'
 import type { InputStats } from '../matrix/hessian.ts'
-import { targetsOf } from '../matrix/targets.ts'
 import type { PrunedFormat } from '../prune/group-tasks.ts'
 import { droppedShare } from '../prune/mask.ts'
 import {
-  changesKept,
   isObsUpdated,
   type PruneMethod,
   type PruneOptions,
@@ -28,11 +26,10 @@ import { type SolveOptions, type SolveTask, solveProducts, widestFirst } from '.
 import type { KnownForGroups, SolverCrew } from './solver/solver-crew.ts'
 import { DoneMatrices, matricesOf } from './work-files.ts'
 
-/** Drift: only methods that update weights compensate for it. */
 export interface PruneModelOptions
   extends PruneOptions,
     Pick<FactorOptions, 'damp'>,
-    SolveOptions<PrunedReport> {
+    Omit<SolveOptions<PrunedReport>, 'drift'> {
   /** The format of the weights that are left. */
   readonly format: 'f32' | PrunedFormat
   /** The sparsity of single matrices; the others have `sparsity`. */
@@ -110,9 +107,6 @@ function planIn(
   return { ...plan, slots }
 }
 
-/** Methods that only drop weights do not change the others. */
-const hasDrift = ({ drift, method }: PruneModelOptions): boolean => drift > 0 && changesKept(method)
-
 interface Job {
   readonly prepared: PreparedModel
   readonly options: PruneModelOptions
@@ -122,10 +116,9 @@ interface Job {
 function solveAll(job: Job, encoding: PrunedFormat | 'rows'): Promise<void> {
   const { prepared, options, done } = job
   const { damp, method } = options
-  const drift = hasDrift(options) ? options.drift : 0
   return solveProducts(
     prepared,
-    { ...options, drift },
+    { ...options, drift: 0 },
     {
       done,
       encodingOf: () => encoding,
@@ -144,9 +137,8 @@ async function pruneMatrix(job: Job, crew: SolverCrew, task: SolveTask<KnownForG
   const { name, n, k, stats, known } = task
   const { format, sweeps } = options
   const weights = await readMatrix(weightOf(prepared.weights, name), options.signal)
-  const targets = hasDrift(options) ? driftedTargets(weights, n, k, task, options.drift) : weights
   const coding = format === 'f32' || isRounded(options) ? undefined : { format, sweeps }
-  const steps = pruning(targets, n, k, { ...optionsOf(options, name), coding }, { stats, ...known })
+  const steps = pruning(weights, n, k, { ...optionsOf(options, name), coding }, { stats, ...known })
   const { values, mask, work, coded } = await crew.solveGroups(steps, known)
   const own = format === 'f32' ? undefined : (coded ?? rtn(values, n, k, format))
   const stored = own === undefined ? Float32Array.from(values) : decode(own)
@@ -184,17 +176,6 @@ async function keep(
   await done.keep(bytes, { name, shape, method, format, ...report })
   await host.yieldTask()
   signal.throwIfAborted()
-}
-
-function driftedTargets(
-  weights: Float32Array,
-  n: number,
-  k: number,
-  { stats, known }: Pick<SolveTask<KnownForGroups>, 'stats' | 'known'>,
-  share: number,
-): Float64Array {
-  const { factor, drift } = known
-  return targetsOf(weights, n, k, { drift, behind: stats.behind }, factor, share)
 }
 
 const costOf = (weights: Float32Array, stored: ArrayLike<number>, n: number, stats: InputStats) => ({

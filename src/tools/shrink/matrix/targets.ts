@@ -14,7 +14,7 @@ import { columns, type Dense, type Factor, rowsOf } from './factor.ts'
 export const DEFAULT_DRIFT = 0.5
 
 /** What a float model says about the inputs of a compressed one. Absent parts count as zero. */
-export interface Drift {
+interface Drift {
   /** D transposed, [k][k], by `turned`. */
   readonly drift?: Float64Array | undefined
   /** B, [n][k]. */

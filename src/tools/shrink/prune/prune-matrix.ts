@@ -113,9 +113,6 @@ export const PRUNE_METHODS: readonly PruneMethod[] = [
 /** Whether all kept weights of a row change at once, which takes H^-1. */
 export const isObsUpdated = (method: PruneMethod): boolean => method === 'obs' || method === 'sparsegpt-obs'
 
-/** Whether kept weights change at all, and can compensate for errors of earlier matrices. */
-export const changesKept = (method: PruneMethod): boolean => isObsUpdated(method) || method === 'sparsegpt'
-
 export interface PruneOptions {
   readonly method: PruneMethod
   readonly pattern: Pattern

@@ -3,7 +3,7 @@
 import type { GgufValue } from '../writers/gguf-writer.ts'
 import type { RandomTensor } from '../writers/random-tensor.ts'
 import type { StoredCase } from './dense-cases.ts'
-import { type Pieces, type Sizes, WINDOW } from './family-tensors.ts'
+import { type Pieces, type Sizes, THETA, WINDOW } from './family-tensors.ts'
 
 const u32 = (value: number): GgufValue => ['u32', value]
 
@@ -241,6 +241,7 @@ export const expertCasesOf = (sizes: Sizes): readonly StoredCase[] => [
       num_experts_per_tok: 2,
       sliding_window: WINDOW,
       layer_types: ['sliding_attention', 'full_attention'],
+      rope_parameters: { rope_type: 'default', rope_theta: THETA },
     },
     gguf: {
       keys: { ...expertKeys(6, 2, sizes.wide), 'attention.sliding_window': u32(WINDOW) },

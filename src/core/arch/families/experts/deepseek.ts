@@ -111,7 +111,7 @@ export const deepseek2 = family(
     },
     hf: {
       classes: {
-        DeepseekV2ForCausalLM: defaults(32_000, 4096, 11_008, 32, 32, 2048, {
+        DeepseekV2ForCausalLM: defaults(102_400, 4096, 11_008, 32, 32, 2048, {
           ...V2,
           first_k_dense_replace: 0,
           n_routed_experts: 64,

@@ -2,12 +2,23 @@
 import { PLAIN } from '../../blocks/parts.ts'
 import type { ModelConfig } from '../../config/config.ts'
 import { ggufExperts } from '../../config/experts-config.ts'
-import { unbuiltVariant } from '../../config/fields.ts'
+import { Fields, unbuiltVariant } from '../../config/fields.ts'
+import { hfRope } from '../../config/hf-rope.ts'
 import { defaults, family, type StoredWeight } from '../../family.ts'
 
 /** The limit of gates, and their slope, which the activation has. */
 const LIMIT = 7
 const SLOPE = 1.702
+
+/** How models rotate whose files do not say it. */
+const YARN = {
+  rope_type: 'yarn',
+  factor: 32,
+  beta_fast: 32,
+  beta_slow: 1,
+  truncate: false,
+  original_max_position_embeddings: 4096,
+}
 
 const EXPERTS = 'model.layers.N.mlp.experts'
 
@@ -96,12 +107,14 @@ export const gptOss = family(
         }),
       },
       keys: { num_local_experts: 'num_experts', num_experts_per_tok: 'experts_per_token' },
-      config(fields) {
+      config(fields, common) {
         const slope = fields.number('swiglu_alpha', SLOPE)
         if (slope !== SLOPE)
           throw unbuiltVariant(fields.file, `swiglu_alpha ${slope}`, `swiglu_alpha ${SLOPE}`)
         return {
           activation: 'gelu_quick',
+          ...(!fields.has('rope_parameters') &&
+            !fields.has('rope_scaling') && { rope: hfRope(fields, Fields.of(fields.file, YARN), common) }),
           experts: {
             count: fields.number('num_local_experts'),
             used: fields.number('num_experts_per_tok'),
