@@ -71,7 +71,8 @@ const DELTAS: Op[] = [
   { words: 4 * 16 * 20, lay: (m, count, first) => delta(m, DELTA, count, first) },
   {
     words: 4 * 16 * 20,
-    lay: (m, count, first) => delta(m, { ...DELTA, ratio: 1, gate: ACTIVATION.sigmoid, scale: 2 }, count, first),
+    lay: (m, count, first) =>
+      delta(m, { ...DELTA, ratio: 1, gate: ACTIVATION.sigmoid, scale: 2 }, count, first),
   },
   { words: 4 * 16 * 20, lay: (m, count, first) => delta(m, { ...DELTA, channels: true }, count, first) },
   {

@@ -193,7 +193,7 @@ class ConfigCheck {
       (heads % groups) + (innerSize % heads),
     )
     this.#built('the width of a key', stateSize, 256, 4)
-    this.#built('the width of a recurrent head', innerSize / heads, 1 << 12, 4)
+    this.#built('the width of a recurrent head', innerSize / heads, 256, 4)
     this.#built('the width of queries, keys and values', 2 * groups * stateSize + innerSize, 1 << 20, 8)
     this.#positive('ssm.betaScale', betaScale)
     this.#require('ssm.epsilon', epsilon, epsilon >= 0 && epsilon < 1, 'from 0 to 1')
