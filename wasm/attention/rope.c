@@ -101,7 +101,7 @@ static void norm_heads(const struct op_rope_kv *op, float *x, uint32_t norm, uin
         }
         const v128_t r = splat(1.0f / __builtin_sqrtf(sum4(squares) / (float)n + op->eps));
         const uint32_t own = op->norm_kind & NORM_EACH ? from : 0;
-        const float *weight = AT(const float *, norm) + own, *added = AT(const float *, bias) + own;
+        const float *weight = AT(const float *, norm) + own, *added = bias ? AT(const float *, bias) + own : 0;
         for (uint32_t i = 0; i < n; i += 4) {
             const v128_t y = mul(mul(sub(load(head + i), mean), r), load(weight + i));
             store(head + i, bias ? add(y, load(added + i)) : y);
