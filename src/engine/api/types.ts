@@ -85,7 +85,7 @@ export interface LoadOptions {
   readonly draft?: ModelSource | undefined
   /**
    * The vision tower that belongs to the model, an mmproj file in GGUF or a folder of safetensors with one:
-   * messages may then have pictures (docs/guide/models.md#pictures). Rejects with `architecture` if it is
+   * messages may then have pictures (docs/guide/models.md#images). Rejects with `architecture` if it is
    * another model's, and with `unsupported` for a tower that is not built. Default: the one in the model's
    * folder of safetensors; of picked files, a GGUF with `mmproj` in its name; otherwise none.
    */

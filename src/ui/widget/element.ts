@@ -12,11 +12,11 @@ import type { Words } from './words.ts'
 export interface HalfbyteChatProps {
   /** What to load, as `Engine.load` takes it; an attribute is an address. Not needed with `engine`. */
   model: ModelSource | undefined
-  /** What the model is told before the conversation. Default: nothing. */
+  /** The system prompt. Default: nothing. */
   system: string | undefined
   /** The title. Default: the word `heading`. */
   heading: string | undefined
-  /** The hint of the empty field. Default: the word `placeholder`. */
+  /** The placeholder of the empty field. Default: the word `placeholder`. */
   placeholder: string | undefined
   /** `inline`: a box in the page; `bubble`: a button in a corner that opens a panel. Default `inline`. */
   mode: 'inline' | 'bubble'
@@ -26,7 +26,7 @@ export interface HalfbyteChatProps {
   theme: 'inherit' | 'auto' | 'light' | 'dark'
   /** Loads the model when the element appears, without a gesture and without asking. Default false. */
   autoload: boolean
-  /** Bytes of the download. If given, the server is asked nothing before the person has agreed. */
+  /** Size of the download in bytes. If given, no request is made before the user has agreed. */
   downloadBytes: number | undefined
   /** Whether the conversation is kept: not at all, until the tab closes, or on the device. Default `none`. */
   keep: Keep
@@ -73,7 +73,7 @@ export interface HalfbyteChatEvents {
   'halfbyte-toggle': CustomEvent<{ readonly open: boolean }>
 }
 
-/** What the widget does. `consent`: the person is asked; `failed`: the load failed. */
+/** What the widget is doing. `consent`: the person is asked; `failed`: the load failed. */
 export type ChatState = 'idle' | 'checking' | 'consent' | 'loading' | 'ready' | 'failed' | 'answering'
 
 /** A chat with a language model that runs in the page. */
@@ -86,13 +86,13 @@ export interface HalfbyteChat extends HTMLElement, HalfbyteChatProps {
    * Rejects with a HalfbyteError, or with an AbortError if the person cancels.
    */
   load(): Promise<Engine>
-  /** Asks a question as if the person had sent it. Consent is asked for as then. Ignored while it answers. */
+  /** Asks a question as if the user had sent it. Consent is asked for as then. Ignored while it answers. */
   send(text: string): void
-  /** Stops the answer under way. What it has so far stays. */
+  /** Stops the current answer. What it has so far stays. */
   stop(): void
-  /** Tries what failed again, or answers the last question again. */
+  /** Retries what failed, or answers the last question again. */
   retry(): void
-  /** Begins a new conversation, and forgets a kept one. */
+  /** Starts a new conversation and deletes the stored one. */
   clear(): void
   /** Opens the panel of a `bubble`. */
   show(): void
