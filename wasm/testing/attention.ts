@@ -1,4 +1,4 @@
-// Places a step of rope_kv and attention over blocks in a machine.
+// Sets up a step of rope_kv and attention over blocks in a machine.
 
 import { ABI, PAIRING } from '../../src/core/abi/constants.ts'
 import { EXACT_KV, type KvFormat } from '../../src/core/graph/ir.ts'
@@ -14,21 +14,21 @@ export interface Shape {
   readonly window?: number
   readonly quantized?: boolean
   readonly format?: KvFormat
-  /** Query heads of one KV head, and how many of the first KV head are not here. */
+  /** Query heads of one KV head, and how many of the first KV head are absent. */
   readonly ratio?: number
   readonly absent?: number
   /** Norms of q and k before they are rotated. */
   readonly norms?: 'head' | 'row'
   /** Soft cap of the scores. */
   readonly cap?: number
-  /** Ranges that scores, and rotated keys, are limited to. */
+  /** Ranges that scores and rotated keys are clamped to. */
   readonly scoreLimits?: readonly [number, number]
   readonly keyLimits?: readonly [number, number]
   /** Positions after its own that a row sees. Default 0. */
   readonly after?: number
   /** The last position of a row, where scores get a bias by head and distance. */
   readonly reach?: number
-  /** Leave out the memory for parts, so no step splits positions among tiles. */
+  /** Omit the memory for parts, so that no step splits positions among tiles. */
   readonly unsplit?: boolean
 }
 /** Rows [position, position + rows) of a sequence whose earlier positions are already in its blocks. */
@@ -80,7 +80,7 @@ function layNorms(
 export const biasOf = (head: number, distance: number) =>
   2 * element(4, head, Math.abs(distance), distance > 0 ? 1 : 0)
 
-/** The table of biases. Its columns past the last distance are poison that no seen score reads. */
+/** The table of biases. Its columns past the last distance are poison that no visible score reads. */
 function layBiases(machine: Machine, { heads, reach }: Shape): Record<string, number> {
   if (reach === undefined) return { bias: 0, reach: 0 }
   const width = 2 * reach + ABI.BLOCK_POSITIONS
