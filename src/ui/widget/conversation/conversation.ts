@@ -1,5 +1,5 @@
-// A conversation. In: questions, an engine, what the page says of the replies. Out: the entries to show, as
-// they grow.
+// A conversation. In: questions, an engine, the page's reply options. Out: the entries to show, as they
+// stream.
 import { memo } from '../../../core/base/values.ts'
 import type { Engine } from '../../../engine/api/engine.ts'
 import type { ToolRun as CoreToolRun, Generation, Session } from '../../../engine/api/types.ts'
@@ -7,10 +7,10 @@ import { fill } from '../../chat/texts.ts'
 import type { Entry, Passage, Settings, ToolRun, WidgetTool } from './entries.ts'
 import { PassageIndex } from './passages.ts'
 
-/** Share of the context that passages may take. */
+/** Share of the context that passages may use. */
 const PASSAGES_SHARE = 0.5
 
-/** What happens to an answer under way. */
+/** Events of an answer in progress. */
 export type Activity =
   | { readonly name: 'answering' }
   | { readonly name: 'searching'; readonly done: number; readonly total: number }
@@ -32,7 +32,7 @@ export class Conversation {
   #index: PassageIndex | undefined
   #stop: AbortController | undefined
   #generation: Generation | undefined
-  /** Resolves when the last answer has ended, also one that nobody waits for any more. */
+  /** Resolves when the last answer has ended, even one that nobody waits for any more. */
   #running: Promise<void> = Promise.resolve()
 
   constructor(events: ConversationEvents) {
@@ -53,12 +53,12 @@ export class Conversation {
     return this.#error
   }
 
-  /** True if the last question has no answer, so that `answer` gives it one. */
+  /** True if the last question has no answer, which `answer` then generates. */
   get isWaiting(): boolean {
     return this.#activity === undefined && this.#entries.at(-1)?.role === 'user'
   }
 
-  /** Replaces what is shown. Ends an answer under way. */
+  /** Replaces the entries. Ends an answer in progress. */
   restore(entries: readonly Entry[]): void {
     this.#abandon()
     this.#entries = entries
@@ -74,7 +74,7 @@ export class Conversation {
     this.#events.onChange()
   }
 
-  /** Drops the last answer, so that the question before it waits for another. */
+  /** Drops the last answer, so that its question can be answered again. */
   takeBack(): void {
     this.#abandon()
     const last = this.#entries.findLastIndex(({ role }) => role === 'user')
@@ -82,7 +82,8 @@ export class Conversation {
     this.#events.onChange()
   }
 
-  /** Answers the question that waits. Resolves with the answer; undefined if it failed or none waits. */
+  /** Answers the open question. Resolves with the answer; undefined if it failed or there is no open
+   * question. */
   async answer(engine: Engine, settings: Settings): Promise<Entry | undefined> {
     if (!this.isWaiting) return undefined
     const stop = new AbortController()
@@ -119,13 +120,13 @@ export class Conversation {
     }
   }
 
-  /** Ends the answer under way; what it has so far stays. */
+  /** Ends the answer in progress; its text so far stays. */
   stop(): void {
     this.#generation?.cancel()
     this.#stop?.abort()
   }
 
-  /** Ends everything; the engine stays. */
+  /** Ends everything except the engine. */
   async dispose(): Promise<void> {
     this.stop()
     await this.#endSession()
@@ -221,7 +222,7 @@ export class Conversation {
     return passages
   }
 
-  /** An answer under way goes nowhere. */
+  /** An answer in progress is discarded. */
   #abandon(): void {
     this.stop()
     this.#stop = undefined

@@ -1,4 +1,4 @@
-// What is asked, shown or offered below the messages, by the phase of the model and what failed.
+// The question, status or offer below the messages, depending on the model's phase and what failed.
 import { html, nothing, type TemplateResult } from 'lit'
 import { isHalfbyteError, reasonOf } from '../../../core/base/errors.ts'
 import type { LoadProgress } from '../../../engine/wire/protocol.ts'
@@ -13,7 +13,7 @@ export const explain = (error: unknown, words: Words): Explained => ({
   details: reasonOf(error),
 })
 
-/** Causes that have a sentence of their own, by what only their errors tell. */
+/** Causes with a separate sentence, identified by their errors. */
 function specialWord(error: unknown): 'oldBrowser' | 'noModel' | 'notFound' | undefined {
   const { status, safari, model } = isHalfbyteError(error) ? error.detail : {}
   if (safari !== undefined) return 'oldBrowser'
@@ -21,7 +21,7 @@ function specialWord(error: unknown): 'oldBrowser' | 'noModel' | 'notFound' | un
   return status === 404 || status === 410 ? 'notFound' : undefined
 }
 
-/** Errors after which an engine answers nothing more, so that it must be loaded again. */
+/** Errors after which an engine cannot answer and must be loaded again. */
 export const isFatal = (error: unknown): boolean =>
   ['disposed', 'internal', 'worker', 'integrity'].includes(codeOf(error))
 
