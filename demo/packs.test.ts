@@ -1,4 +1,4 @@
-// The list of packs beside the page. In: folders. Out: what is listed, and what is refused.
+// The list of packs beside the page. In: folders. Out: what is listed, and what is rejected.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -31,7 +31,7 @@ test('a pack is listed with its card and size; one without a card, and a card wi
   expect(packsIn(folder)).toEqual([{ ...CARD, file: 'packs/b.hbm', sizeBytes: 5 }])
 })
 
-test('a card that lacks something is refused with its name and what it lacks', () => {
+test('a card that lacks something is rejected with its name and what it lacks', () => {
   put('a.hbm', '1')
   put('a.json', { ...CARD, licence: undefined, contextLength: '64' })
   expect(() => packsIn(folder)).toThrow(/a\.json lacks licence, contextLength; make its pack again/)

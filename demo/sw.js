@@ -26,13 +26,13 @@ const find = async (name) => (await cacheOf(name)).match(address(name))
 /** Windows that are known to show this build. */
 const mine = new Set()
 
-// An older build goes on until none of its pages is open: this worker waits by itself.
+// An older build continues until none of its pages is open: this worker waits by itself.
 self.addEventListener('install', (event) => event.waitUntil(succeed()))
 
 self.addEventListener('activate', (event) => {
   event.waitUntil(clean())
   // Not waited for: when a page is left meanwhile, Firefox never ends the claim, and the next page would
-  // wait for the activation for ever.
+  // wait for the activation forever.
   self.clients.claim()
 })
 

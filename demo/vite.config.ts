@@ -21,7 +21,7 @@ const isolate: Connect.NextHandleFunction = (_request, response, next) => {
 }
 
 /**
- * Vite leaves its own `headers` out of 304 answers, and WebKit refuses a worker script whose 304 has no COEP.
+ * Vite leaves its own `headers` out of 304 answers, and WebKit rejects a worker script whose 304 has no COEP.
  * The second visit would fail.
  */
 const isolation: Plugin = {

@@ -270,7 +270,7 @@ export class ChatApp extends LitElement {
     return engine !== undefined || phase.name === 'loading' ? t('placeholder') : t('placeholderEmpty')
   }
 
-  /** Attaches texts and pictures, loads models. */
+  /** Attaches texts and images, loads models. */
   #take(files: readonly File[]): void {
     if (areAttached(files)) void this.querySelector<ChatComposer>('chat-composer')?.attach(files)
     else void this.#chat.load({ kind: 'files', files })

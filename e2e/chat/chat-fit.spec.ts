@@ -37,7 +37,7 @@ async function loadAddress(page: Page, address: string): Promise<void> {
 
 const notice = (page: Page) => page.locator('.notice')
 
-test('a model that does not fit is refused before its download, with settings that would fit', async ({
+test('a model that does not fit is rejected before its download, with settings that would fit', async ({
   page,
 }) => {
   await openChat(page)

@@ -19,7 +19,7 @@ const instructions = (page: Page) => page.getByLabel('Instructions for the model
 const temperature = (page: Page) => page.getByLabel('Temperature', { exact: true })
 const preset = (page: Page) => page.getByLabel('Preset', { exact: true })
 
-/** Reads the fields that a conversation has of its own. */
+/** Reads the fields that its own conversation has. */
 async function held(page: Page): Promise<readonly [string, string]> {
   await openSettings(page)
   await unfoldSettings(page)

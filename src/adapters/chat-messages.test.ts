@@ -8,7 +8,7 @@ const BYTES = Uint8Array.of(137, 80, 78, 71)
 const BASE64 = 'iVBORw=='
 const bytesOf = async (picture: unknown) => new Uint8Array(await (picture as Blob).arrayBuffer())
 
-test('pictures of OpenAI stand in the text where their parts were', async () => {
+test('images of OpenAI stand in the text where their parts were', async () => {
   const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${BASE64}` } }
   const [message] = readMessages([
     { role: 'user', content: [{ type: 'text', text: 'a ' }, image, { type: 'text', text: ' b' }, image] },

@@ -11,7 +11,7 @@ export function addressedId(): string {
   try {
     return decodeURIComponent(location.hash.slice(1))
   } catch {
-    // A person may write anything there.
+    // A user may write anything there.
     return ''
   }
 }
@@ -22,7 +22,7 @@ export class ConversationAddress implements ReactiveController {
   #followed: string | undefined
   readonly #open: (id: string) => void
 
-  /** `open` gets the id of an address that the person goes to; empty for a new conversation. */
+  /** `open` gets the id of an address that the user goes to; empty for a new conversation. */
   constructor(host: ReactiveControllerHost, open: (id: string) => void) {
     this.#open = open
     host.addController(this)

@@ -123,7 +123,7 @@ test('a long text takes no longer than its beginning', () => {
   expect(needsCare(`${'i really just want to '.repeat(20_000)}`)).toBe(false)
 })
 
-test('files count only where the person says nothing beside them', () => {
+test('files count only where the user says nothing beside them', () => {
   const said = (text: string) => [
     { role: 'user' as const, content: withQuotes(text, [{ name: 'Pasted text', text: 'I want to die.' }]) },
   ]

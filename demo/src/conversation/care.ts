@@ -1,4 +1,4 @@
-// Care. In: what a person writes. Out: whether it says that someone may take their life or harm themselves.
+// Care. In: what a user writes. Out: whether it says that someone may take their life or harm themselves.
 // The page then answers by itself, whatever the model would say.
 
 import { splitQuotes } from './files/attachments.ts'
@@ -90,7 +90,7 @@ export function needsCare(text: string): boolean {
 }
 
 /**
- * Whether the last message is a person's that needs care. Files that go with it are not what they say, unless
+ * Whether the last message is a user's that needs care. Files that go with it are not what they say, unless
  * they say nothing else: then a file may be a long text that they pasted.
  */
 export function wantsCare(messages: readonly StoredMessage[]): boolean {

@@ -1,4 +1,4 @@
-// The chat. In: what the person does. Out: its state, and three events: `change` when that state changes,
+// The chat. In: what the user does. Out: its state, and three events: `change` when that state changes,
 // `grow` when only the answer got longer, `progress` when only loading advanced.
 import { type Engine, isHalfbyteError, makeRoom, type Smaller } from '../../../src/index.ts'
 import { GrowthSaver } from '../../../src/ui/chat/growth-saver.ts'
@@ -294,7 +294,7 @@ export class Chat extends Conversations {
     const answered = Promise.withResolvers<void>()
     this.#answered = answered.promise
     const grow = () => {
-      // Asked for anew or continued, an answer follows a question that is stored.
+      // Asked for again or continued, an answer follows a question that is stored.
       this.#growing = {
         conversation: home,
         left: turn.unanswered,
@@ -305,7 +305,7 @@ export class Chat extends Conversations {
     grow()
     this.changed()
     try {
-      // When this task ends, the page shows the person's message.
+      // When this task ends, the page shows the user's message.
       await nextTask()
       await this.store.alone(before.id, stopping.signal, async () => {
         const known = (await this.store.newest(before.id)) ?? before
@@ -323,7 +323,7 @@ export class Chat extends Conversations {
         const messages: readonly StoredMessage[] = isAnswered
           ? [...home.messages, { role: 'assistant', ...said }]
           : turn.unanswered
-        // Another tab may go on only when this turn is there for it to read.
+        // Another tab may continue only when this turn is there for it to read.
         home = await this.store.put(withMessages(home, messages))
       })
     } catch (error) {

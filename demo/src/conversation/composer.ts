@@ -1,5 +1,5 @@
 // The composer. In: whether a message can be answered, or one is being answered. Out: events `send`, with the
-// message's text, quoted files and pictures, and `stop`.
+// message's text, quoted files and images, and `stop`.
 import { html, LitElement, nothing, type TemplateResult } from 'lit'
 import { isHalfbyteError } from '../../../src/index.ts'
 import { Composer } from '../../../src/ui/chat/composer.ts'
@@ -38,7 +38,7 @@ export class ChatComposer extends LitElement {
   /** True if a message is answered as soon as the model is there. */
   declare waiting: boolean
   declare busy: boolean
-  /** True if the model does not see pictures. */
+  /** True if the model does not see images. */
   declare blind: boolean
   /** Tokens of the model's context. Undefined while there is no model. */
   declare context: number | undefined
@@ -54,7 +54,7 @@ export class ChatComposer extends LitElement {
   declare reading: number
   /** True where the platform recognises speech on this device. */
   declare hears: boolean
-  /** Set while the person speaks. */
+  /** Set while the user speaks. */
   declare listening: Listening | undefined
   readonly #composer = new Composer(this)
   /** The part for files, once there was one. */
@@ -117,7 +117,7 @@ export class ChatComposer extends LitElement {
   keepDraft(): void {
     const text = this.field?.value ?? ''
     writeSessionItem(DRAFT, text || undefined)
-    // The browser refuses what is too long, and then keeps the text alone.
+    // The browser rejects what is too long, and then keeps the text alone.
     const texts = this.attached.filter(isText)
     if (texts.length > 0) writeSessionItem(DRAFT, withQuotes(text, texts))
   }
@@ -128,7 +128,7 @@ export class ChatComposer extends LitElement {
     return this.#files
   }
 
-  /** Writes what the person says after what is there already. */
+  /** Writes what the user says after what is there already. */
   async #listen(): Promise<void> {
     if (this.listening !== undefined) return this.listening.stop()
     const before = this.field?.value.trim() ?? ''
@@ -138,7 +138,7 @@ export class ChatComposer extends LitElement {
     this.focus()
   }
 
-  /** Puts a text into the field, for the person to send. */
+  /** Puts text into the field, for the user to send. */
   write(text: string): void {
     this.#composer.write(text)
     this.focus()

@@ -1,4 +1,4 @@
-// Conversations. In: what the person does with them, and what other tabs do. Out: the open one, and all of
+// Conversations. In: what the user does with them, and what other tabs do. Out: the open one, and all of
 // them.
 import type { Explained } from '../models/explain.ts'
 import type { OwnSettings } from '../shell/own-settings.ts'
@@ -40,7 +40,7 @@ export abstract class Conversations extends EventTarget {
   /** Resolves when nothing is being answered. */
   abstract readonly answered: Promise<void>
 
-  /** Ends the answer under way. */
+  /** Ends the answer in progress. */
   abstract stop(): void
 
   /** Frees what a model holds of a conversation that was removed. */
@@ -84,7 +84,7 @@ export abstract class Conversations extends EventTarget {
     this.changed()
   }
 
-  /** Goes on from message `index` in a conversation of its own. */
+  /** Goes on from message `index` in its own conversation. */
   async fork(index: number): Promise<void> {
     if (this.isAnswering) return
     const fork = forked(this.conversation, index)
@@ -113,7 +113,7 @@ export abstract class Conversations extends EventTarget {
     await this.#change(id, (conversation) => pinned(conversation, isPinned))
   }
 
-  /** Gives the open conversation settings of its own. While it is answered, they are stored at the end. */
+  /** Gives the open conversation its own settings. While it is answered, they are stored at the end. */
   async adapt(settings: OwnSettings | undefined): Promise<void> {
     const { id, messages } = this.conversation
     const change = ({ settings: before, ...plain }: Conversation): Conversation => ({
@@ -184,5 +184,5 @@ export abstract class Conversations extends EventTarget {
   }
 }
 
-/** The browser asks whether to leave the page, in words of its own. */
+/** The browser asks whether to leave the page, in its own words. */
 const askToStay = (event: Event): void => event.preventDefault()

@@ -1,4 +1,4 @@
-// Dropping. In: a page. Out: the files and folders that a person drops on it.
+// Dropping. In: a page. Out: the files and folders that a user drops on it.
 import type { ReactiveController, ReactiveControllerHost } from 'lit'
 
 /** Gives the host the class `dropping` while files are dragged over the page. */

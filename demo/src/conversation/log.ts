@@ -1,4 +1,4 @@
-// The log. In: a conversation. Out: its messages, with the growing end in view until the person scrolls up.
+// The log. In: a conversation. Out: its messages, following the streaming end until the user scrolls up.
 import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit'
 import { keyed } from 'lit/directives/keyed.js'
 import { repeat } from 'lit/directives/repeat.js'
@@ -9,7 +9,7 @@ import { Opening } from './opening.ts'
 import { Repaint } from './render/repaint.ts'
 import type { Conversation, StoredMessage } from './store/conversations.ts'
 
-/** Screens above the visible part that are rendered. The rest follows when the person comes near. */
+/** Screens above the visible part that are rendered. The rest follows when the user comes near. */
 const AHEAD = 2
 
 export class ChatLog extends LitElement {
@@ -68,7 +68,7 @@ export class ChatLog extends LitElement {
     this.#log.toEnd()
   }
 
-  /** Stays at the end unless the person has scrolled up. */
+  /** Stays at the end unless the user has scrolled up. */
   follow(): void {
     this.#log.follow()
   }
@@ -121,7 +121,7 @@ export class ChatLog extends LitElement {
     this.#opening.follow(messages)
   }
 
-  /** Shows more if the person might soon see the beginning of what is shown. */
+  /** Shows more if the user might soon see the beginning of what is shown. */
   #askEarlier(): void {
     const log = this.#log.element
     if (this.#opening.isWhole || log === null || log.scrollTop > AHEAD * log.clientHeight) return
@@ -137,7 +137,7 @@ export class ChatLog extends LitElement {
     await this.updateComplete
     await message?.updateComplete
     if (this.#log.isFollowing) return this.follow()
-    // What the person reads stays where it is.
+    // What the user reads stays where it is.
     this.#log.keepBelow(left)
   }
 

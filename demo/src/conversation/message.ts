@@ -36,11 +36,11 @@ export interface MessageActs {
   askOther(): void
   /** Goes on with the last answer. */
   goOn(): void
-  /** Asks another question in the place of this one. */
+  /** Asks another question in place of this one. */
   resend(index: number, said: Said): void
   /** Shows another version. */
   turn(index: number, step: 1 | -1): void
-  /** Goes on from here in a conversation of its own. */
+  /** Goes on from here in its own conversation. */
   fork(index: number): void
 }
 
@@ -117,7 +117,7 @@ export class ChatMessage extends LitElement {
   #answer(): TemplateResult {
     const { thoughts, isThinking, answer: content } = partsOf(this.message, this.streaming)
     const folded = thoughtsView(thoughts, isThinking, allWords())
-    // One template for every state: another one would make the thoughts anew, and fold what was opened.
+    // One template for every state: another one would make the thoughts again, and fold what was opened.
     return html`${folded}${this.#said(content)}`
   }
 
@@ -271,7 +271,7 @@ export class ChatMessage extends LitElement {
     event.preventDefault()
     const { content: before, pictures } = this.message
     const { files } = splitQuotes(before)
-    // The files and pictures go with it as before.
+    // The files and images go with it as before.
     const content = withQuotes(this.querySelector('textarea')?.value.trim() ?? '', files)
     const said: Said = { content, ...(pictures && { pictures }) }
     if (!isSaid(said) || this.busy) return
@@ -281,7 +281,7 @@ export class ChatMessage extends LitElement {
   }
 }
 
-/** A question as it was typed, below its pictures, with its files folded. */
+/** A question as it was typed, below its images, with its files folded. */
 function question(said: Said): TemplateResult {
   const { text, files } = splitQuotes(said.content)
   return html`${picturesView(said)}${text}${filesView(files)}`

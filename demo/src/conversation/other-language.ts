@@ -1,4 +1,4 @@
-// Languages. In: what a person writes. Out: whether it is in another language than English, so that the page
+// Languages. In: what a user writes. Out: whether it is in another language than English, so that the page
 // can say that a model knows English alone. Such a model answers with English that has nothing to do with it.
 
 /** The beginning of a text tells its language. */

@@ -28,7 +28,7 @@ const handles = new WeakMap<File, Handle>()
 const database = () =>
   openDB<Schema>('halfbyte-files', 1, { upgrade: (opened) => void opened.createObjectStore('handles') })
 
-/** Opens the picker of a browser that gives handles. Empty if the person closes it. */
+/** Opens the picker of a browser that gives handles. Empty if the user closes it. */
 export async function pickFiles(): Promise<readonly File[]> {
   try {
     return await filesOf(await (window as unknown as Picker).showOpenFilePicker({ multiple: true }))
@@ -38,7 +38,7 @@ export async function pickFiles(): Promise<readonly File[]> {
   }
 }
 
-/** Keeps the handles of the files of a model, in the place of those before. */
+/** Keeps the handles of the files of a model, in place of those before. */
 export async function keepFiles(files: readonly File[]): Promise<void> {
   const kept = files.map((file) => handles.get(file)).filter((handle) => handle !== undefined)
   const opened = await database()
@@ -49,10 +49,10 @@ export async function keepFiles(files: readonly File[]): Promise<void> {
 
 /** The files of the last visit. */
 export interface KeptFiles {
-  /** True if the browser opens them without asking the person. */
+  /** True if the browser opens them without asking the user. */
   readonly isGranted: boolean
   /**
-   * The files; undefined if the person refuses, or one is no longer there. The browser may ask, so that a
+   * The files; undefined if the user refuses, or one is no longer there. The browser may ask, so that a
    * gesture must come before.
    */
   open(): Promise<readonly File[] | undefined>

@@ -12,7 +12,7 @@ export interface EmbeddedModel {
   readonly url: string
   /** Of the file. What a server says of it may be its compressed length. */
   readonly bytes: number
-  /** One sentence that helps a person choose. */
+  /** One sentence that helps a user choose. */
   readonly about: Word
   /** What it does well and what not, for the first screen. */
   readonly promise?: Word
@@ -22,7 +22,7 @@ export interface EmbeddedModel {
   readonly isEnglish?: boolean
   /** Addresses of the logit processors that its answers take. */
   readonly processors?: readonly string[]
-  /** Most bytes for the state of conversations. Default: the engine's. */
+  /** Maximum bytes for the state of conversations. Default: the engine's. */
   readonly stateBytes?: number
 }
 

@@ -15,7 +15,7 @@ export interface Explained extends CommonExplained {
 
 /**
  * The library's messages say what happened, in English, then after a semicolon what a developer can do. The
- * catalogue says what a person can do, and in other languages what happened.
+ * catalogue says what a user can do, and in other languages what happened.
  */
 export function explain(error: unknown): Explained {
   const message = reasonOf(error)
@@ -66,7 +66,7 @@ export function needsNetwork(address: string): boolean {
   return url.protocol.startsWith('http') && !isLocal(url)
 }
 
-/** Why a load failed. Without a network it goes on by itself later. */
+/** Why a load failed. Without a network it continues by itself later. */
 export const explainLoad = (error: unknown): Explained =>
   isOffline(error) ? { text: t('offlineLoad'), details: reasonOf(error) } : explain(error)
 

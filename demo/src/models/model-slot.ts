@@ -74,7 +74,7 @@ export interface Used {
  */
 export class ModelSlot {
   phase: Phase = { name: 'loading', progress: undefined }
-  /** What the person has chosen last. It is in use once it has answered a token. */
+  /** What the user has chosen last. It is in use once it has answered a token. */
   choice: ModelChoice = lastChoice()
   /** The model that answers, if there is one; whatever the phase. */
   used: Used | undefined
@@ -149,7 +149,7 @@ export class ModelSlot {
     }
   }
 
-  /** Loads an engine; where two have no room, in the place of the one in use. */
+  /** Loads an engine; where two have no room, in place of the one in use. */
   async #open({ choice, settings, isKept }: Omit<Used, 'engine'>, loading: AbortController): Promise<Engine> {
     const onProgress = (progress: LoadProgress) => {
       if (loading.signal.aborted || this.phase.name !== 'loading') return
@@ -267,7 +267,7 @@ export class ModelSlot {
     this.#enter({ name: 'ready' })
   }
 
-  /** Waits for the person's decision: loading `choice` may have crashed the page the last time. */
+  /** Waits for the user's decision: loading `choice` may have crashed the page the last time. */
   async hesitate(choice: ModelChoice, settings: EngineSettings): Promise<void> {
     this.choice = choice
     const why = t('hesitate', { name: choiceName(choice) })
@@ -320,7 +320,7 @@ export class ModelSlot {
   fail(error: HalfbyteError): void {
     void this.engine?.dispose().catch(() => undefined)
     this.used = undefined
-    // A load that goes on will bring another engine, or say why not.
+    // A load that continues will bring another engine, or say why not.
     if (this.phase.name === 'loading') this.#changed()
     else this.#enter({ name: 'failed', why: explain(error) })
   }

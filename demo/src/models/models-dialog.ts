@@ -167,7 +167,7 @@ export class ModelsDialog extends Modal {
   }
 
   async #choose(choice: ModelChoice): Promise<void> {
-    // Browsers may ask for permission, so this happens at the person's own choice.
+    // Browsers may ask for permission, so this happens at the user's own choice.
     if (choice.kind === 'address') void keepStored()
     this.close()
     // Closing makes the browser do layout for the focus, so loading waits for the next task.

@@ -1,4 +1,4 @@
-// Models. In: the person's choice. Out: a source that the engine can load, and a name for it.
+// Models. In: the user's choice. Out: a source that the engine can load, and a name for it.
 
 import { catalogued, parseHubAddress } from '../../../src/ui/chat/library.ts'
 import { t } from '../words/words.ts'

@@ -5,7 +5,7 @@ import type { CatalogueModel } from '../../../src/ui/chat/library.ts'
 export interface PackCard {
   /** Name for people. */
   readonly title: string
-  /** One or two sentences that help a person choose. */
+  /** One or two sentences that help a user choose. */
   readonly about: string
   /** Languages that it knows, for people. */
   readonly languages: string

@@ -14,7 +14,7 @@ import { choiceName } from './models.ts'
 
 type Loading = Extract<Phase, { readonly name: 'loading' }>
 
-/** What needs the person's attention, with ways to continue. */
+/** What needs the user's attention, with ways to continue. */
 export function renderNotice(chat: Chat, larger: () => void): TemplateResult | typeof nothing {
   const { phase, choice } = chat.model
   switch (phase.name) {

@@ -1,5 +1,5 @@
-// Unfinished downloads. In: what is stored on this device, and the addresses that are remembered. Out:
-// downloads that were cut, and files that no remembered address needs, with ways to go on or to remove them.
+// Unfinished downloads. In: the files on this device, and the remembered addresses. Out: interrupted
+// downloads, and files that no remembered address needs, with buttons to continue or remove them.
 import { html, nothing, type TemplateResult } from 'lit'
 import { type StoredFile, storedFiles } from '../../../src/index.ts'
 import { isFileOf, resolveSource } from '../../../src/ui/chat/library.ts'

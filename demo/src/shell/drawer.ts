@@ -29,7 +29,7 @@ export class ConversationDrawer extends Modal {
     ]
   }
 
-  /** What takes the person to a conversation closes the drawer. */
+  /** What takes the user to a conversation closes the drawer. */
   get #acts(): ListActs {
     return {
       ...this.acts,

@@ -56,7 +56,7 @@ export function keepForModel(model: string, sampling: Sampling): void {
   writeItem(KEY, kept.length > 0 ? JSON.stringify(Object.fromEntries(kept)) : undefined)
 }
 
-/** What a person has changed, by the layer that it belongs to. */
+/** What a user has changed, by the layer that it belongs to. */
 export interface Change {
   readonly page: Settings
   readonly model: Sampling

@@ -46,7 +46,7 @@ export class SettingsDialog extends Modal {
   declare settings: Settings
   /** What the loaded model's files recommend. */
   declare sampling: SamplerOptions
-  /** True if the open conversation has settings of its own. */
+  /** True if the open conversation has its own settings. */
   declare own: boolean
   /** True when the model was loaded with different engine settings. */
   declare stale: boolean
@@ -177,7 +177,7 @@ export class SettingsDialog extends Modal {
     return String(this.settings[key] ?? usual)
   }
 
-  /** Says where a value is the model's own, and what that is where the person has chosen another one. */
+  /** Says where a value is the model's own, and what that is where the user has chosen another one. */
   #recommendation({ key }: NumberField): string {
     const value = isRecommended(key) ? this.sampling[key] : undefined
     if (value === undefined) return ''
@@ -237,7 +237,7 @@ export class SettingsDialog extends Modal {
     this.dispatchEvent(new CustomEvent('reload'))
   }
 
-  /** Another dialog in the place of this one. */
+  /** Another dialog in place of this one. */
   #show(tag: string): void {
     this.close()
     this.dispatchEvent(new CustomEvent('show', { detail: tag }))

@@ -1,4 +1,4 @@
-// Settings. In: the person's choices, kept in localStorage. Out: a valid record; unreadable values become
+// Settings. In: the user's choices, kept in localStorage. Out: a valid record; unreadable values become
 // defaults.
 import type { GenerateOptions, SamplerOptions, WeightPolicy } from '../../../src/index.ts'
 import type { Language, Word } from '../words/words.ts'
@@ -21,7 +21,7 @@ export interface Settings {
   readonly weights: WeightPolicy
   /** Format of the stored conversation: exact, int8 keys and values, or int8 keys and fp8 values. */
   readonly memory: 'f32' | 'int8' | 'fp8'
-  /** How a model that sees reads pictures: as one square, or as many as its tower cuts. */
+  /** How a model that sees reads images: as one square, or as many as its tower cuts. */
   readonly pictures: 'whole' | 'parts'
   readonly theme: 'auto' | 'light' | 'dark'
   /** Whether a model that was trained for them may use the page's tools. */
@@ -217,7 +217,7 @@ export const LANGUAGE_FIELD: ChoiceField = {
 const CHOICE_FIELDS = [WEIGHTS_FIELD, MEMORY_FIELD, PICTURES_FIELD, TOOLS_FIELD, THEME_FIELD, LANGUAGE_FIELD]
 
 const KEY = 'halfbyte-settings'
-/** Records without a version hold the page's value where the person chose none. */
+/** Records without a version hold the page's value where the user chose none. */
 const VERSION = 2
 
 export function readSettings(): Settings {
@@ -270,7 +270,7 @@ export function checkNumber(field: NumberField, value: unknown): number | undefi
 }
 
 /**
- * The options of a reply. What the person has not chosen is the model's to choose if its files recommend any
+ * The options of a reply. What the user has not chosen is the model's to choose if its files recommend any
  * sampling options, and the page's otherwise.
  */
 export function replyOptions(settings: Settings, sampling: SamplerOptions): GenerateOptions {
@@ -285,7 +285,7 @@ export function replyOptions(settings: Settings, sampling: SamplerOptions): Gene
   }
 }
 
-/** What a sampling option is where the person chooses nothing. */
+/** What a sampling option is where the user chooses nothing. */
 export function usualValue(key: Recommended, sampling: SamplerOptions): number {
   const isSilent = Object.keys(sampling).length === 0
   return isSilent ? PAGE_SAMPLING[key] : (sampling[key] ?? ENGINE_SAMPLING[key])

@@ -55,7 +55,7 @@ describe('a question that is a sum', () => {
   })
 })
 
-describe('a question that goes on from a result', () => {
+describe('a question that continues from a result', () => {
   test.each([
     ['And times 2?', '200'],
     ['plus 6', '106'],
@@ -73,7 +73,7 @@ describe('a question that goes on from a result', () => {
     expect(resultFor(question, 100)).toBe(value)
   })
 
-  test('without one there is nothing to go on from', () => {
+  test('without one there is nothing to continue from', () => {
     for (const question of ['And times 2?', 'plus 6', 'Add 10 to that.', 'Add 10.'])
       expect(askedSum(question, undefined)).toBeUndefined()
   })

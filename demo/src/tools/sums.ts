@@ -92,7 +92,7 @@ const inFigures = (text: string): string =>
 
 /**
  * The expression of a question that is a sum and nothing else, such as `What is 15 % of 240?`; undefined for
- * any other. `before` is the result that `that` means, and that `and times 2` goes on from.
+ * any other. `before` is the result that `that` means, and that `and times 2` continues from.
  */
 export function askedSum(question: string, before: number | undefined): string | undefined {
   if (question.length > LONGEST) return undefined

@@ -39,7 +39,7 @@ export const TOOLS: readonly Tool[] = (
   ] satisfies readonly Tool[]
 ).map((tool) => ({ ...tool, strict: true }))
 
-/** What a person sees of a tool, by its name. */
+/** What a user sees of a tool, by its name. */
 const LABELS: ReadonlyMap<string, Word> = new Map(
   Object.entries({
     calculate: 'toolCalculate',

@@ -1,7 +1,7 @@
 // Words. Every text that the page shows or reads out, in English.
 import { COMMON } from '../../../src/ui/chat/texts.ts'
 
-/** Names in braces are filled in; a translation may leave them out or move them. */
+/** Names in braces are filled in; a translation may omit or move them. */
 export const ENGLISH = {
   ...COMMON,
   conversations: 'Conversations',

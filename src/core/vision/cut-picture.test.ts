@@ -158,7 +158,7 @@ test.each([
   [{ width: 0, height: 0, data: new Uint8ClampedArray() }, '0 x 0'],
   [{ width: 1.5, height: 2, data: new Uint8ClampedArray(12) }, '1.5 x 2'],
   [{ width: 20_000, height: 1, data: new Uint8ClampedArray(80_000) }, '20000 x 1'],
-])('a picture of impossible size is refused: %#', (pixels, words) => {
+])('an image of impossible size is refused: %#', (pixels, words) => {
   expect(() => cutPicture(towerOf(8), pixels)).toThrow(
     expect.objectContaining({ code: 'unsupported', message: expect.stringContaining(words) }),
   )

@@ -187,7 +187,7 @@ describe('an output that is there', () => {
   })
 })
 
-test('a chat template is read from a file, and one that cannot be read is refused', async () => {
+test('a chat template is read from a file, and one that cannot be read is rejected', async () => {
   const run = async (name: string, text: string | undefined) => {
     if (text !== undefined) await writeFile(path(name), text)
     // Threads that a failed load leaves behind would keep the command from ending.
@@ -225,7 +225,7 @@ test('variables of the chat template are JSON or text, several at once', async (
   expect(await tokens('messages=[]')).toMatch(/^unsupported: templateArguments has "messages"/)
 })
 
-test('a budget for state that holds no block is refused with both numbers', async () => {
+test('a budget for state that holds no block is rejected with both numbers', async () => {
   const run = (command: string, ...rest: string[]) =>
     halfbyte(command, model, ...rest, '--state-bytes', '1KB')
   const runs = await Promise.all([run('generate', ...GREEDY), run('logits', '--tokens', '1,2')])
@@ -290,7 +290,7 @@ describe.concurrent('what goes wrong', () => {
     ['inspect', 'embedded', 'another'],
   ]
 
-  test('in the usage exits with 2 and says how to go on', async () => {
+  test('in the usage exits with 2 and says how to continue', async () => {
     const runs = await Promise.all(usage.map((args) => halfbyte(...args)))
     for (const { code, out, err } of runs) {
       expect({ code, out }).toEqual({ code: 2, out: '' })

@@ -29,7 +29,7 @@ import { EMBEDDED, EMBEDDED_NAMES, embeddedModel, embeddedPath } from './models/
 import type { LoraFlag } from './options.ts'
 import { systemCode, systemError, unreached } from './terminal/failure.ts'
 
-/** Most bytes of a text that is held in memory as a whole, such as a schema or a data set. */
+/** Maximum bytes of a text that is held in memory as a whole, such as a schema or a data set. */
 const MOST_BYTES = 256 << 20
 
 /** The bytes as they come. Throws `format` if the file cannot be read. */

@@ -86,7 +86,7 @@ export interface EngineFlags {
   /** How keys and values are stored. */
   readonly kv: KvFormat
   readonly context?: number
-  /** Most bytes for the state of all conversations. */
+  /** Maximum bytes for the state of all conversations. */
   readonly stateBytes?: number
   readonly lora?: readonly LoraFlag[]
   /** A file with a chat template. */

@@ -82,7 +82,7 @@ test('losses, KL and agreement are those of the definitions, in steps as in one'
   expect(found.sameTop.value).toBeLessThan(1)
 })
 
-test('a token that the changed model rules out costs without end, and NaN is refused', async () => {
+test('a token that the changed model rules out costs without end, and NaN is rejected', async () => {
   const model = given(() => [0, 1, 2])
   const windows = [[0, 1, 2, 0]]
   const without = given(() => [0, Number.NEGATIVE_INFINITY, 2])

@@ -158,7 +158,7 @@ describe('data sets', () => {
       () => hellaswag({ name: 'h', text: 'context\n1\na\nb\n' }),
       /h: line 1 begins an item of fewer than six/,
     ],
-  ])('%s is refused by name', (_, make, message) => {
+  ])('%s is rejected by name', (_, make, message) => {
     expect(make).toThrow(expect.objectContaining({ code: 'format', message: expect.stringMatching(message) }))
   })
 
@@ -194,7 +194,7 @@ describe('data sets', () => {
     expect(others).toEqual({})
   })
 
-  test('a text shorter than a window is refused with both numbers', () => {
+  test('a text shorter than a window is rejected with both numbers', () => {
     const rules = { name: 'windows', context: 8, ids: [1, 2, 3], forward: async () => undefined } as const
     expect(() => windowTask(rules)).toThrow(/3 tokens but one window needs 8/)
   })
@@ -225,7 +225,7 @@ describe('a run', () => {
     metrics: (results) => ({ acc: mean(results.map(([value]) => value!)) }),
   })
 
-  test('goes on after what was kept, to the same results', async () => {
+  test('continues after what was kept, to the same results', async () => {
     const whole = await runTask(model(), counting(), { signal })
     expect(whole).toHaveLength(200)
     let kept: readonly ItemResult[] = []

@@ -38,7 +38,7 @@ const ask = (engine: Engine, pictures: readonly Uint8Array[], text: string) => {
   return engine.createSession().send({ role: 'user', content }, { temperature: 0, maxTokens: 12 }).result
 }
 
-test('at least 95 of 100 questions about held-out pictures are answered right', async () => {
+test('at least 95 of 100 questions about held-out images are answered right', async () => {
   await using engine = await open()
   const right = new Map<string, number[]>()
   for (const held of HELD) {
@@ -52,7 +52,7 @@ test('at least 95 of 100 questions about held-out pictures are answered right', 
   for (const [kind, share] of Object.entries(shares)) expect(share, kind).toBeGreaterThanOrEqual(0.9)
 })
 
-test('its answers are about the picture: another one gives others', async () => {
+test('its answers are about the image: another one gives others', async () => {
   await using engine = await open()
   const asked = HELD.filter(({ kind }) => kind === 'colour')
   let changed = 0
@@ -64,7 +64,7 @@ test('its answers are about the picture: another one gives others', async () => 
   expect(changed).toBeGreaterThan(asked.length / 3)
 })
 
-test('each picture takes nine tokens', async () => {
+test('each image takes nine tokens', async () => {
   await using engine = await open()
   const [held] = HELD
   const counts = [0, 1, 2].map((count) =>

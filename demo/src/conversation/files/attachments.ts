@@ -6,7 +6,7 @@ export interface TextFile {
   readonly text: string
 }
 
-/** A picture for a model that sees: a PNG, JPEG, WebP or what else the browser decodes. */
+/** An image for a model that sees: a PNG, JPEG, WebP or what else the browser decodes. */
 export interface Picture {
   readonly name: string
   readonly file: Blob
@@ -17,7 +17,7 @@ export type Attachment = TextFile | Picture
 export const isPicture = (attachment: Attachment): attachment is Picture => 'file' in attachment
 
 const MODEL = /\.(gguf|hbm|safetensors|bin|onnx)$/i
-/** What is neither a model nor a text, so that a person meant to show it. */
+/** What is neither a model nor a text, so that a user meant to show it. */
 const SHOWN = /^(?:image|audio|video|font)\/|pdf|zip|msword|officedocument|opendocument|epub|rtf/
 const TEXT =
   /\.(txt|md|markdown|csv|tsv|log|ya?ml|toml|ini|html?|css|xml|svg|[cm]?[jt]sx?|py|rb|rs|go|java|kt|swift|c|h|cc|cpp|hpp|cs|php|sh|sql|tex|srt|diff|patch)$/i
@@ -31,7 +31,7 @@ export function areTexts(files: readonly File[]): boolean {
 }
 
 /**
- * True for files that a person means to attach: texts, pictures, and what the page cannot read, of which it
+ * True for files that a user means to attach: texts, images, and what the page cannot read, of which it
  * then says so.
  */
 export function areAttached(files: readonly File[]): boolean {
@@ -39,7 +39,7 @@ export function areAttached(files: readonly File[]): boolean {
   return files.some(({ type }) => SHOWN.test(type)) && !files.some(({ name }) => MODEL.test(name))
 }
 
-/** What the model reads: the person's text, then each file under its name, fenced. */
+/** What the model reads: the user's text, then each file under its name, fenced. */
 export function withQuotes(text: string, files: readonly TextFile[]): string {
   const quoted = files.map(({ name, text: inside }) => {
     const fence = fenceFor(inside)

@@ -49,7 +49,7 @@ export class ComposerFiles {
     host.note = note
   }
 
-  /** Adds a text that was pasted as a file, in the place of what is selected. Throws like `attach`. */
+  /** Adds a text that was pasted as a file, in place of what is selected. Throws like `attach`. */
   async attachText(text: string): Promise<void> {
     const host = this.#host
     const file = new File([text], pastedName(text, host.attached), { type: 'text/plain' })

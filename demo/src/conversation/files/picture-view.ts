@@ -1,9 +1,9 @@
-// A picture of a message. It loads with the first picture that is shown.
+// An image of a message. It loads with the first image that is shown.
 import { html, LitElement, nothing, type TemplateResult } from 'lit'
 import { t } from '../../words/later-words.ts'
 import type { Picture } from './attachments.ts'
 
-/** Shows a picture, which opens in its full size in a tab of its own. */
+/** Shows an image, which opens in its full size in its own tab. */
 export class PictureView extends LitElement {
   static override properties = {
     picture: { attribute: false },

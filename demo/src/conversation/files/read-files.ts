@@ -1,4 +1,4 @@
-// Reads the files that a person attaches: texts, PDFs, web pages and pictures. It loads with the first file.
+// Reads the files that a user attaches: texts, PDFs, web pages and images. It loads with the first file.
 import { HalfbyteError } from '../../../../src/index.ts'
 import { bytes } from '../../shell/units.ts'
 import { t } from '../../words/later-words.ts'
@@ -6,12 +6,12 @@ import { type Attachment, isPicture, type Picture, type TextFile } from './attac
 
 /** Bytes of one text. A model reads passages of what its context has no room for. */
 export const MOST_BYTES = 1e6
-/** Bytes of one picture, which is kept as it is, and of one PDF. */
+/** Bytes of one image, which is kept as it is, and of one PDF. */
 export const MOST_HEAVY_BYTES = 20e6
 /** Files of one message. */
 export const MOST_FILES = 8
 
-/** What was read, and what the person should know of it. */
+/** What was read, and what the user should know of it. */
 export interface ReadFiles {
   readonly attachments: readonly Attachment[]
   /** A sentence. Empty if there is nothing to say. */
@@ -22,9 +22,9 @@ export interface ReadFiles {
 const isPictureFile = ({ type }: File): boolean => type.startsWith('image/') && !type.startsWith('image/svg')
 
 /**
- * Reads files beside the `taken` ones of the same message. `isBlind`: the model does not see pictures. Throws
- * `unsupported` for a file that is too large, too many files, or a picture for a blind model, and `format`
- * for a file that is none of UTF-8 text, a PDF with text, and a picture that the browser decodes. The
+ * Reads files beside the `taken` ones of the same message. `isBlind`: the model does not see images. Throws
+ * `unsupported` for a file that is too large, too many files, or an image for a blind model, and `format`
+ * for a file that is none of UTF-8 text, a PDF with text, and an image that the browser decodes. The
  * messages are sentences for people.
  */
 export async function readFiles(files: readonly File[], taken: number, isBlind: boolean): Promise<ReadFiles> {

@@ -13,7 +13,7 @@ const MOST_PASSAGES = 6
 const SHARE = 0.5
 
 /**
- * Undefined for a question that is not about files. A question without files of its own is about those that
+ * Undefined for a question that is not about files. A question without its own files is about those that
  * an earlier answer read in passages. With a search model, `settings.search`, passages are found by their
  * meaning, else by the words that they share with the question.
  */

@@ -1,4 +1,4 @@
-// The list of conversations. In: conversations, and what is done with them. Out: those that the person looks
+// The list of conversations. In: conversations, and what is done with them. Out: those that the user looks
 // for, by date.
 import { html, LitElement, nothing, type TemplateResult } from 'lit'
 import { icon } from '../../shell/icons.ts'

@@ -25,7 +25,7 @@ export function toMarkdown({ title, messages }: Conversation): string {
   return `${[`# ${title}`, ...parts].join('\n\n')}\n`
 }
 
-/** Everything that is stored of the conversations, with all versions; pictures as base64. */
+/** Everything that is stored of the conversations, with all versions; images as base64. */
 export async function toJson(conversations: readonly Conversation[]): Promise<string> {
   const files = new Map<Blob, unknown>()
   for (const { file } of conversations.flatMap(({ messages }) => picturesOf(messages))) {
@@ -39,7 +39,7 @@ export async function toJson(conversations: readonly Conversation[]): Promise<st
 const picturesOf = (messages: readonly StoredMessage[]): readonly Picture[] =>
   messages.flatMap(({ pictures = [], others = [] }) => [...pictures, ...others.flatMap(picturesOf)])
 
-/** A picture's file from what `toJson` wrote of it; undefined if it is anything else. */
+/** An image's file from what `toJson` wrote of it; undefined if it is anything else. */
 function fileOf(value: unknown): Blob | undefined {
   const { type, base64 } = Object(value)
   if (typeof type !== 'string' || !type.startsWith('image/') || typeof base64 !== 'string') return undefined

@@ -37,7 +37,7 @@ test('a clock that was set back leaves a conversation under today', () => {
   expect(byDate([on('a', 2026, 10, 25, 1)], NOW)[0]?.name).toBe('Today')
 })
 
-test('what is pinned stands first, under a heading of its own', () => {
+test('what is pinned stands first, under its own heading', () => {
   const old = { ...on('old', 2025, 9, 1, 1), isPinned: true as const }
   const groups = byDate([on('a', 2026, 10, 23, 0), on('b', 2026, 10, 22, 23), old], NOW)
   expect(groups.map(({ name, conversations }) => [name, conversations.map(({ title }) => title)])).toEqual([

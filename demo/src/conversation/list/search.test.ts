@@ -1,4 +1,4 @@
-// In: conversations, and what a person looks for. Out: whether they are found, and the passage that is shown.
+// In: conversations, and what a user looks for. Out: whether they are found, and the passage that is shown.
 import { expect, test } from 'vitest'
 import { newConversation, withMessages } from '../store/conversations.ts'
 import { excerptOf, matching } from './search.ts'

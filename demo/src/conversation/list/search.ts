@@ -1,4 +1,4 @@
-// Search. In: conversations, and what the person looks for. Out: those that match, and where.
+// Search. In: conversations, and what the user looks for. Out: those that match, and where.
 import type { Conversation } from '../store/conversations.ts'
 
 /** A passage, cut where it matches. */

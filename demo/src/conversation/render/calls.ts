@@ -22,7 +22,7 @@ const BARE_START = /^\[?\{"name":(?:"[^"]{0,64}(?:",?(?:"[a-z]{0,10}"?)?)?)?$/
 const BARE_BEGIN = '[{"name":'
 /** Letters of a mark at the very end of an answer that are taken for its beginning. */
 const CUT = 6
-/** Code, in which calls are what a person asked to see. */
+/** Code, in which calls are what a user asked to see. */
 const CODE = /(?:^|\n)\s*(`{3,}|~{3,})[\s\S]*?(?:\n\s*\1|$)|`[^`\n]+`/g
 
 /** The text around calls outside code. `isGrowing`: what may be the beginning of a call is held back. */

@@ -47,7 +47,7 @@ test('a request during or right after a painting causes one more painting, never
   expect(new Set(paintedIn).size, `paintings in frames ${paintedIn}`).toBe(paintedIn.length)
 })
 
-test('a slow painting is followed by an equally long pause, unless the person is waiting', async () => {
+test('a slow painting is followed by an equally long pause, unless the user is waiting', async () => {
   openPage()
   const starts: number[] = []
   const repaint = new Repaint(

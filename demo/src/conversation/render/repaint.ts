@@ -22,7 +22,7 @@ export class Repaint {
     this.#painted = painted
   }
 
-  /** `isUrgent`: the person is waiting. */
+  /** `isUrgent`: the user is waiting. */
   request(isUrgent = false): void {
     if (isUrgent) this.#earliest = 0
     this.#isAsked = true

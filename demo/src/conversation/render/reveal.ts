@@ -6,7 +6,7 @@ import { Pace } from './pace.ts'
 /** Characters that the first frame adds, and the least that later ones add. */
 const FIRST = 48
 const LEAST = 96
-/** The same after a stop, when the person waits for the end of the answer. */
+/** The same after a stop, when the user waits for the end of the answer. */
 const LEAST_OF_REST = 192
 /** How far, in frames, an answer may be ahead of the display before it waits. */
 const AHEAD = 2

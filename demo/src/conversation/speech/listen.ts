@@ -8,7 +8,7 @@ const AT_ONCE = 8
 export interface Listener {
   /** Called with the whole text and the whole thought so far. */
   grow(text: string, thoughts: string): void
-  /** Called with the length so far. The engine goes on after the returned promise resolves. */
+  /** Called with the length so far. The engine continues after the returned promise resolves. */
   room(letters: number): Promise<void> | undefined
 }
 

@@ -12,7 +12,7 @@ test('each sentence and each line is read by itself, and what has no letters is 
   ])
 })
 
-test('Hebrew letters have a Hebrew voice, others one that the person reads', () => {
+test('Hebrew letters have a Hebrew voice, others one that the user reads', () => {
   vi.stubGlobal('navigator', { languages: ['he-IL', 'fr'] })
   expect(languageOf('שלום')).toBe('he')
   expect(languageOf('Bonjour')).toBe('fr')

@@ -104,7 +104,7 @@ export class Speaker {
 
   /**
    * A question or an answer as the model has it: calls and results come before the answer. A model without
-   * tools would imitate the calls that another model has made, and a blind one gets no pictures.
+   * tools would imitate the calls that another model has made, and a blind one gets no images.
    */
   #shown(message: StoredMessage, tools: readonly Tool[]): readonly Message[] {
     const { role, used = [] } = message
@@ -119,7 +119,7 @@ export class Speaker {
     return this.engine.model.seesImages ? pictures : []
   }
 
-  /** The text with a place for each picture, as the session has it, too. */
+  /** The text with a place for each image, as the session has it, too. */
   #contentOf(message: StoredMessage): string {
     return PICTURE_PLACE.repeat(this.#pictures(message).length) + message.content
   }
@@ -248,7 +248,7 @@ export class Speaker {
 const systemMessage = (content: string): readonly Message[] =>
   content === '' ? [] : [{ role: 'system', content }]
 
-/** The messages with what the model read in the place of long files; `last`: for the last question. */
+/** The messages with what the model read in place of long files; `last`: for the last question. */
 const asRead = (messages: readonly StoredMessage[], last?: Read): readonly StoredMessage[] =>
   messages.map((message, index) => {
     const read = index === messages.length - 1 ? last : messages[index + 1]?.read

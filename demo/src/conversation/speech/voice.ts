@@ -1,4 +1,4 @@
-// Voice. In: the platform's speech recognition, where it works on this device. Out: what the person says.
+// Voice. In: the platform's speech recognition, where it works on this device. Out: what the user says.
 
 /** The parts of the Web Speech API that the page uses. */
 interface Recognition extends EventTarget {
@@ -40,7 +40,7 @@ export async function canListen(lang: string): Promise<boolean> {
   return state === 'available'
 }
 
-/** Calls `hear` with the whole text so far, again and again while the person speaks. */
+/** Calls `hear` with the whole text so far, again and again while the user speaks. */
 export function listenTo(lang: string, hear: (text: string) => void): Listening {
   const Class = recognition()
   if (Class === undefined) return { stop: () => undefined, ended: Promise.resolve() }

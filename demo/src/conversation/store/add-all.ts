@@ -48,6 +48,6 @@ export async function addAll(
 const isSame = (one: Conversation, other: Conversation): boolean =>
   one.title === other.title && textOf(one) === textOf(other)
 
-/** Of a picture, only its size. */
+/** Of an image, only its size. */
 const textOf = ({ messages }: Conversation): string =>
   JSON.stringify(messages, (_, value) => (value instanceof Blob ? value.size : value))

@@ -4,7 +4,7 @@ import { type Conversation, withMessages } from './conversations.ts'
 import type { Draft } from './drafts.ts'
 import { isBelow, RecordReader } from './read-conversation.ts'
 
-/** Most messages of a conversation, and so most of those before a draft. */
+/** Maximum number of messages of a conversation, and so most of those before a draft. */
 const MOST = 2 ** 32
 
 function readDraft(record: unknown): Draft | undefined {

@@ -98,7 +98,7 @@ export class ConversationStore {
 
   /**
    * Stores a conversation and returns it. If another tab has changed it in the meantime, both stay: this one
-   * gets an id of its own. If it cannot be stored, it stays in memory, `trouble` says so, and this store
+   * gets its own id. If it cannot be stored, it stays in memory, `trouble` says so, and this store
    * tries again.
    */
   async put(conversation: Conversation): Promise<Conversation> {

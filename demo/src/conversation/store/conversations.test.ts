@@ -9,7 +9,7 @@ import { readConversation } from './read-conversation.ts'
 const titled = (content: string) => withMessages(newConversation(), [{ role: 'user', content }]).title
 
 describe('a title', () => {
-  test('is the first thing the person said, on one line', () => {
+  test('is the first thing the user said, on one line', () => {
     expect(titled('  Hello,\n\nhow are   you? ')).toBe('Hello, how are you?')
   })
 
@@ -21,7 +21,7 @@ describe('a title', () => {
     expect(titled('  ')).toBe('New chat')
   })
 
-  test('by the person stays when messages change and in a record, until it is emptied', () => {
+  test('by the user stays when messages change and in a record, until it is emptied', () => {
     const messages = [{ role: 'user' as const, content: 'Hello' }]
     const named = renamed(withMessages(newConversation(), messages), '  My \n chat ')
     expect(named.title).toBe('My chat')
@@ -121,7 +121,7 @@ describe('a record of the database', () => {
     ])
   })
 
-  test('keeps pictures and what was read of files, and loses what is damaged of them', () => {
+  test('keeps images and what was read of files, and loses what is damaged of them', () => {
     const picture = { name: 'fox.png', file: new Blob(['x'], { type: 'image/png' }) }
     const read = { by: 'words', text: 'a passage', all: 7 }
     const messages = [

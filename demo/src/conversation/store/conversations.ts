@@ -18,9 +18,9 @@ export type Read =
 export interface StoredMessage {
   readonly role: 'user' | 'assistant'
   readonly content: string
-  /** Pictures that go with a question. Absent if there are none. */
+  /** Images that go with a question. Absent if there are none. */
   readonly pictures?: readonly Picture[]
-  /** What the model thought before it answered. Absent if it did not. */
+  /** The model's thought before its answer. Absent if there was none. */
   readonly thoughts?: string
   /** Absent for questions and when the model ended the answer itself. */
   readonly ending?: Ending
@@ -38,7 +38,7 @@ export interface StoredMessage {
   readonly place?: number
 }
 
-/** What a person says. */
+/** What a user says. */
 export type Said = Pick<StoredMessage, 'content' | 'pictures'>
 
 /** True if a message has something in it. A thought counts: its answer may have met the length limit. */
@@ -48,7 +48,7 @@ export const isSaid = ({ content, pictures, thoughts }: Said & Pick<StoredMessag
 export interface Conversation {
   readonly id: string
   readonly title: string
-  /** Present if the person gave the title, so that it stays when the first message changes. */
+  /** Present if the user gave the title, so that it stays when the first message changes. */
   readonly isNamed?: true
   /** Present if it stands above the others in the list. */
   readonly isPinned?: true
@@ -60,7 +60,7 @@ export interface Conversation {
 }
 
 const TITLE_LENGTH = 48
-/** UTF-16 units of a title that a person gives. */
+/** UTF-16 units of a title that a user gives. */
 export const MOST_TITLE = 120
 
 export function newConversation(): Conversation {
@@ -77,7 +77,7 @@ export function withMessages(conversation: Conversation, messages: readonly Stor
   return { ...conversation, title: shown, updated: Date.now(), messages }
 }
 
-/** The same conversation with the person's title. An empty one brings the first message back. */
+/** The same conversation with the user's title. An empty one brings the first message back. */
 export function renamed(conversation: Conversation, title: string): Conversation {
   const { isNamed: _, ...plain } = conversation
   const { updated } = conversation

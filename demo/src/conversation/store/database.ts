@@ -22,7 +22,7 @@ export async function openDatabase(): Promise<Database | undefined> {
       upgrade(database) {
         database.createObjectStore('conversations', { keyPath: 'id' }).createIndex('updated', 'updated')
       },
-      // Another tab may run a newer version, or the person may clear the site's data.
+      // Another tab may run a newer version, or the user may clear the site's data.
       blocking: (_current, _blocked, event) => (event.target as IDBDatabase).close(),
     })
   } catch {

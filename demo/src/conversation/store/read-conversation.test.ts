@@ -79,7 +79,7 @@ test('what is read of any record is valid, and reading it again changes nothing'
   expect(read).toBeGreaterThan(RECORDS / 2)
 })
 
-test('a file is imported whole or refused with a typed error', async () => {
+test('a file is imported whole or rejected with a typed error', async () => {
   let whole = 0
   for (let index = 0; index < RECORDS; index++) {
     const random = new Random('files', index)
@@ -115,7 +115,7 @@ test.each([
   ['nests too deep', `{"conversations": ${'['.repeat(200_000)}${']'.repeat(200_000)}}`],
   ['has a prototype of its own', '{"__proto__": {"format": "halfbyte-conversations", "version": 1}}'],
   ['is cut', '{"format": "halfbyte-conversations", "version": 1, "conversations": [{'],
-])('a file that %s is refused with a typed error', (_, text) => {
+])('a file that %s is rejected with a typed error', (_, text) => {
   expect(() => fromJson(text)).toThrow(expect.objectContaining({ code: 'format' }))
 })
 
@@ -149,7 +149,7 @@ test('a draft replaces the answer that is asked for again, which it has as a ver
   ).toBeUndefined()
 })
 
-test('a draft of a conversation with which another tab went on becomes one of its own', () => {
+test('a draft of a conversation with which another tab continued becomes one of its own', () => {
   const draft = draftOf('draft-1', { ...base, messages: [user, answer] }, [user], 1)
   const stored = { ...base, messages: [user, { role: 'assistant', content: 'other' }, user] }
   const all = assembled([stored, draft])

@@ -63,7 +63,7 @@ export class RecordReader {
   damaged = 0
   readonly #fileOf: (value: unknown) => Blob | undefined
 
-  /** `fileOf` makes the file of a picture from what a record has of it. Default: that is the file. */
+  /** `fileOf` makes the file of an image from what a record has of it. Default: that is the file. */
   constructor(fileOf: (value: unknown) => Blob | undefined = asBlob) {
     this.#fileOf = fileOf
   }

@@ -77,7 +77,7 @@ function inOrder(messages: Messages, index: number): readonly Messages[] {
   return [...others.slice(0, place), [bare, ...followed], ...others.slice(place)]
 }
 
-/** A conversation of its own with the messages up to `index` and all their versions. */
+/** Its own conversation with the messages up to `index` and all their versions. */
 export function forked(conversation: Conversation, index: number): Conversation {
   const { id } = newConversation()
   return withMessages({ ...conversation, id }, conversation.messages.slice(0, index + 1))

@@ -1,13 +1,13 @@
 // What a story has to have. In: a request in English. Out: the things, names and places that it asks for.
 
-/** Most words that a story is held to. More would leave it no freedom. */
+/** Maximum number of words that a story is held to. More would leave it no freedom. */
 const MOST = 6
 
 const setOf = (words: string): ReadonlySet<string> => new Set(words.split(/\s+/))
 
 /** One word of these is asked for: "about pirates", "named Mia", "who could not jump". */
 const BEFORE_A_WORD = setOf('about with of and or named called to not can could cannot')
-/** A thing, a person or a place follows these, and perhaps its looks before it: "a big red kite". */
+/** A thing, a user or a place follows these, and perhaps its looks before it: "a big red kite". */
 const DETERMINERS = setOf('a an the my your his her its our their one two three four five some many')
 /** These end what a thing is called: "a dragon who", "a boat on". */
 const ENDS = setOf(
@@ -38,7 +38,7 @@ export function askedWords(request: string): readonly string[] {
   const found: string[] = []
   for (const clause of (isShouted ? request.toLowerCase() : request).split(/[.,;:!?\n"()]+/)) {
     const words = clause.match(/[\p{L}][\p{L}'’-]*/gu) ?? []
-    // A list goes on after its comma: "a story about a fox, pirates and gold".
+    // A list continues after its comma: "a story about a fox, pirates and gold".
     let left = found.length > 0 ? 1 : 0
     for (const word of words) {
       const plain = word.toLowerCase()

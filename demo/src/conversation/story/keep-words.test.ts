@@ -66,7 +66,7 @@ test('a sentence that has no place for it stays as it is, and after an article t
   expect(shifts([FOX, 'saw a'], { ' fox': -17 })).toEqual({})
 })
 
-test('a word that has begun goes on, and one that is there is left alone', () => {
+test('a word that has begun continues, and one that is there is left alone', () => {
   expect(shifts([WALRUS, 'a'])[' wal']).toBeGreaterThan(4)
   expect(shifts([WALRUS, 'a wal'])).toEqual({ rus: 8 })
   expect(shifts([WALRUS, 'a walrus', 'saw a'])).toEqual({})

@@ -304,7 +304,7 @@ describe.skipIf(!isBuilt)('with the built modules', () => {
       expect(await lastLogits(setup, true, 3)).toEqual(right)
   })
 
-  test('pictures in grids are read alike in any chunk, one that is as long as a picture too', async () => {
+  test('images in grids are read alike in any chunk, one that is as long as a picture too', async () => {
     const rows = Float32Array.from({ length: 40 * HIDDEN }, (_, i) => Math.sin(i * i))
     const logits = async (setup: Setup, columns: readonly [number, number], start = 30) => {
       const inputs = new InputRows(HIDDEN, false, true)

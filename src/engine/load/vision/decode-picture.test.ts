@@ -206,7 +206,7 @@ test.each(PILLOW)(
   },
 )
 
-describe('a picture that claims more than its bytes can hold is refused before it is decoded', () => {
+describe('an image that claims more than its bytes can hold is refused before it is decoded', () => {
   const bomb = deflateSync(Buffer.alloc(1 << 24))
   const refused = (bytes: Uint8Array) => {
     try {

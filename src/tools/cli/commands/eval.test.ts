@@ -58,7 +58,7 @@ test('writes JSON, a table and a plot, and shows an earlier model beside', async
   expect(second.out).toMatch(/^\| choices \| 5 questions \| acc, % \| \+0\.0 ± 0\.0 \|$/m)
 }, 120_000)
 
-test('goes on after Ctrl-C to the same result', async () => {
+test('continues after Ctrl-C to the same result', async () => {
   const whole = path('whole.json')
   const output = path('stopped.json')
   expect((await halfbyte('eval', model, ...few, '--output', whole)).code).toBe(0)

@@ -68,7 +68,7 @@ describe('prune', () => {
     expect((await tail(pack)).equals(await tail(again))).toBe(true)
   }, 240_000)
 
-  test('goes on after it was killed, to the same bytes, and only when asked to', async () => {
+  test('continues after it was killed, to the same bytes, and only when asked to', async () => {
     const whole = path('whole-pruned.hbm')
     const output = path('killed.hbm')
     const asked = ['--calibration', text, '--context', '48', '--windows', '12', '--threads', '1'] as const
@@ -92,7 +92,7 @@ describe('prune', () => {
     expect(existsSync(`${output}.work`)).toBe(false)
   }, 240_000)
 
-  test('--speed gives each product a sparsity of its own, the same again after a stop', async () => {
+  test('--speed gives each product its own sparsity, the same again after a stop', async () => {
     const whole = path('fast.hbm')
     const output = path('fast-stopped.hbm')
     const job = [...few, '--speed', '1.5', '--weights', 'w8'] as const

@@ -39,7 +39,7 @@ describe('quantize', () => {
     expect((await readdir(folder)).filter((name) => /\.(part|work)$/.test(name))).toEqual([])
   }, 180_000)
 
-  test('goes on after Ctrl-C to the same bytes, and only when asked to', async () => {
+  test('continues after Ctrl-C to the same bytes, and only when asked to', async () => {
     const whole = path('whole.hbm')
     const output = path('stopped.hbm')
     const asked = ['--calibration', text, '--context', '48', '--windows', '12', '--threads', '1'] as const

@@ -39,7 +39,7 @@ const sameAs = async (output: string, expected: string) =>
 
 describe('a job that was killed', () => {
   test.each(['', 'lock-1', 'job.json', 'layers.0.attn_q.weight.json', 'layers.0.attn_q.weight.codes'])(
-    'as soon as its folder had "%s" goes on to the same bytes',
+    'as soon as its folder had "%s" continues to the same bytes',
     async (file) => {
       const output = path(`killed-${file}.hbm`)
       const job = ['quantize', model, output, ...asked] as const
@@ -89,7 +89,7 @@ describe('a job that was killed', () => {
   }, 60_000)
 })
 
-describe('a job goes on only as the same job', () => {
+describe('a job continues only as the same job', () => {
   test('not with other weights, another adapter, text or version', async () => {
     const output = path('same.hbm')
     const mine = path('mine.gguf')
@@ -164,7 +164,7 @@ describe('a job goes on only as the same job', () => {
 describe('a folder that a process works in', () => {
   const halted: ChildProcess[] = []
 
-  test('is refused to a second one by the name of the first, and free when that was killed', async () => {
+  test('is rejected to a second one by the name of the first, and free when that was killed', async () => {
     const output = path('held.hbm')
     const job = ['quantize', model, output, ...asked] as const
     const first = start(...job)

@@ -46,7 +46,7 @@ test('the plan of a graph that is not a decoder is that of a network', async () 
   expect(ended.out).toMatch(/views: \d+ nodes move \d+ bytes as copies, and 0 bytes as compiled/)
 })
 
-test('.npy files keep dtype, shape and elements; others are refused', () => {
+test('.npy files keep dtype, shape and elements; others are rejected', () => {
   for (const tensor of [
     tensorOf('f32', [2, 3], [1, 2, 3, 4, 5, 6.5]),
     tensorOf('i64', [2], [-1, 5]),

@@ -60,7 +60,7 @@ test('a message cannot end its own turn', async () => {
   expect(ids.indexOf(END)).toBe(-1)
 })
 
-test('a line that is neither, and messages that no template takes, are refused by their number', async () => {
+test('a line that is neither, and messages that no template takes, are rejected by their number', async () => {
   await expect(idsOf('words.jsonl', lines({ text: 'a' }, { words: 'b' }), 2)).rejects.toMatchObject({
     code: 'format',
     message: expect.stringMatching(

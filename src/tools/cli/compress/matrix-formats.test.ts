@@ -32,6 +32,6 @@ test('names without a star match whole, and parts do not overlap', () => {
   expect(() => found('layers.0.attn_q.weight*weight=w8')).toThrow(/matches none/)
 })
 
-test.each(['layers.0.*', '=w8', 'layers.0.*=w5', 'layers.0.*=w4_channel'])('%s is refused', (text) => {
+test.each(['layers.0.*', '=w8', 'layers.0.*=w5', 'layers.0.*=w4_channel'])('%s is rejected', (text) => {
   expect(() => rulesOf(text)).toThrow(/Give names and w4, w4m or w8/)
 })

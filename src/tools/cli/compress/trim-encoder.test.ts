@@ -58,12 +58,12 @@ describe('an encoder', () => {
     [['--table', 'w4'], 'out', /--table is for packs, and an encoder is written as a folder/],
     [[], 'out.hbm', /out\.hbm is the name of a file, and an encoder is written as a folder/],
     [['--languages', 'xx'], 'out', /"xx" is not a language of which Unicode knows the script/],
-  ])('with %j is refused by name', async (flags, output, message) => {
+  ])('with %j is rejected by name', async (flags, output, message) => {
     const ended = await halfbyte('trim', encoder, path(output), '--keep-text', text, ...flags)
     expect(ended).toMatchObject({ code: 1, err: expect.stringMatching(message) })
   })
 
-  test('as GGUF is refused by name, and so is a conversation', async () => {
+  test('as GGUF is rejected by name, and so is a conversation', async () => {
     const ended = await halfbyte('trim', gguf, path('out'), '--keep-text', text)
     expect(ended).toMatchObject({
       code: 1,

@@ -36,7 +36,7 @@ import {
   windowsOf,
 } from './trim-texts.ts'
 
-/** Most tokens of a held-out text, in a model that was trained for as many. */
+/** Maximum number of tokens of a held-out text, in a model that was trained for as many. */
 const HELD_TOKENS = 1024
 
 /** The text for which the codes of a table are solved: windows of it, and tokens of a window. */
@@ -118,7 +118,7 @@ interface Made {
   readonly before: { readonly rows: number; readonly bytes: number }
   readonly tableBytes: number
   readonly held: readonly HeldText[]
-  /** Most tokens of a held-out text. */
+  /** Maximum number of tokens of a held-out text. */
   readonly context: number
   readonly texts: number
   readonly samePieces: number

@@ -54,7 +54,7 @@ test('its repository alone means the same file', async () => {
   expect(hub.requests.every((request) => request.includes(`/${file}`))).toBe(true)
 }, 60_000)
 
-test('a model that does not fit is refused before its download, with what would help', async () => {
+test('a model that does not fit is rejected before its download, with what would help', async () => {
   const { address } = CATALOGUE[0]!
   const path = new URL(hubUrl(parseHubAddress(address)!)).pathname.slice(1)
   const { header, size } = hollowModel({ ...LLAMA_1B, ...HUGE }, 'Q8_0')

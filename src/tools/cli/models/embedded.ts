@@ -8,7 +8,7 @@ export interface EmbeddedModel {
   readonly id: string
   /** File in the folder of embedded models. */
   readonly file: string
-  /** One sentence that helps a person choose. */
+  /** One sentence that helps a user choose. */
   readonly about: string
 }
 

@@ -33,7 +33,7 @@ beforeEach(() => {
 })
 afterAll(() => hub.close())
 
-/** The program in the test's folder, with a hub of its own. */
+/** The program in the test's folder, with its own hub. */
 const there = (...args: readonly string[]): Promise<Ended> =>
   ended(
     spawn(process.execPath, [MAIN, ...args], {

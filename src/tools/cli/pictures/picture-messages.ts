@@ -1,4 +1,4 @@
-// The messages between the engine and its picture thread.
+// The messages between the engine and its image thread.
 import type { WireError } from '../../../core/base/errors.ts'
 import type { Pixels } from '../../../core/formats/pixels.ts'
 import type { CutPicture, CutRules } from '../../../core/vision/cut-picture.ts'

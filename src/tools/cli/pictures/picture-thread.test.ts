@@ -1,5 +1,5 @@
-// The picture thread. In: files, pixels and aborts, with real workers, and one worker that never answers.
-// Out: what the tower reads, or the reason why not; this thread goes on meanwhile.
+// The image thread. In: files, pixels and aborts, with real workers, and one worker that never answers.
+// Out: what the tower reads, or the reason why not; this thread continues meanwhile.
 import { encode } from 'fast-png'
 import { expect, test } from 'vitest'
 import { type CutRules, cutPicture } from '../../../core/vision/cut-picture.ts'
@@ -48,7 +48,7 @@ function silent() {
   return { start, running }
 }
 
-test('an abort ends the worker, and pictures that wait are never started', async () => {
+test('an abort ends the worker, and images that wait are never started', async () => {
   const { start, running } = silent()
   const read = pictureThread(start)
   const [first, second] = [new AbortController(), new AbortController()]
@@ -66,7 +66,7 @@ test('an abort ends the worker, and pictures that wait are never started', async
   await expect(read(pattern(2, 2), RULES, first.signal)).rejects.toThrow('enough')
 })
 
-test('a failed worker is reported, and the next picture gets another', async () => {
+test('a failed worker is reported, and the next image gets another', async () => {
   const ports = [(fail: (error: Error) => void) => fail(new Error('it ended with code 1')), () => undefined]
   let started = 0
   const read = pictureThread(() => {

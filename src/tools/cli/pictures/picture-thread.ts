@@ -1,10 +1,10 @@
-// Reads pictures on a thread of their own, so that a large one stops no other reply: one after the other,
+// Reads images on their own thread, so that a large one stops no other reply: one after the other,
 // each in a new worker, whose end gives back all of its memory.
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import type { Host } from '../../../core/runtime/host.ts'
 import type { PictureReply, PictureRequest } from './picture-messages.ts'
 
-/** A picture worker that has started. */
+/** An image worker that has started. */
 interface PicturePort {
   postMessage(message: PictureRequest, transfer?: readonly unknown[]): void
   onMessage(listener: (message: PictureReply) => void): void
@@ -12,7 +12,7 @@ interface PicturePort {
   terminate(): void
 }
 
-/** The largest picture takes 2 s on a slow processor. A machine that is this late does too much else. */
+/** The largest image takes 2 s on a slow processor. A machine that is this late does too much else. */
 const MOST_MS = 60_000
 
 export function pictureThread(start: () => PicturePort): NonNullable<Host['cutPicture']> {

@@ -1,4 +1,4 @@
-// The HTTP server: OpenAI's own client and plain requests on a toy model, and who is refused.
+// The HTTP server: OpenAI's own client and plain requests on a toy model, and who is rejected.
 import { request } from 'node:http'
 import { connect } from 'node:net'
 import OpenAI from 'openai'
@@ -62,7 +62,7 @@ test('a request that is wrong gets the reason, and the next one an answer', asyn
   expect((await fetch(`${address}/models`)).status).toBe(200)
 })
 
-test('without the key a request is refused', async () => {
+test('without the key a request is rejected', async () => {
   const address = await served({ apiKey: 'secret' })
   await expect(clientOf(address, 'guess').models.list()).rejects.toMatchObject({ status: 401 })
   expect((await clientOf(address, 'secret').models.list()).data).toHaveLength(1)
@@ -96,7 +96,7 @@ const statusFor = (address: string, host: string): Promise<number | undefined> =
     sent.once('error', reject).end()
   })
 
-test('a name that a stranger leads to this machine is refused', async () => {
+test('a name that a stranger leads to this machine is rejected', async () => {
   const address = await served()
   expect(await statusFor(address, 'evil.example:80')).toBe(403)
   expect(await statusFor(address, 'localhost:1')).toBe(200)
@@ -168,7 +168,7 @@ test.each([
   expect(await answerTo(address, bytes)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
 })
 
-test('a reader that leaves ends its reply, and closing ends those under way', async () => {
+test('a reader that leaves ends its reply, and closing ends those in progress', async () => {
   const lines: RequestLine[] = []
   const serving = await serveEngine(await openToy(), {
     port: 0,

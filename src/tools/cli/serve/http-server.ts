@@ -16,7 +16,7 @@ export interface ServeOptions {
   readonly host?: string | undefined
   /** 0: any free port. */
   readonly port: number
-  /** Requests without this key are refused with 401. Default: no key. */
+  /** Requests without this key are rejected with 401. Default: no key. */
   readonly apiKey?: string | undefined
   /** Origins of pages that may ask; `*` for all. Default: none. */
   readonly origins?: readonly string[] | undefined
@@ -25,7 +25,7 @@ export interface ServeOptions {
   /** Answers `/v1/rerank`. Default: the model. */
   readonly reranker?: Embedder | undefined
   /**
-   * Requests that are answered at a time; more are refused with 429. A body that is being received is none.
+   * Requests that are answered at a time; more are rejected with 429. A body that is being received is none.
    */
   readonly mostRequests: number
   /** For tests. */
@@ -45,7 +45,7 @@ export interface RequestLine {
 export interface Serving {
   /** The base address for clients, with `/v1`. */
   readonly address: string
-  /** Aborts the replies under way, and resolves when the port is free. */
+  /** Aborts the replies in progress, and resolves when the port is free. */
   close(): Promise<void>
 }
 

@@ -28,7 +28,7 @@ test('it says where it answers, logs requests, and ends with Ctrl-C', async () =
   expect(err).toMatch(/^POST \/v1\/completions 200 \d+\.\d\d s$/m)
 })
 
-test('pictures reach a model that sees, by the command and over HTTP', async () => {
+test('images reach a model that sees, by the command and over HTTP', async () => {
   const speaker = randomLlama({ seed: 38, gain: 1.5, speaks: true, contextLength: 1024 })
   const template = '{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}'
   const metadata = { 'tokenizer.chat_template': ['string', template] } as const
@@ -72,7 +72,7 @@ test('pictures reach a model that sees, by the command and over HTTP', async () 
           role: 'user',
           content: [
             { type: 'image_url', image_url: { url } },
-            // The command puts a picture on a line of its own.
+            // The command puts an image on its own line.
             { type: 'text', text: '\nab' },
           ],
         },

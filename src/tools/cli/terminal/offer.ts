@@ -40,7 +40,7 @@ function describeGraphs(graphs: readonly GraphOffer[]): string[] {
   return ['', ...aligned(rows), `The default is ${graphs[0]?.file}: ${why}.`]
 }
 
-/** In the form in which a person types them. */
+/** In the form in which a user types them. */
 const flagsOf = ({ contextLength, kvCache, weights }: Smaller): string =>
   [
     ...(contextLength === undefined ? [] : [`--context ${contextLength}`]),

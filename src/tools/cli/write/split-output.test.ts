@@ -67,7 +67,7 @@ test('nothing stays where a part cannot take its name', async () => {
   expect(await readdir(folder)).toEqual(['big-00002-of-00003.hbm'])
 })
 
-test('more parts than are read are refused before one is written', async () => {
+test('more parts than are read are rejected before one is written', async () => {
   const writing = writeParts(output, pieces(1000), 1, () => 1000)
   await expect(writing).rejects.toMatchObject({
     code: 'unsupported',

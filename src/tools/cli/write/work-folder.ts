@@ -117,7 +117,7 @@ async function beginning(pid: number): Promise<string | undefined> {
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
 }
 
-/** By names that a person can read: a different job is refused with the names of what differs. */
+/** By names that a user can read: a different job is rejected with the names of what differs. */
 export interface JobKey {
   /** Work of another version is not continued, because its methods may differ. */
   readonly version: string

@@ -78,7 +78,7 @@ test('only a seed with a limit reads the file twice', async () => {
   }
 })
 
-test('a file that changes between two readings is refused', async () => {
+test('a file that changes between two readings is rejected', async () => {
   let readings = 0
   const stream = { name: 'd', pieces: () => numbers(9 - readings++) }
   await expect(drawItems(stream, (line) => line, { seed: 1, limit: 2 })).rejects.toMatchObject({
@@ -87,7 +87,7 @@ test('a file that changes between two readings is refused', async () => {
   })
 })
 
-test('a wrong line after those that are asked is refused with its number', async () => {
+test('a wrong line after those that are asked is rejected with its number', async () => {
   const good = JSON.stringify({ question: 'q', answer: '#### 1' })
   for (const options of [{ limit: 1 }, { limit: 1, seed: 1 }]) {
     for (const [wrong, message] of [
@@ -104,7 +104,7 @@ test('a wrong line after those that are asked is refused with its number', async
   }
 })
 
-test('a line without an end is refused before it is whole', async () => {
+test('a line without an end is rejected before it is whole', async () => {
   let pieces = 0
   const stream = {
     name: 'data.jsonl',

@@ -5,13 +5,13 @@ import { drawnOrder } from '../tasks/order.ts'
 import { type DataStream, type Line, streamLines } from '../tasks/read.ts'
 import type { ReplyTaskOptions } from './reply-task.ts'
 
-/** Most characters of the lines whose items are kept. */
+/** Maximum number of characters of the lines whose items are kept. */
 const MOST_CHARACTERS = 1 << 28
 
 export interface DrawOptions extends Pick<ReplyTaskOptions, 'seed' | 'limit'> {
   /** Lines at the end that are not items. Default 0. */
   readonly spared?: number
-  /** Most characters of the lines that are kept. Default 2^28. */
+  /** Maximum number of characters of the lines that are kept. Default 2^28. */
   readonly mostCharacters?: number
 }
 

@@ -185,7 +185,7 @@ describe('ifeval', () => {
       /lacks an argument/,
     ],
     ['too few arguments', { instruction_id_list: ['punctuation:no_comma'], kwargs: [] }, /as many "kwargs"/],
-  ])('%s is refused with its line', async (_, fields, message) => {
+  ])('%s is rejected with its line', async (_, fields, message) => {
     await expect(ifeval(of({ key: 1, prompt: 'p', ...fields }), {})).rejects.toThrow(
       expect.objectContaining({ code: 'format', message: expect.stringMatching(message) }),
     )
@@ -309,7 +309,7 @@ describe('bfcl', () => {
       () => bfclIrrelevance(of({ ...question, question: [[{ role: 'user' }]] }), {}),
       /without content/,
     ],
-  ])('%s is refused with its line', async (_, make, message) => {
+  ])('%s is rejected with its line', async (_, make, message) => {
     await expect(make()).rejects.toThrow(
       expect.objectContaining({ code: 'format', message: expect.stringMatching(message) }),
     )

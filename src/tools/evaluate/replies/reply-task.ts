@@ -74,9 +74,9 @@ export interface ReplyTask extends Task<ReplyModel, MarkedReply> {
 export interface ReplyTaskOptions {
   /** Items are taken in an order drawn by this seed. Default: the file's order. */
   readonly seed?: number | undefined
-  /** Most items that are asked; only these are kept in memory. Default: all. */
+  /** Maximum number of items that are asked; only these are kept in memory. Default: all. */
   readonly limit?: number | undefined
-  /** Most tokens of a reply. Default: the task's own. */
+  /** Maximum number of tokens of a reply. Default: the task's own. */
   readonly maxTokens?: number | undefined
 }
 

@@ -142,7 +142,7 @@ const cleaned = (text: string): string =>
     .replace(/\[.*?\]/g, '')
     .replaceAll('  ', ' ')
 
-/** The labels are in the lines or in a file of their own, one a line. */
+/** The labels are in the lines or in their own file, one a line. */
 export function piqa(file: DataFile, labels?: DataFile, seed?: number): ChoiceTask {
   const given = labels?.text.split('\n').filter((each) => each.trim() !== '')
   const lines = readLines(file)

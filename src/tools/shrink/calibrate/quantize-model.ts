@@ -25,7 +25,7 @@ export interface QuantizeOptions extends Omit<FactorOptions, 'dense'>, SolveOpti
   readonly format: Format | 'mixed' | 'keep'
   /** Formats of single matrices, by name; not with `mixed` or `keep`. */
   readonly formats?: ReadonlyMap<string, Format> | undefined
-  /** Most bytes of the pack's tensors; `mixed` only. */
+  /** Maximum bytes of the pack's tensors; `mixed` only. */
   readonly budgetBytes?: number | undefined
   /**
    * How much an error in each input of a matrix counts; for `rtn` with formats of 4 bits. A matrix that it

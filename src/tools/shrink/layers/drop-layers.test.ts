@@ -95,7 +95,7 @@ test('layers of the least influence are chosen, the first of equals', () => {
   expect(leastInfluential([0.2, 0.2, 0.2], 2)).toEqual([0, 1])
 })
 
-test('models whose layers are not alike, or that would have none left, are refused by name', async () => {
+test('models whose layers are not alike, or that would have none left, are rejected by name', async () => {
   const { config } = await fromFiles(randomLlama({ seed: 3, layers: 4 }))
   const refused = (more: Partial<ModelConfig>, count = 1) => {
     try {

@@ -127,7 +127,7 @@ function evaluateGather(context: Evaluation): Tensor {
     const width = own.at(-1)!
     return unpacked(tensor.data, Math.floor(at / width) * Math.ceil(width / packed), at % width, 8 / packed)
   }
-  // Bytes are centred; integers of four bits have a sign of their own.
+  // Bytes are centred; integers of four bits have their own sign.
   const middle = data.dtype === 'u8' ? 2 ** (intOf(node, 'bits', 4) - 1) : 0
   const strides = stridesOf(dims)
   const blockStrides = stridesOf(blocked)
