@@ -71,7 +71,7 @@ test('a download that was cut off is listed with its size and continues where it
   const storage = page.getByRole('dialog', { name: 'Storage' })
   await expect(storage).toContainText(/cut\.gguf\s*\d+\.\d MB · 127\.0\.0\.1/)
   await storage.getByRole('button', { name: 'Remove cut.gguf' }).click()
-  await expect(storage).toContainText('None. The models that come with the page')
+  await expect(storage).toContainText('None. The models included with the page')
   expect(await stored(page)).toBe(0)
 })
 

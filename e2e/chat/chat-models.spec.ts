@@ -361,9 +361,7 @@ test('hopeless addresses are rejected without a try, and a device without a netw
   await page.screenshot({ path: 'build/screens/offline-load.png' })
   // What could be on this device is tried, and continues by itself when there is a connection.
   await loadAddress(page, `${server.address}tiny.hbm`)
-  await expect(page.getByRole('alert')).toContainText(
-    'The load goes on by itself when the connection is back',
-  )
+  await expect(page.getByRole('alert')).toContainText('Loading continues when the connection is back')
   await context.setOffline(false)
   await expect(modelName(page)).toContainText('tiny.hbm')
   await ready(page)
@@ -404,7 +402,7 @@ test('where storage is full, the models used longest ago make room with one tap'
   expect(await violations(page)).toEqual([])
   await page.screenshot({ path: 'build/screens/storage-full.png' })
   // Without storing it, the model answers, and the page does not say that it is kept.
-  await page.getByRole('button', { name: 'Load without keeping it' }).click()
+  await page.getByRole('button', { name: 'Load without storing it' }).click()
   await ready(page)
   await expect(modelName(page)).toContainText('tiny.hbm')
   await ask(page, 'Hello!')
@@ -416,7 +414,7 @@ test('where storage is full, the models used longest ago make room with one tap'
   await loadAddress(page, `${server.address}tiny.hbm`)
   await expect(page.getByRole('alert')).toContainText('of storage are needed')
   await quota(1e9)
-  await page.getByRole('button', { name: 'Remove models used longest ago' }).click()
+  await page.getByRole('button', { name: 'Remove least recently used models' }).click()
   await ready(page)
   await expect(modelName(page)).toContainText('tiny.hbm')
 })

@@ -250,7 +250,7 @@ test('a chat that is longer than the context continues without its oldest turns'
   expect(used).toBeLessThanOrEqual(length ?? 0)
 
   // A line says where the model's view begins, once, above a question, and is still there after a reload.
-  const line = page.getByText('The model no longer sees what is above.')
+  const line = page.getByText('The model no longer sees the messages above.')
   await expect(line).toHaveCount(1)
   const seen = () =>
     line.evaluate((element) => {

@@ -1,4 +1,4 @@
-// Sums. In: questions as people ask them. Out: the expression that each spells, or none, and foreign numbers.
+// Sums. In: users' questions. Out: the expression of each, or none, and unknown numbers.
 import { describe, expect, test } from 'vitest'
 import { calculate, plainNumber } from './calculate.ts'
 import { askedSum, foreignNumber } from './sums.ts'

@@ -1,4 +1,4 @@
-// The page's tools. In: calls as a model writes them. Out: results, or a sentence that says what is wrong.
+// The page's tools. In: a model's calls. Out: results, or a sentence that says what is wrong.
 import { describe, expect, test } from 'vitest'
 import { calculate, plainNumber } from './calculate.ts'
 import { TOOLS, toolLabel, usedMessages } from './tools.ts'
@@ -114,7 +114,7 @@ describe('a call of the calculator', () => {
     expect(used).toMatchObject({ arguments: { expression: '408 * 2' }, result: '816' })
   })
 
-  test('with a number that nobody named is rejected in a sentence that names it', () => {
+  test('with an unmentioned number is rejected in a sentence that names it', () => {
     const { used, says } = useTool(
       call('calculate', { expression: '22 - 10' }),
       saying('A hen lays 20 eggs, and 10 break. How many are left?'),
@@ -151,7 +151,7 @@ test('a conversion of a number that nobody named is rejected', () => {
   ).toBeUndefined()
 })
 
-test('words about a calculation stay only if they name its result, and no number of their own', () => {
+test('words about a calculation stay only if they give its result and no other number', () => {
   const used = [{ ...call('calculate', { expression: '12 + 6' }), result: '18' }]
   const said = saying('Please add 12 apples and 6 pears')
   expect(checkedWords('12 plus 6 is 18.', used, said)).toBe('12 plus 6 is 18.')

@@ -1,9 +1,9 @@
-// An image of a message. It loads with the first image that is shown.
+// An image in a message. This code loads with the first displayed image.
 import { html, LitElement, nothing, type TemplateResult } from 'lit'
 import { t } from '../../words/later-words.ts'
 import type { Picture } from './attachments.ts'
 
-/** Shows an image, which opens in its full size in its own tab. */
+/** Shows an image, which opens in full size in a new tab. */
 export class PictureView extends LitElement {
   static override properties = {
     picture: { attribute: false },

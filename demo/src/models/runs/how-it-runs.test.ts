@@ -1,4 +1,4 @@
-// In: an engine's facts and figures. Out: whether the report has them all.
+// In: an engine's facts and figures. Out: whether the report contains them all.
 import { expect, test, vi } from 'vitest'
 import type { Engine, EngineNote, MemoryUse } from '../../../../src/index.ts'
 import type { Figures } from '../../conversation/answer.ts'
