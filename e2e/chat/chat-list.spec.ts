@@ -157,7 +157,7 @@ test('a file without conversations is rejected in a sentence', async ({ page }) 
   const drawer = await openList(page)
   const input = drawer.getByLabel('Import conversations')
   await input.setInputFiles({ name: 'a.json', mimeType: 'application/json', buffer: Buffer.from('{}') })
-  await expect(drawer.getByRole('alert')).toHaveText(/holds no conversations/)
+  await expect(drawer.getByRole('alert')).toHaveText(/contains no conversations/)
   await expect(drawer.getByRole('listitem')).toHaveCount(6)
 })
 
