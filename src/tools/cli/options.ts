@@ -181,7 +181,7 @@ export function withEngineOptions(command: Command): Command {
 }
 
 export interface VisionFlags {
-  /** The vision tower, where it is not in the model's own files. */
+  /** The vision tower, if it is not in the model's own files. */
   readonly vision?: string
 }
 

@@ -1,5 +1,5 @@
 // halfbyte eval. In: the real program on a tiny model and small data sets. Out: JSON, table and plot, also
-// after a stop, and what mistakes are answered with.
+// after a stop, and the messages for mistakes.
 import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { beforeAll, expect, test } from 'vitest'
@@ -83,7 +83,7 @@ test('continues after Ctrl-C to the same result', async () => {
   expect(existsSync(`${output}.work`)).toBe(false)
 }, 180_000)
 
-test('replies are asked for in conversations, marked, kept and listed', async () => {
+test('replies are generated in conversations, scored, stored and listed', async () => {
   const gsm = path('gsm8k.jsonl')
   const json = path('replies.json')
   const samples = path('replies.jsonl')
@@ -117,7 +117,7 @@ test('replies are asked for in conversations, marked, kept and listed', async ()
   })
 }, 120_000)
 
-test('mistakes have their own answers', async () => {
+test('mistakes have specific messages', async () => {
   const answers = [
     [['constructor=x'], 2, /give task=file with one of the tasks second_halves, windows/],
     [['squad=x'], 2, /give task=file with one of the tasks second_halves, windows/],

@@ -1,5 +1,5 @@
 // halfbyte prune. In: the real program on a tiny model. Out: packs and folders with zeros, runs that were
-// killed, and what mistakes are answered with.
+// killed, and the messages for mistakes.
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ testModels()
 const { text, few } = calibrationText('pruning.txt')
 
 describe('prune', () => {
-  test('writes strips without their zeros, and says what each matrix lost', async () => {
+  test('writes strips without their zeros, and reports each matrix’s loss', async () => {
     const output = path('strips.hbm')
     const { code, out } = await halfbyte(
       'prune',
@@ -41,7 +41,7 @@ describe('prune', () => {
     expect((await logits(output)).equals(await logits(dense))).toBe(true)
   }, 240_000)
 
-  test('less is lost by obs than by methods that do not compensate for what they drop', async () => {
+  test('obs loses less than methods that do not compensate for dropped weights', async () => {
     const losses: number[] = []
     for (const method of ['obs', 'wanda', 'magnitude']) {
       const asked = ['--method', method, '--pattern', '2:4', '--weights', 'f32', '--json'] as const
@@ -120,7 +120,7 @@ describe('prune', () => {
     })
   }, 240_000)
 
-  test('whole layers are dropped, named, and judged, and quantize reads what is left', async () => {
+  test('whole layers are dropped, named and evaluated, and quantize reads the result', async () => {
     const output = path('shallow.hbm')
     const { code, out } = await halfbyte('prune', model, output, ...few, '--drop-layers', '1')
     expect(code).toBe(0)
@@ -174,7 +174,7 @@ describe('prune', () => {
     const measured = await halfbyte('measure-costs', model, costs, '--samples', '2')
     expect(measured).toMatchObject({ code: 0, out: expect.stringMatching(/^\d+ x 64: [\d.e-]+ ms; sb84 at/) })
     const table = JSON.parse(await readFile(costs, 'utf8'))
-    // Times of a busy machine may say anything; these leave room for half of the products' time.
+    // Times on a busy machine are unreliable; these leave room for half of the products' time.
     const slow = (curve: [number, number][]) => curve.map(([kept]) => [kept, kept])
     const matrices = table.matrices.map((each: { sb84: [number, number][]; sv32: [number, number][] }) => ({
       ...each,
@@ -200,7 +200,7 @@ describe('prune', () => {
     )
   }, 240_000)
 
-  test('drops little of single weights and keeps 8 bits where nothing says how many to drop', async () => {
+  test('drops few weights and keeps 8 bits unless told how many to drop', async () => {
     const output = path('mild.hbm')
     const { code, out } = await halfbyte('prune', model, output, ...few)
     expect(code).toBe(0)
@@ -212,7 +212,7 @@ describe('prune', () => {
     expect(asked.out).toMatch(/ w4_g32: 50\.0 % dropped/)
   }, 120_000)
 
-  test('a file of fewer bits is stored in the bits that are asked for', async () => {
+  test('a file with fewer bits is stored in the requested bits', async () => {
     const output = path('wide.hbm')
     const flags = [
       '--method',
@@ -229,7 +229,7 @@ describe('prune', () => {
     expect((await halfbyte('inspect', output)).out).toMatch(/^layers\.0\.attn_q\.weight .*w8_g32/m)
   }, 60_000)
 
-  test('mistakes in what it is given have their own answers', async () => {
+  test('mistakes in the arguments have specific messages', async () => {
     const answers = [
       [['--sparsity', '0.5'], /^unsupported: obs needs a text to calibrate on; give --calibration FILE/],
       [[...few, '--pattern', 'sv32'], /^unsupported: sv32 does not say how many weights to drop; give/],

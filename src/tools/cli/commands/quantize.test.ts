@@ -1,5 +1,5 @@
 // halfbyte quantize and calibrate. In: the real program on a tiny model. Out: packs, resumed ones too, and
-// what mistakes are answered with.
+// the messages for mistakes.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
@@ -30,7 +30,7 @@ describe('quantize', () => {
       (await halfbyte('quantize', model, rounded, '--method', 'rtn', '--json', '--license', 'MIT')).out,
     )
     expect(json).toMatchObject({ output: rounded, loss: 0, matrices: { length: 14 } })
-    expect(json.reason).toMatch(/^no text was left to judge it by; give --calibration FILE/)
+    expect(json.reason).toMatch(/^there was no held-out text; give --calibration FILE/)
     const converted = path('converted.hbm')
     await halfbyte('convert', model, converted, '--weights', 'w4')
     // Rounding is what convert does too.
@@ -64,7 +64,7 @@ describe('quantize', () => {
     expect(existsSync(`${output}.work`)).toBe(false)
   }, 240_000)
 
-  test('stores tables as it is asked, and says where it cannot', async () => {
+  test('stores tables as requested, and says where it cannot', async () => {
     const output = path('tables.hbm')
     const asked = [
       'embedded',
@@ -130,7 +130,7 @@ describe('quantize', () => {
     expect((await readdir(folder)).filter((name) => name.startsWith('no.hbm'))).toEqual([])
   })
 
-  test('two formats are judged on the same held-out windows, eight bits as better', async () => {
+  test('two formats are evaluated on the same held-out windows, with eight bits better', async () => {
     const judged = async (weights: string, ...more: readonly string[]) => {
       const asked = [...few, '--weights', weights, '--json', ...more]
       return JSON.parse((await halfbyte('quantize', model, path(`judged-${weights}.hbm`), ...asked)).out)
@@ -147,7 +147,7 @@ describe('quantize', () => {
     expect(without).not.toHaveProperty('reason')
   }, 120_000)
 
-  test('rounds by an importance matrix, and says what it does not know', async () => {
+  test('rounds by an importance matrix, and lists the matrices that it lacks', async () => {
     const imatrix = path('imatrix.gguf')
     // The random model has 64 inputs.
     const floats = (values: readonly number[]) => () => [new Uint8Array(Float32Array.from(values).buffer)]
@@ -256,7 +256,7 @@ describe('quantize', () => {
     expect(existsSync(output)).toBe(false)
   })
 
-  test('mistakes in what it is given have their own answers', async () => {
+  test('mistakes in the arguments have specific messages', async () => {
     await writeFile(path('empty.txt'), '')
     await writeFile(path('wrong.jsonl'), '{"text": "a"}\n{"words": "b"}\n')
     const answers = [
@@ -280,7 +280,7 @@ describe('quantize', () => {
   }, 180_000)
 })
 
-test('calibrate tells what inputs are like, and writes them as JSON', async () => {
+test('calibrate shows statistics of inputs, and writes them as JSON', async () => {
   const asked = ['calibrate', model, text, '--context', '48', '--windows', '3', '--threads', '1'] as const
   const { code, out } = await halfbyte(...asked)
   expect(code).toBe(0)

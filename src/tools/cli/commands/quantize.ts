@@ -184,13 +184,13 @@ function checkTables({ table, head, weights }: QuantizeFlags, as: string): void 
   )
 }
 
-/** Throws `unsupported` where nothing would change, and for what needs matrices with new codes. */
+/** Throws `unsupported` if nothing would change, and for options that need matrices with new codes. */
 function checkKept({ table, head, format, imatrix }: QuantizeFlags, as: string): void {
   const next =
     (as !== 'hbm' && 'the output is another file than a pack; write a .hbm') ||
     (format !== undefined && '--format gives them new codes; leave it out, or choose other --weights') ||
     (imatrix !== undefined && '--imatrix is for their codes; give --calibration FILE, or leave it out') ||
-    (table === undefined && head === undefined && 'nothing else would change; give --table or --head')
+    (table === undefined && head === undefined && 'nothing would change; give --table or --head')
   if (next !== false)
     throw new HalfbyteError('unsupported', `--weights keep leaves the matrices as they are, and ${next}`)
 }

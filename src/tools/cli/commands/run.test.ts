@@ -35,7 +35,7 @@ test.each(['1', '2'])('outputs are written as .npy with %s threads', async (thre
   expect(written).toEqual((await network.run(INPUTS))['last_hidden_state'])
 })
 
-test('without inputs it says which there are', async () => {
+test('without inputs it lists them', async () => {
   const ended = await halfbyte('run', model)
   expect(ended).toMatchObject({ code: 1, err: expect.stringContaining('input_ids (i64 [batch, tokens])') })
 })

@@ -20,7 +20,7 @@ import { judged, qualityText, splitWindows } from './held-out.ts'
 /** More windows do not change which layers matter least, and the rows of all are in memory. */
 const MOST_WINDOWS = 32
 
-/** Options of `prune` that say what happens to single weights. */
+/** Options of `prune` that apply to weights. */
 const OF_WEIGHTS = [
   'method',
   'pattern',
@@ -55,7 +55,7 @@ interface Dropped {
   readonly held: readonly (readonly number[])[]
 }
 
-/** Throws `unsupported` for other options of `prune` and for a model whose layers are not alike. */
+/** Throws `unsupported` for other options of `prune` and for a model whose layers differ. */
 export async function dropLayers(
   model: string,
   output: string,

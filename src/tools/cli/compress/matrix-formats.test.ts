@@ -15,7 +15,7 @@ function rulesOf(...args: readonly string[]) {
 }
 const found = (...args: readonly string[]) => Object.fromEntries(formatsOf(rulesOf(...args), NAMES))
 
-test('a star stands for any characters, and the last rule counts', () => {
+test('a star matches any characters, and the last rule wins', () => {
   expect(found('*.mlp_down.weight=w8', 'layers.10.*=w4m')).toEqual({
     'layers.0.mlp_down.weight': 'w8_g32',
     'layers.10.mlp_down.weight': 'w4m_g32',

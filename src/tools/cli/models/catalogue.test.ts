@@ -1,5 +1,5 @@
-// Tests of the catalogue in a terminal. In: the real program, a stand-in hub with a tiny model at every
-// address. Out: whether each name leads to an answer, and what is said before the download.
+// Tests of the catalogue in a terminal. In: the real program, a fake hub with a tiny model at every address.
+// Out: whether each name leads to an answer, and what is printed before the download.
 import { spawn } from 'node:child_process'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { LLAMA_1B } from '../../../../lab/bench/shapes.ts'

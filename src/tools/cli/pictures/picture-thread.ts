@@ -1,5 +1,5 @@
-// Reads images on their own thread, so that a large one stops no other reply: one after the other,
-// each in a new worker, whose end gives back all of its memory.
+// Reads images on their own thread, so that a large one does not block other replies: one after the other,
+// each in a new worker, whose memory is released when it ends.
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import type { Host } from '../../../core/runtime/host.ts'
 import type { PictureReply, PictureRequest } from './picture-messages.ts'
@@ -32,7 +32,7 @@ const aborted = (signal: AbortSignal): Promise<never> =>
     else signal.addEventListener('abort', abort, { once: true })
   })
 
-/** Rejects with what the worker throws, a typed error after `MOST_MS`, or the signal's reason. */
+/** Rejects with the worker's error, a typed error after `MOST_MS`, or the signal's reason. */
 async function readOn(
   start: () => PicturePort,
   request: PictureRequest,

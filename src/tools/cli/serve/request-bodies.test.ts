@@ -63,7 +63,7 @@ test('a body beyond the limit of one is rejected before it ends', async () => {
   expect([bodies.held, vi.getTimerCount()]).toEqual([0, 0])
 })
 
-test('where all bodies take too much, the longest gives way', async () => {
+test('if all bodies together take too much, the longest is dropped', async () => {
   const bodies = new RequestBodies(LIMITS)
   const long = new PassThrough()
   const short = new PassThrough()

@@ -66,7 +66,7 @@ export async function offer(model: string, flags: EngineFlags, signal: AbortSign
   try {
     report = await probeEngine(model, flags, signal)
   } catch (error) {
-    // The load explains better what is wrong with a model.
+    // The load has a better error message for an invalid model.
     if (isHalfbyteError(error)) return
     throw error
   }

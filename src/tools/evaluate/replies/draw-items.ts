@@ -1,5 +1,5 @@
-// Draws the items of a data set that are asked. In: its lines, in pieces. Out: those items in their order,
-// and how many there are. Every line is checked, and only what is asked stays in memory.
+// Draws the items of a dataset to ask. In: its lines, in pieces. Out: those items in their order,
+// and how many there are. Every line is checked, but only asked items stay in memory.
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { drawnOrder } from '../tasks/order.ts'
 import { type DataStream, type Line, streamLines } from '../tasks/read.ts'

@@ -29,7 +29,7 @@ const SEPARATOR = ' '
  */
 export function choiceTask(name: string, all: readonly ChoiceItem[], seed?: number): ChoiceTask {
   const items = drawn(all, seed)
-  // The choices of WinoGrande are contexts. Their lengths say nothing about the continuation.
+  // The choices of WinoGrande are contexts. Their lengths are unrelated to the continuation.
   const isNormed = items.every(({ pairs }) => pairs.every(([context]) => context === pairs[0]?.[0]))
   return {
     name,
