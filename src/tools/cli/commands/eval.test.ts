@@ -74,7 +74,7 @@ test('continues after Ctrl-C to the same result', async () => {
   if (code === 130) {
     expect(existsSync(output)).toBe(false)
     const refused = await halfbyte('eval', model, ...few, '--output', output)
-    expect(refused.err).toMatch(/holds an unfinished job; add --resume/)
+    expect(refused.err).toMatch(/contains an unfinished job; add --resume/)
     expect((await halfbyte('eval', model, ...few, '--output', output, '--resume')).code).toBe(0)
   }
   const tasks = async (file: string) =>

@@ -80,12 +80,12 @@ describe('prune', () => {
     expect(existsSync(output)).toBe(false)
     expect(await halfbyte('prune', model, output, ...job)).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/holds an unfinished job; add --resume to continue/),
+      err: expect.stringMatching(/contains an unfinished job; add --resume to continue/),
     })
     const other = await halfbyte('prune', model, output, ...asked, '--sparsity', '0.6', '--resume')
     expect(other).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/holds a job that differs from this one in settings/),
+      err: expect.stringMatching(/contains a job that differs from this one in settings/),
     })
     expect((await halfbyte('prune', model, output, ...job, '--resume')).code).toBe(0)
     expect((await readFile(output)).equals(await readFile(whole))).toBe(true)

@@ -21,7 +21,7 @@ describe('quantize', () => {
     expect(out).toMatch(/^layers\.0\.attn_q\.weight \[64,64\] w4m_g32: [\d.]+ % of the error of rounding$/m)
     expect(out).toContain(`${solved}: ${(await readFile(solved)).length} bytes, 14 matrices, `)
     expect(out).toMatch(
-      /^on 376 held-out tokens: perplexity [\d.]+, original [\d.]+ \([+-][\d.]+ %, .*nats a token\)/m,
+      /^on 376 held-out tokens: perplexity [\d.]+, original [\d.]+ \([+-][\d.]+ %, .*nats per token\)/m,
     )
     expect(out).toMatch(/divergence 0\.\d+ nats, same first choice \d+\.\d %\n[a-z].* the original/)
     const inspected = (await halfbyte('inspect', solved)).out
@@ -53,11 +53,11 @@ describe('quantize', () => {
     expect(existsSync(output)).toBe(false)
     expect(await halfbyte('quantize', model, output, ...asked)).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/holds an unfinished job; add --resume to continue/),
+      err: expect.stringMatching(/contains an unfinished job; add --resume to continue/),
     })
     expect(await halfbyte('quantize', model, output, ...asked, '--resume', '--damp', '0.02')).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/holds a job that differs from this one in settings/),
+      err: expect.stringMatching(/contains a job that differs from this one in settings/),
     })
     expect((await halfbyte('quantize', model, output, ...asked, '--resume')).code).toBe(0)
     expect((await readFile(output)).equals(await readFile(whole))).toBe(true)

@@ -154,7 +154,7 @@ describe('a job continues only as the same job', () => {
     await writeFile(mine, bytes)
     expect(await halfbyte(...job, '--resume')).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/holds a job that differs from this one in weights; repeat/),
+      err: expect.stringMatching(/contains a job that differs from this one in weights; repeat/),
     })
     await copyFile(model, mine)
     expect(await halfbyte(...job, '--resume')).toMatchObject({ code: 0, err: '' })
