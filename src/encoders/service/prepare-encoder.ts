@@ -20,7 +20,7 @@ import type { EmbedSettings } from './embed-settings.ts'
 const STEP_ROWS = 256
 
 /**
- * Most tokens of a text, if nothing asks for more, of models whose positions would need a step of half a
+ * Maximum number of tokens of a text, if nothing asks for more, of models whose positions would need a step of half a
  * gigabyte and more.
  */
 const DECODER_TOKENS = 2048
@@ -28,7 +28,7 @@ const DECODER_TOKENS = 2048
 export interface EncoderOptions {
   readonly weights: WeightPolicy
   readonly settings: Pick<EmbedSettings, 'mostTokens' | 'isStated'>
-  /** Most tokens of a text, if the files allow as many. Default: as many as the model has positions for. */
+  /** Maximum number of tokens of a text, if the files allow as many. Default: as many as the model has positions for. */
   readonly mostTokens?: number | undefined
 }
 

@@ -10,7 +10,7 @@ import type { ReasoningForm } from '../../core/text/chat/reasoning.ts'
 import type { TurnOptions } from '../chat/chat-turns.ts'
 import type { EngineInfo, LoadProgress, LoadRequest, MemoryUse, Message, Prompt } from '../wire/protocol.ts'
 
-/** Loads what a request names. After a typed error or the signal's reason nothing is left allocated. */
+/** Loads the model of a request. After a typed error or the signal's reason nothing is left allocated. */
 export type ModelLoader = (request: LoadRequest, hooks: LoaderHooks) => Promise<LoadedModel>
 
 export interface LoaderHooks {
@@ -20,7 +20,7 @@ export interface LoaderHooks {
   readonly onNeed?: ((neededBytes: number) => void) | undefined
 }
 
-/** What a conversation is rendered with besides its messages. */
+/** The template input besides the messages. */
 export type PromptOptions = Pick<
   Extract<Prompt, { readonly type: 'messages' }>,
   'tools' | 'prefix' | 'templateArguments'
@@ -41,7 +41,7 @@ export interface LoadedModel {
    * `unsupported` when it refuses.
    */
   renderPrompt(messages: readonly Message[], options?: PromptOptions): string
-  /** What the model sees; undefined if it was loaded without a vision tower. */
+  /** The model's image input; undefined if it was loaded without a vision tower. */
   readonly sight?: Sight | undefined
   /** An empty sequence for `scheduler`. Throws `out-of-memory`. */
   newSequence(options?: SequenceOptions): Sequence
@@ -85,7 +85,7 @@ export interface ModelText {
   /**
    * Decodes one reply. With `toolCalls` it also writes the tokens that mark calls, including special ones,
    * and always those of `marks`. `after`: the id before the reply. The space that encoding adds after a
-   * special token is left out.
+   * special token is omitted.
    */
   detokenizer(options?: {
     readonly toolCalls?: boolean
@@ -105,23 +105,22 @@ export interface ReplyDecoder {
   flush(): string
 }
 
-/** A prompt whose pictures have been looked at. */
+/** A prompt whose images have been looked at. */
 export interface SeenPrompt {
-  /** Its messages, with a mark in the place of each picture. */
+  /** Its messages, with a mark in place of each image. */
   readonly prompt: Prompt
   /** Ids of a text with marks; as `ModelText.encode`. */
   encode(text: string, start: boolean, after?: number): readonly number[]
-  /**
-   * Reads the pictures whose state `sequence` lacks, and keeps their rows until the returned function is
+  /** Encodes the images whose state `sequence` lacks, and keeps their rows until the returned function is
    * called. Rejects with errors of decoding or the signal's reason.
    */
   hold(sequence: Sequence, all: boolean, signal: AbortSignal): Promise<() => void>
 }
 
-/** What a model with a vision tower sees. */
+/** The image input of a model with a vision tower. */
 export interface Sight {
   /**
-   * Rejects with errors of decoding, `unsupported` for pictures of impossible sizes, or the signal's reason.
+   * Rejects with errors of decoding, `unsupported` for images of impossible sizes, or the signal's reason.
    */
   look(prompt: Prompt, signal?: AbortSignal): Promise<SeenPrompt>
   /** The ranges of rows in a sequence, to be saved with it. */
@@ -132,6 +131,6 @@ export interface Sight {
   claim(sequence: Sequence, ranges: readonly InputRange[]): void
   /** The messages as JSON that `read` reads. */
   written(messages: readonly Message[]): Promise<readonly Message[]>
-  /** The messages of a saved session with their pictures. */
+  /** The messages of a saved session with their images. */
   read(messages: readonly Message[]): readonly Message[]
 }

@@ -1,5 +1,5 @@
-// Preparing. In: configurations that say of one family what only another has, with every tensor that they ask
-// for. Out: a plan, or a typed error.
+// Preparing. In: configurations that give one family another's settings, with every tensor that they require.
+// Out: a plan, or a typed error.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { PackedEncoding } from '../../core/abi/encodings.ts'
@@ -72,7 +72,7 @@ const NO_HEADS = { heads: 0, kvHeads: 0, headDim: 0, intermediateSize: 0, rope: 
 const EXPERTS = { experts: { count: 4, used: 2, normalize: true } }
 const HEADS = { ssm: { kind: 'mamba2', ...SSM, heads: 2, groups: 1 } } as const
 
-/** What a family needs beside the rest. */
+/** Additional requirements of a family. */
 const PARTS: Readonly<Partial<Record<Family, Partial<ModelConfig>>>> = {
   qwen3moe: EXPERTS,
   olmoe: EXPERTS,
@@ -117,7 +117,7 @@ async function preparedWith(
   return { sampling, notes }
 }
 
-test('what differs from what was asked for stands in notes', async () => {
+test('differences from the request are in notes', async () => {
   expect(await preparedWith({ temperature: 0.5 }, BASE.contextLength)).toEqual({
     sampling: { temperature: 0.5 },
     notes: [],
@@ -165,7 +165,7 @@ async function notesOf(form: Partial<TensorInfo>, weights: WeightPolicy) {
 }
 
 test.each<DType>(['Q4_0', 'Q4_K', 'Q5_0', 'Q8_0'])(
-  'one scale for each output beside the groups of %s is noted',
+  'one scale per output in addition to the groups of %s is noted',
   async (dtype) => {
     // 2 layers of 7 matrices.
     expect(await notesOf({ dtype }, 'w4_channel')).toEqual([

@@ -1,4 +1,4 @@
-// Options of a reply: refuses those that no reply can have. The sampler checks its own.
+// Options of a reply: rejects invalid ones. The sampler checks its own.
 import { checkChoice, checkKeys, checkTexts, wrongOption } from '../../core/base/check-options.ts'
 import { isCount } from '../../core/base/values.ts'
 import { SAMPLER_DEFAULTS } from '../../core/generate/sampler/sampler-options.ts'

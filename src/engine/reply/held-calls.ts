@@ -11,7 +11,7 @@ const MARKS = HELD_FORMS.map(({ marker }) => marker)
 const encoder = new TextEncoder()
 
 /**
- * The constraint of a reply with tools. Outside calls `around` holds, if there is one. `calls` makes the
+ * The constraint of a reply with tools. Outside calls `around` applies, if there is one. `calls` makes the
  * constraint on what follows a marker; it is called when the first marker was written.
  */
 export class HeldCalls implements ReplyConstraint {
@@ -24,12 +24,12 @@ export class HeldCalls implements ReplyConstraint {
   #form: HeldForm | undefined
   /** The constraint on the call that is being written. */
   #call: TokenConstraint | undefined
-  /** Ids of the text that ends a call, as far as they are still to be written. */
+  /** The remaining ids of the text that ends a call. */
   #closing: readonly number[] = []
   readonly #words: Uint32Array
   readonly #endIds = new Map<string, readonly number[]>()
 
-  /** `after`: the id before the reply, as the reply's own text is decoded. */
+  /** `after`: the id before the reply, as for decoding the reply's own text. */
   constructor(
     model: LoadedModel,
     calls: () => TokenConstraint,
@@ -64,7 +64,7 @@ export class HeldCalls implements ReplyConstraint {
     }
   }
 
-  /** Looks for a marker, and for what tells the form of its call. */
+  /** Looks for a marker, and for the text that identifies the call format. */
   #look(piece: string): void {
     // hot
     this.#text += piece
@@ -86,7 +86,7 @@ export class HeldCalls implements ReplyConstraint {
 
   #open(begins: string): void {
     const call = this.#calls()
-    // What one token wrote with the marker may fit no call; then the reply stays free.
+    // The text that a token wrote after the marker may fit no call; then the reply stays unconstrained.
     if (!call.acceptText(encoder.encode(begins + this.#text))) this.#forget()
     else if (call.mustEnd) this.#close()
     else this.#call = call

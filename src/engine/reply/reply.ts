@@ -21,7 +21,7 @@ import { checkTools, toolCallsOf } from './reply-tool-calls.ts'
 import { ReplyWriter } from './reply-writer.ts'
 import { isMessage, type Transcript } from './transcript.ts'
 
-/** What a template is given by the engine itself. */
+/** Variables that the engine passes to templates. */
 const OWN: readonly string[] = ['messages', 'tools', 'add_generation_prompt', 'bos_token', 'eos_token']
 const MAX_DEPTH = 64
 const MAX_VALUES = 100_000
@@ -60,8 +60,8 @@ function checkScalar(key: string, value: unknown): void {
 }
 
 /**
- * The prompt with its pictures looked at. Rejects with `unsupported` if the model does not see, with errors
- * of decoding, and with the signal's reason.
+ * The prompt with its images looked at. Rejects with `unsupported` if the model has no vision tower, with
+ * decoding errors, and with the signal's reason.
  */
 export async function look(model: LoadedModel, prompt: Prompt, signal?: AbortSignal): Promise<SeenPrompt> {
   const hasImages =
@@ -123,7 +123,7 @@ export async function reply(
   const fit = fitPrompt(model, request, prompt)
   const reasoning = openReasoning(model, request.prompt, text, options)
   const given = request.constraint && model.constraints.constrain(request.constraint)
-  // A bare prompt is continued as it stands, and a constraint has decided about the space itself.
+  // A plain prompt is continued unchanged, and a constraint has decided about the space itself.
   const after = given === undefined && request.prompt.type !== 'text' ? prompt.at(-1) : undefined
   const around = reasoning ? aroundThought(model, reasoning, given, options.maxReasoningTokens) : given
   const { calls } = request

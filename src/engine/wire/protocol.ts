@@ -9,8 +9,8 @@
 //                   <---------------------------------  StreamReport: chunks, then one end or one failure
 //
 // A stream may be STREAM_CREDITS (reply-stream.ts) chunks ahead of its reader. The reader returns one credit
-// for each chunk that it takes. The side that sends the last report closes its port; the other side closes
-// its own when the report arrives.
+// per chunk taken. The side that sends the last report closes its port; the other side closes its own when
+// the report arrives.
 import type { EngineNote } from '../../core/base/engine-notes.ts'
 import type { WireError } from '../../core/base/errors.ts'
 import type { JsonObject } from '../../core/base/values.ts'
@@ -30,8 +30,7 @@ import type { ReasoningMarks } from '../../core/text/chat/reasoning.ts'
 import type { EmbedOptions } from '../score/embed.ts'
 import type { Score } from '../score/score.ts'
 
-/**
- * A call that the model asks for. The arguments are an object, but they are not checked against the tool's
+/** A call requested by the model. The arguments are an object, but they are not checked against the tool's
  * schema.
  */
 export interface ToolCall {
@@ -68,7 +67,7 @@ export interface TokenLogprobs extends TokenLogprob {
   readonly top: readonly TokenLogprob[]
 }
 
-/** Tokens that a reply took. */
+/** Token counts of a reply. */
 export interface Usage {
   /** Tokens of the prompt, including cached ones. */
   readonly promptTokens: number
@@ -86,7 +85,7 @@ export interface Usage {
   readonly acceptedTokens: number
 }
 
-/** How long a reply took. */
+/** Durations of a reply. */
 export interface Timings {
   /**
    * Milliseconds from the start of this generation's turn to its first token, including waits for other
@@ -112,8 +111,7 @@ export type FinishReason = 'stop' | 'length' | 'cancelled'
 /** How a generation ended. */
 export interface Outcome {
   readonly text: string
-  /**
-   * What the model thought before it answered, without the marks; it is not part of `text`. Absent if it did
+  /** The model's thought before its answer, without the marks; it is not part of `text`. Absent if it did
    * not think.
    */
   readonly reasoning?: string | undefined
@@ -122,7 +120,7 @@ export interface Outcome {
   /** One entry for each of `tokens`, if `logprobs` was set. */
   readonly logprobs?: readonly TokenLogprobs[] | undefined
   readonly finishReason: FinishReason
-  /** The calls that the model asks for; they are not part of `text`. Absent if no tools were given. */
+  /** The calls requested by the model; they are not part of `text`. Absent if no tools were given. */
   readonly toolCalls?: readonly ToolCall[] | undefined
   readonly usage: Usage
   readonly timings: Timings
@@ -149,13 +147,13 @@ export interface GraphOffer {
   readonly file: string
   /** What loads it. Absent for a graph that only its own address or path loads. */
   readonly dtype?: GraphDtype | undefined
-  /** Whether a load without `dtype` takes it. */
+  /** Whether a load without `dtype` picks it. */
   readonly isDefault: boolean
   /** Bytes that are not on this device yet. */
   readonly downloadBytes: number
   /**
-   * Bytes of memory for the weights, the activations and the state of a full context: those of the report for
-   * the default, else an estimate from the sizes of the files.
+   * Bytes of memory for the weights, the activations and the state of a full context: from the report for the
+   * default graph, otherwise an estimate from file sizes.
    */
   readonly neededBytes: number
   /** Whether this fits. */
@@ -168,8 +166,7 @@ export interface ProbeReport {
   readonly fits: boolean
   /** Bytes of memory for the weights, the activations and the state of a full context. */
   readonly neededBytes: number
-  /**
-   * Most bytes that this page can get, measured by asking for them. Less than the need of a load that was
+  /** Maximum bytes that this page can get, measured by requesting them. Less than the need of a load that was
    * killed here.
    */
   readonly grantedBytes: number
@@ -196,27 +193,26 @@ export interface ProbeReport {
   readonly graphs?: readonly GraphOffer[] | undefined
 }
 
-/** A picture: a file such as a PNG or a JPEG, its bytes, or its pixels. */
+/** An image: a file such as a PNG or a JPEG, its bytes, or its pixels. */
 export type PictureSource = Blob | ArrayBuffer | Uint8Array | Pixels
 
 /** One turn of a conversation. */
 export interface Message {
   /** `tool`: the result of a tool. */
   readonly role: 'system' | 'user' | 'assistant' | 'tool'
-  /** The text. Each U+FFFC in it, the object replacement character, stands for the next of `images`. */
+  /** The text. Each U+FFFC in it, the object replacement character, represents the next of `images`. */
   readonly content: string
   /**
-   * Pictures, for a model that was loaded with `vision`: their bytes, their pixels, or files that the browser
+   * Images, for a model that was loaded with `vision`: their bytes, their pixels, or files that the browser
    * decodes, such as PNG or JPEG (outside a browser these two). Those without a U+FFFC in `content` come
    * before the text.
    */
   readonly images?: readonly PictureSource[] | undefined
-  /**
-   * Role `assistant`: what the model thought before it answered. It reaches the model again if the chat
+  /** Role `assistant`: the model's thought before its answer. It reaches the model again if the chat
    * template reads it, as `reasoning_content` or `thinking`.
    */
   readonly reasoning?: string | undefined
-  /** Role `assistant`: the calls that the model asked for. */
+  /** Role `assistant`: the calls requested by the model. */
   readonly toolCalls?: readonly ToolCall[] | undefined
   /** Role `tool`: the `id` of the call that this message answers. */
   readonly toolCallId?: string | undefined
@@ -224,15 +220,14 @@ export interface Message {
   readonly name?: string | undefined
 }
 
-/** A function that the model may ask to call. */
+/** A function that the model may call. */
 export interface Tool {
   readonly name: string
   readonly description?: string | undefined
   /** JSON Schema of the arguments, which are an object. Default: no arguments. */
   readonly parameters?: object | undefined
-  /**
-   * From the marker of a call on, the reply is held to a whole call, with arguments that `parameters` allow.
-   * If one tool has it, calls of the others are held to their form. Default false.
+  /** After the marker of a call, the reply is constrained to a complete call, with arguments that match
+   * `parameters`. If one tool is strict, calls to the others must be well-formed too. Default false.
    */
   readonly strict?: boolean | undefined
 }
@@ -245,9 +240,7 @@ export interface ModelInfo {
   readonly architecture: string
   /** Number of weights. Tied weights count once. */
   readonly parameters: number
-  /**
-   * Most tokens that a conversation may hold here: the model's own limit, or the smaller one that was asked
-   * for.
+  /** Maximum number of tokens of a conversation: the model's own limit, or the smaller requested one.
    */
   readonly contextLength: number
   /**
@@ -257,7 +250,7 @@ export interface ModelInfo {
   readonly sampling: SamplerOptions
   /** Variables of the chat template that `templateArguments` can give, such as `enable_thinking`. */
   readonly templateArguments: readonly string[]
-  /** Whether messages may have pictures: the model was loaded with its vision tower. */
+  /** Whether messages may have images: the model was loaded with its vision tower. */
   readonly seesImages: boolean
 }
 
@@ -279,8 +272,7 @@ export interface MemoryUse {
   readonly weightsBytes: number
   /** State cache: the state of every live conversation. */
   readonly stateBytes: number
-  /**
-   * State of conversations that have ended, kept for others that begin the same way. Freed when room is
+  /** State of ended conversations, kept for others with the same prefix. Freed when room is
    * needed.
    */
   readonly keptBytes: number
@@ -309,7 +301,7 @@ export interface LoadRequest {
   readonly chatTemplate?: string | undefined
   /** The vision tower that belongs to the model: an mmproj file. */
   readonly vision?: Place | readonly File[] | undefined
-  /** Most tiles along the longer side of a picture. Default: the tower's own number. */
+  /** Maximum number of tiles along the longer side of an image. Default: the tower's own number. */
   readonly imageTiles?: number | undefined
   /** LoRA adapters; `scale` multiplies the adapter's own scale. */
   readonly lora?: readonly { readonly source: Place | readonly File[]; readonly scale: number }[] | undefined
@@ -318,7 +310,7 @@ export interface LoadRequest {
   readonly pool?: PoolKind | 'auto' | undefined
   readonly build: Build | 'auto'
   readonly contextLength?: number | undefined
-  /** Most bytes of state for all conversations. Default: as much as the memory allows. */
+  /** Maximum bytes of state for all conversations. Default: as much as memory allows. */
   readonly stateBytes?: number | undefined
   readonly weights: WeightPolicy
   /** Default: `f32` for keys and values, which is exact. */
@@ -327,8 +319,7 @@ export interface LoadRequest {
   readonly hub?: Hub | undefined
   /** The precision of the graph where a model has several. Default: the first of `GRAPH_DTYPES`. */
   readonly dtype?: GraphDtype | undefined
-  /**
-   * Absolute addresses of files that lie elsewhere: the folder of the wasm modules, the compute workers'
+  /** Absolute addresses of files at another location: the folder of the wasm modules, the compute workers'
    * script.
    */
   readonly assets: { readonly wasm?: string | undefined; readonly compute?: string | undefined }
@@ -336,7 +327,7 @@ export interface LoadRequest {
 
 /** A load to estimate without loading the weights. */
 export interface ProbeRequest extends LoadRequest {
-  /** Most bytes of memory to assume, even if the browser would grant more. Default: no limit. */
+  /** Maximum bytes of memory to assume, even if the browser would grant more. Default: no limit. */
   readonly limitBytes?: number | undefined
 }
 
@@ -368,9 +359,8 @@ export interface DecodeOptions extends SamplerOptions {
    * model runs. The default export of each is a `LogitProcessorFactory`. Default: none.
    */
   readonly processors?: readonly string[] | undefined
-  /**
-   * Most tokens to generate. Default: until the context is full; with `overflow: 'shift'`, the context
-   * length. With `shift` it may be larger than the context.
+  /** Maximum number of tokens to generate. Default: until the context is full; with `overflow: 'shift'`, the
+   * context length. With `shift` it may be larger than the context.
    */
   readonly maxTokens?: number | undefined
   /** Texts that end the reply. They never appear in it. Default: none. */
@@ -379,12 +369,12 @@ export interface DecodeOptions extends SamplerOptions {
    * A JSON Schema, or a validator that can give one (Zod 4, Valibot, ArkType, other Standard Schemas): the
    * reply is one JSON value that the schema allows. Give at most one of `schema`,
    * `grammar`, `pattern` and `choices`. With one of them, `finishReason` is `stop` only if the reply is
-   * complete; a reply that `maxTokens` or a stop text cut short has `length`. A constraint that cannot be
+   * complete; a reply that `maxTokens` or a stop text cut off has `length`. A constraint that cannot be
    * enforced rejects with `unsupported`. Default: none.
    */
   readonly schema?: object | boolean | undefined
-  /**
-   * With `schema`: whether the JSON has no blanks between its parts, which takes fewer tokens. Default false.
+  /** With `schema`: whether to omit whitespace between the parts of the JSON, which takes fewer tokens.
+   * Default false.
    */
   readonly compact?: boolean | undefined
   /** A grammar in llama.cpp's GBNF: the reply matches its rule `root`. Default: none. */
@@ -396,9 +386,8 @@ export interface DecodeOptions extends SamplerOptions {
   readonly pattern?: string | RegExp | undefined
   /** The reply is one of these texts. Default: none. */
   readonly choices?: readonly string[] | undefined
-  /**
-   * Most tool calls in a reply: it ends with the last of them, and nothing after that is decoded. Default: as
-   * many as the model makes.
+  /** Maximum number of tool calls in a reply: it ends with the last of them, and nothing after that is
+   * decoded. Default: as many as the model makes.
    */
   readonly maxToolCalls?: number | undefined
   /**
@@ -406,9 +395,8 @@ export interface DecodeOptions extends SamplerOptions {
    * split, and marks are text. Default: the marks that the chat template names; for plain text, none.
    */
   readonly reasoning?: ReasoningMarks | false | undefined
-  /**
-   * Most tokens of the thought. When they are spent, its end is forced and the answer begins. Has no effect
-   * on a model that does not think. Default: no limit.
+  /** Maximum number of tokens of the thought. When they are spent, its end is forced and the answer begins.
+   * Has no effect on a model that does not think. Default: no limit.
    */
   readonly maxReasoningTokens?: number | undefined
   /**
@@ -440,8 +428,8 @@ export interface Overflow {
   /**
    * `error`: the reply fails if the prompt is too long, and ends when the context is full. `shift`: the
    * oldest tokens are dropped until the context is half full, and the keys after them are rotated to their
-   * new positions. The model reads nothing again, so its replies differ from those of a model that only read
-   * the remaining tokens. Default `error`.
+   * new positions. Nothing is processed again, so replies differ from those of a model that read only the
+   * remaining tokens. Default `error`.
    */
   readonly overflow?: 'error' | 'shift' | undefined
   /**
@@ -459,7 +447,7 @@ export interface SavedSession extends Overflow {
 }
 
 export interface GenerateRequest extends Overflow {
-  /** The page's number of the session whose state is reused and kept. Absent: nothing is kept. */
+  /** The page's number of the session whose state is reused and kept. Absent: no state is kept. */
   readonly session?: number | undefined
   readonly prompt: Prompt
   /** Without a constraint. */
@@ -501,9 +489,10 @@ export interface EngineService {
    * again.
    */
   load(request: LoadRequest, port: MessagePort): Promise<EngineInfo>
-  /** What a load would need and get. The command `abort` aborts it. */
+  /** What a load would need and be granted. The command `abort` aborts it. */
   probe(request: ProbeRequest, port: MessagePort): Promise<ProbeReport>
-  /** Starts at once, or when the session's turn comes. All of its reports, including errors, go to `port`. */
+  /** Starts immediately, or when the session's turn comes. All of its reports, including errors, go to
+   * `port`. */
   generate(request: GenerateRequest, port: MessagePort): void
   countTokens(prompt: Prompt): number | Promise<number>
   /** Ids of plain text, as a completion would read it. */

@@ -60,7 +60,7 @@ test('the report has model, engine, memory and answers', () => {
   ])
     expect(text).toContain(part)
   expect(report(engine, memory, [], [])).toContain('None yet.')
-  expect(text).not.toContain('Ops against')
+  expect(text).not.toContain('Ops compared')
 })
 
 test('notes stand in the language of the page, and those with an unknown code in that of the library', async () => {

@@ -1,4 +1,4 @@
-// Checks what a caller wants to load, and turns it into a request that can be sent to the worker.
+// Checks a load's arguments, and converts them to a request that can be sent to the worker.
 
 import {
   checkChoice,
@@ -119,15 +119,14 @@ const PARTS = {
 const COUNTS = ['threads', 'contextLength', 'stateBytes', 'imageTiles']
 const OTHERS = ['signal', 'draft', 'vision', 'lora', 'chatTemplate']
 
-/** More threads than this are refused, and no device is refused fewer than 32: see `mostThreads`. */
+/** More threads than this are rejected, and no device is rejected fewer than 32: see `mostThreads`. */
 const THREADS_A_CORE = 4
 
 /** Threads cost memory each, and those beyond the cores only wait. */
 export const mostThreads = (cores = globalThis.navigator?.hardwareConcurrency ?? 1): number =>
   Math.max(32, THREADS_A_CORE * cores)
 
-/**
- * A copy of the options of `load` or `probe`, of which each has one option of its own. Throws `unsupported`
+/** A copy of the options of `load` or `probe`; each has one option that the other lacks. Throws `unsupported`
  * for a wrong one.
  */
 export function checkedLoad(

@@ -33,7 +33,7 @@ export function localHost(
   lost.catch(() => undefined)
   const loaded = client.load(request, { ...hooks, signal: ended.signal })
   loaded.catch(() => undefined)
-  /** An ended engine has not begun the requests that it refuses, so the next one may be asked. */
+  /** An ended engine has not begun the requests that it rejects, so they can be sent to the next one. */
   const seen = (error: unknown): unknown => {
     if (ended.signal.aborted) return new Lost()
     if (!isOver(error)) return error
@@ -43,7 +43,7 @@ export function localHost(
   return {
     loaded,
     async call(name, args, signal) {
-      // A tab that takes over is asked before it has the model.
+      // A tab that takes over gets requests before it has the model.
       const info = await Promise.race([loaded, lost, abortOf(signal)])
       if (name === 'load') return info
       const ask = (service: unknown, ...more: readonly unknown[]) =>

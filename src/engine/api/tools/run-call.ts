@@ -1,4 +1,4 @@
-// Runs one call of a tool: checks its arguments, waits for its function, and writes what the model is told.
+// Runs one call of a tool: checks its arguments, waits for its function, and writes the text for the model.
 import { shown, wrongOption } from '../../../core/base/check-options.ts'
 import { HalfbyteError, isHalfbyteError, reasonOf } from '../../../core/base/errors.ts'
 import { isCount, isObject } from '../../../core/base/values.ts'
@@ -8,7 +8,7 @@ import type { RunnableTool, ToolRun } from '../types.ts'
 
 const TIMEOUT_MS = 60_000
 const RESULT_LENGTH = 8000
-/** Timers take no longer waits. */
+/** The longest delay of timers. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 /** A tool whose options have been checked. */
@@ -48,7 +48,7 @@ function argumentFaults(name: string, parameters: unknown): FaultFinder {
 }
 
 /**
- * Runs the call. Never rejects for what the model or the function did; rejects with `unsupported` where the
+ * Runs the call. Never rejects because of the model or the function; rejects with `unsupported` where the
  * tool's schema has a keyword that cannot be checked. An aborted signal ends the wait, not the function.
  */
 export async function runCall(call: ToolCall, tool: CheckedTool, signal: AbortSignal): Promise<ToolRun> {
@@ -62,7 +62,7 @@ export async function runCall(call: ToolCall, tool: CheckedTool, signal: AbortSi
   }
 }
 
-/** What the function returns, unless the time is over or the signal aborts before. */
+/** The function's result, unless the time runs out or the signal aborts first. */
 async function inTime(
   { id, name, arguments: given }: ToolCall,
   { execute, timeoutMs }: CheckedTool,
@@ -78,7 +78,7 @@ async function inTime(
     stop.signal.throwIfAborted()
     return await new Promise((resolve, reject) => {
       stop.signal.addEventListener('abort', () => reject(stop.signal.reason))
-      // The function gets a copy, so the conversation keeps what the model wrote.
+      // The function gets a copy, so that the conversation keeps the model's arguments.
       new Promise((run) => run(execute(structuredClone(given), { callId: id, signal: stop.signal }))).then(
         resolve,
         reject,
@@ -94,7 +94,7 @@ async function inTime(
 const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : (JSON.stringify(value) ?? 'done')
 
-/** The text's beginning, and a line that says how much is missing. */
+/** The beginning of the text, and a line that says how much is missing. */
 function cut(text: string, most: number): string {
   if (text.length <= most) return text
   const kept = text.slice(0, most).replace(/[\uD800-\uDBFF]$/, '')
