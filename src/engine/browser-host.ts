@@ -151,7 +151,8 @@ export function prepareModule(assets: HostAssets): void {
   moduleAt(moduleAddress(chooseBuild(features), memory, assets)).catch(() => undefined)
 }
 
-/** One of the engine's modules, for code that runs them without a host. In Node, the files are beside the
+/**
+ * One of the engine's modules, for code that runs them without a host. In Node, the files are beside the
  * library.
  */
 export const engineModule = (

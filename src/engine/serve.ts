@@ -30,7 +30,8 @@ export function serveConnection(service: object, prepare: (assets: HostAssets) =
   expose(service)
 }
 
-/** Milliseconds between two reports of a download. A page keeps memory allocated by messages for a long
+/**
+ * Milliseconds between two reports of a download. A page keeps memory allocated by messages for a long
  * time. */
 const REPORT_MS = 50
 

@@ -41,7 +41,8 @@ export class ConversationAddress implements ReactiveController {
     window.removeEventListener('popstate', this.#onAddress)
   }
 
-  /** A conversation gets its address with its first message. Only a change of conversation adds a history
+  /**
+   * A conversation gets its address with its first message. Only a change of conversation adds a history
    * entry. */
   follow({ id, messages }: Conversation): void {
     const isOther = this.#followed !== undefined && this.#followed !== id

@@ -212,7 +212,8 @@ export class Chat extends Conversations {
     await this.#answer(again)
   }
 
-  /** Loads another model to answer the last question again, unless the user sends something else
+  /**
+   * Loads another model to answer the last question again, unless the user sends something else
    * meanwhile. */
   async askOther(choice: ModelChoice): Promise<void> {
     const { messages } = this.conversation
@@ -278,7 +279,8 @@ export class Chat extends Conversations {
     await this.#speaker?.drop(id)
   }
 
-  /** `change` derives the messages to answer from the current ones, including any that another tab has
+  /**
+   * `change` derives the messages to answer from the current ones, including any that another tab has
    * added. */
   async #answer(change: (messages: readonly StoredMessage[]) => Asked): Promise<void> {
     // From its first message on, a conversation keeps its initial instructions and tools.
@@ -346,7 +348,8 @@ export class Chat extends Conversations {
     if (this.model.engine !== undefined) await this.#weigh(this.model.engine)
   }
 
-  /** The page's own answer, or that of the model, which may still be loading; undefined if neither can
+  /**
+   * The page's own answer, or that of the model, which may still be loading; undefined if neither can
    * answer. */
   async #say(home: Conversation, turn: Asked, stop: AbortSignal): Promise<Answered | undefined> {
     if (!(await this.parts.load(ANSWER))) return undefined

@@ -1,7 +1,8 @@
 // Context window. In: a conversation that may exceed the context. Out: the first message for the model to
 // read.
 
-/** Share of the context that a conversation may fill after dropping turns. The rest postpones the next
+/**
+ * Share of the context that a conversation may fill after dropping turns. The rest postpones the next
  * drop. */
 const KEPT = 0.5
 /** Largest share of the context reserved for the answer. */

@@ -34,8 +34,8 @@ export interface EmbedderOptions
     'signal' | 'onProgress' | 'threads' | 'pool' | 'weights' | 'cache' | 'build' | 'assets' | 'hub'
   > {
   /**
-   * Maximum number of tokens of a text. Default: what the model's files say, which is also the most, but 2048 for Qwen3
-   * and Gemma, whose steps for more would take hundreds of megabytes.
+   * Maximum number of tokens of a text. Default: what the model's files say, which is also the most, but 2048
+   * for Qwen3 and Gemma, whose steps for more would take hundreds of megabytes.
    */
   readonly maxTokens?: number | undefined
 }

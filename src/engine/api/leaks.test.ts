@@ -25,7 +25,8 @@ const ROUNDS = 12
 /** Objects of the last round may still be on the stack. */
 const MOST_LEFT = 3
 
-/** How many more objects of a class there are after each of ROUNDS than after the first few, which create
+/**
+ * How many more objects of a class there are after each of ROUNDS than after the first few, which create
  * one-time objects.
  */
 async function growth(kind: Parameters<typeof count>[0], round: () => Promise<void>): Promise<number> {

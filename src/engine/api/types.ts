@@ -90,7 +90,8 @@ export interface LoadOptions {
    * folder of safetensors; of picked files, a GGUF with `mmproj` in its name; otherwise none.
    */
   readonly vision?: ModelSource | undefined
-  /** Maximum number of tiles along the longer side of an image, for towers that split images into tiles.
+  /**
+   * Maximum number of tiles along the longer side of an image, for towers that split images into tiles.
    * Fewer are read sooner, take less of the context, and show less detail; with 1 the model reads the whole
    * image as one tile. Qwen2-VL and Qwen2.5-VL read images whole: with 1, as at most 256 tokens, and with
    * 2 as at most 1,024, which is the most. Default: the tower's own number, 4 for SmolVLM and 2 for Qwen2-VL.
@@ -119,11 +120,13 @@ export interface LoadOptions {
    * if the page allows it, else `shards`, else `single`.
    */
   readonly pool?: PoolKind | 'auto' | undefined
-  /** Maximum number of tokens of a conversation. Memory grows as it fills. Default: the model's trained
+  /**
+   * Maximum number of tokens of a conversation. Memory grows as it fills. Default: the model's trained
    * length, at most 4096.
    */
   readonly contextLength?: number | undefined
-  /** Maximum bytes for the state of all conversations together, including kept state of conversations that
+  /**
+   * Maximum bytes for the state of all conversations together, including kept state of conversations that
    * have ended. When it is full, state that no conversation uses is evicted first. After that the reply that
    * needs more fails with `out-of-memory`; other conversations and existing state are not affected. Default:
    * as much as the memory allows.
@@ -167,7 +170,8 @@ export type PrepareOptions = Pick<LoadOptions, 'assets'>
 
 /** Options of `Engine.probe`: those of the load in question, and a limit. */
 export interface ProbeOptions extends Omit<LoadOptions, 'onProgress'> {
-  /** Maximum bytes of memory to assume, even if the browser would grant more. Default: nine tenths of what a
+  /**
+   * Maximum bytes of memory to assume, even if the browser would grant more. Default: nine tenths of what a
    * killed load needed (see `interruptedLoads`), otherwise no limit.
    */
   readonly limitBytes?: number | undefined
@@ -208,7 +212,8 @@ export interface RunnableTool extends Tool {
   execute?(args: { readonly [name: string]: unknown }, options: ExecuteOptions): unknown
   /** Milliseconds that `execute` may take; `Infinity` for no limit. Default: 60,000. */
   readonly timeoutMs?: number | undefined
-  /** Maximum number of characters of a result that the model reads. If it is longer, a line says so. Default:
+  /**
+   * Maximum number of characters of a result that the model reads. If it is longer, a line says so. Default:
    * 8,000.
    */
   readonly maxResultLength?: number | undefined
@@ -257,7 +262,8 @@ export interface GenerateOptions extends Omit<DecodeOptions, 'processors'> {
    * answer them with messages of the role `tool`. Default: none.
    */
   readonly tools?: readonly RunnableTool[] | undefined
-  /** Maximum number of replies of the model if tools have `execute`, 2 to 100. The last reply is generated
+  /**
+   * Maximum number of replies of the model if tools have `execute`, 2 to 100. The last reply is generated
    * without tools, so that it is an answer. Default: 6.
    */
   readonly maxSteps?: number | undefined

@@ -65,7 +65,8 @@ export interface TurnOptions {
   readonly addGenerationPrompt?: boolean | undefined
 }
 
-/** If the template does not support tools, the system prompt describes them, and their calls and results are
+/**
+ * If the template does not support tools, the system prompt describes them, and their calls and results are
  * written as plain text (docs/guide/tools.md). Marks of images in the messages are in the prompt too.
  * Throws `format` if the template refuses the messages.
  */

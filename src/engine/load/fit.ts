@@ -13,7 +13,8 @@ export interface PromptFit {
   readonly keep: number | undefined
 }
 
-/** Attention sinks: the minimum that a context must keep of its beginning (Xiao et al., StreamingLLM,
+/**
+ * Attention sinks: the minimum that a context must keep of its beginning (Xiao et al., StreamingLLM,
  * 2023). */
 const SINKS = 4
 

@@ -14,7 +14,8 @@ import { type Deal, type DealOptions, dealMatrix, dealVector } from '../../core/
 import { streamMatrix, streamVector } from '../../core/weights/stream-weights.ts'
 import type { PreparedModel } from './prepare.ts'
 
-/** Bytes sampled from each weight. Training changes every part of a weight, so any sample distinguishes two
+/**
+ * Bytes sampled from each weight. Training changes every part of a weight, so any sample distinguishes two
  * models. */
 const SAMPLE_BYTES = 1024
 

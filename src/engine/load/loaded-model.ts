@@ -111,7 +111,8 @@ export interface SeenPrompt {
   readonly prompt: Prompt
   /** Ids of a text with marks; as `ModelText.encode`. */
   encode(text: string, start: boolean, after?: number): readonly number[]
-  /** Encodes the images whose state `sequence` lacks, and keeps their rows until the returned function is
+  /**
+   * Encodes the images whose state `sequence` lacks, and keeps their rows until the returned function is
    * called. Rejects with errors of decoding or the signal's reason.
    */
   hold(sequence: Sequence, all: boolean, signal: AbortSignal): Promise<() => void>

@@ -62,7 +62,8 @@ function encodings(
 
 interface WeightOptions {
   readonly weights: WeightPolicy
-  /** True if the weights will be stored: every matrix keeps its inputs in the model's order. Default
+  /**
+   * True if the weights will be stored: every matrix keeps its inputs in the model's order. Default
    * false. */
   readonly forPack?: boolean | undefined
   readonly signal?: AbortSignal | undefined
@@ -75,7 +76,8 @@ export const keepsFloats = ({
 }: Pick<WeightOptions, 'weights'> & { readonly lora?: readonly unknown[] | undefined }): boolean =>
   weights === 'auto' && lora.length === 0
 
-/** Matrices whose inputs are sorted by group, if their kernels read int8 activations, which are then
+/**
+ * Matrices whose inputs are sorted by group, if their kernels read int8 activations, which are then
  * quantised in that order. Equal orders have one name.
  */
 async function sortInputs(weights: Weights, options: WeightOptions) {
@@ -117,7 +119,8 @@ const NAMES: Readonly<Record<string, NumberKey>> = {
   mirostat_eta: 'mirostatLr',
 }
 
-/** The meaning of a bare `do_sample: true`: the defaults of transformers' GenerationConfig, whose penalty
+/**
+ * The meaning of a bare `do_sample: true`: the defaults of transformers' GenerationConfig, whose penalty
  * covers the whole text.
  */
 const TRANSFORMERS_DEFAULTS: SamplerOptions = {
@@ -190,7 +193,8 @@ export interface PreparedModel {
 const DEFAULT_CONTEXT = 4096
 /** Maximum rows of a step: enough for GEMM tiles to pay off, few enough to keep the activations in cache. */
 const STEP_TOKENS = 256
-/** Rows of a step whose logits are needed, one per sequence and per draft after it: these, and up to the
+/**
+ * Rows of a step whose logits are needed, one per sequence and per draft after it: these, and up to the
  * maximum while they take few bytes.
  */
 const STEP_LOGIT_ROWS = { least: 16, most: 64, bytes: 8 << 20 } as const

@@ -20,7 +20,8 @@ import { memoryNeed } from '../load/memory-need.ts'
 import { placeModel } from '../load/place-model.ts'
 import { prepareModel } from '../load/prepare.ts'
 
-/** Larger than most caches, because a real model's weights come from memory, but small enough to write in
+/**
+ * Larger than most caches, because a real model's weights come from memory, but small enough to write in
  * about 30 ms.
  */
 const WEIGHT_BYTES = 24e6
@@ -124,7 +125,8 @@ const MOST_ROWS = 32
 const POSITION = 512
 const PREFILL_ROWS = 128
 
-/** Runs a small model in the encoding of most of the plan's weights. Scales its speed by the cost of
+/**
+ * Runs a small model in the encoding of most of the plan's weights. Scales its speed by the cost of
  * both plans: decode by bytes moved, prefill by operations. Throws what loading a model throws.
  */
 export async function gaugeSpeeds(

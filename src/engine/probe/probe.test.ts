@@ -28,7 +28,8 @@ const REQUEST: ProbeRequest = {
   assets: {},
 }
 
-/** On its clock the first run uses up the time limit for measuring a speed: most cases only check what
+/**
+ * On its clock the first run uses up the time limit for measuring a speed: most cases only check what
  * fits. */
 const hurried = (): Host => {
   let now = 0

@@ -40,7 +40,8 @@ function patternText(pattern: unknown): string {
   throw wrongOption('pattern', String(pattern), 'a regular expression without the flags i, m, s and v')
 }
 
-/** The JSON Schema of a validator: through the Standard JSON Schema interface, or one of its own methods.
+/**
+ * The JSON Schema of a validator: through the Standard JSON Schema interface, or one of its own methods.
  * Anything else is a JSON Schema already.
  */
 function jsonSchemaOf(schema: unknown): unknown {

@@ -115,7 +115,8 @@ export interface SavedTranscript {
   readonly cuts: readonly Cut[]
 }
 
-/** The text that one session has read and written. Re-encoding a reply may give different ids than the model
+/**
+ * The text that one session has read and written. Re-encoding a reply may give different ids than the model
  * chose, and its state would then be useless. So the known prefix of a prompt keeps its ids; only the text
  * after it is encoded.
  */

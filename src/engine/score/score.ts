@@ -10,7 +10,8 @@ export interface EvaluatedModel extends ScoringModel {
   readonly tokenizer: Pick<Tokenizer, 'encode' | 'bosId' | 'eosId' | 'addsBos'>
   /** Maximum number of tokens that the model reads at once. */
   readonly maxTokens: number
-  /** Whether texts are encoded as the tokenizer does by default: with BOS, if the model's texts begin with
+  /**
+   * Whether texts are encoded as the tokenizer does by default: with BOS, if the model's texts begin with
    * it. Since 0.4.9.2 the harness does, unless it is told `add_bos_token=False`.
    */
   readonly addBos: boolean

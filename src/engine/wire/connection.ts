@@ -37,7 +37,8 @@ const SILENT_PINGS = 12
 export const NO_WORKERS =
   'no workers can be started here; load the engine in a page or in a dedicated worker, and in Node import the package unbundled'
 
-/** Starts the engine worker, from the script at `address` if given, or uses the prepared one.
+/**
+ * Starts the engine worker, from the script at `address` if given, or uses the prepared one.
  * Throws what `startedConnection` throws.
  */
 export const startEngineWorker = (address?: string): Connection =>

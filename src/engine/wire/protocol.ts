@@ -30,7 +30,8 @@ import type { ReasoningMarks } from '../../core/text/chat/reasoning.ts'
 import type { EmbedOptions } from '../score/embed.ts'
 import type { Score } from '../score/score.ts'
 
-/** A call requested by the model. The arguments are an object, but they are not checked against the tool's
+/**
+ * A call requested by the model. The arguments are an object, but they are not checked against the tool's
  * schema.
  */
 export interface ToolCall {
@@ -111,7 +112,8 @@ export type FinishReason = 'stop' | 'length' | 'cancelled'
 /** How a generation ended. */
 export interface Outcome {
   readonly text: string
-  /** The model's thought before its answer, without the marks; it is not part of `text`. Absent if it did
+  /**
+   * The model's thought before its answer, without the marks; it is not part of `text`. Absent if it did
    * not think.
    */
   readonly reasoning?: string | undefined
@@ -166,7 +168,8 @@ export interface ProbeReport {
   readonly fits: boolean
   /** Bytes of memory for the weights, the activations and the state of a full context. */
   readonly neededBytes: number
-  /** Maximum bytes that this page can get, measured by requesting them. Less than the need of a load that was
+  /**
+   * Maximum bytes that this page can get, measured by requesting them. Less than the need of a load that was
    * killed here.
    */
   readonly grantedBytes: number
@@ -208,7 +211,8 @@ export interface Message {
    * before the text.
    */
   readonly images?: readonly PictureSource[] | undefined
-  /** Role `assistant`: the model's thought before its answer. It reaches the model again if the chat
+  /**
+   * Role `assistant`: the model's thought before its answer. It reaches the model again if the chat
    * template reads it, as `reasoning_content` or `thinking`.
    */
   readonly reasoning?: string | undefined
@@ -226,7 +230,8 @@ export interface Tool {
   readonly description?: string | undefined
   /** JSON Schema of the arguments, which are an object. Default: no arguments. */
   readonly parameters?: object | undefined
-  /** After the marker of a call, the reply is constrained to a complete call, with arguments that match
+  /**
+   * After the marker of a call, the reply is constrained to a complete call, with arguments that match
    * `parameters`. If one tool is strict, calls to the others must be well-formed too. Default false.
    */
   readonly strict?: boolean | undefined
@@ -272,7 +277,8 @@ export interface MemoryUse {
   readonly weightsBytes: number
   /** State cache: the state of every live conversation. */
   readonly stateBytes: number
-  /** State of ended conversations, kept for others with the same prefix. Freed when room is
+  /**
+   * State of ended conversations, kept for others with the same prefix. Freed when room is
    * needed.
    */
   readonly keptBytes: number
@@ -319,7 +325,8 @@ export interface LoadRequest {
   readonly hub?: Hub | undefined
   /** The precision of the graph where a model has several. Default: the first of `GRAPH_DTYPES`. */
   readonly dtype?: GraphDtype | undefined
-  /** Absolute addresses of files at another location: the folder of the wasm modules, the compute workers'
+  /**
+   * Absolute addresses of files at another location: the folder of the wasm modules, the compute workers'
    * script.
    */
   readonly assets: { readonly wasm?: string | undefined; readonly compute?: string | undefined }
@@ -359,7 +366,8 @@ export interface DecodeOptions extends SamplerOptions {
    * model runs. The default export of each is a `LogitProcessorFactory`. Default: none.
    */
   readonly processors?: readonly string[] | undefined
-  /** Maximum number of tokens to generate. Default: until the context is full; with `overflow: 'shift'`, the
+  /**
+   * Maximum number of tokens to generate. Default: until the context is full; with `overflow: 'shift'`, the
    * context length. With `shift` it may be larger than the context.
    */
   readonly maxTokens?: number | undefined
@@ -373,7 +381,8 @@ export interface DecodeOptions extends SamplerOptions {
    * enforced rejects with `unsupported`. Default: none.
    */
   readonly schema?: object | boolean | undefined
-  /** With `schema`: whether to omit whitespace between the parts of the JSON, which takes fewer tokens.
+  /**
+   * With `schema`: whether to omit whitespace between the parts of the JSON, which takes fewer tokens.
    * Default false.
    */
   readonly compact?: boolean | undefined
@@ -386,7 +395,8 @@ export interface DecodeOptions extends SamplerOptions {
   readonly pattern?: string | RegExp | undefined
   /** The reply is one of these texts. Default: none. */
   readonly choices?: readonly string[] | undefined
-  /** Maximum number of tool calls in a reply: it ends with the last of them, and nothing after that is
+  /**
+   * Maximum number of tool calls in a reply: it ends with the last of them, and nothing after that is
    * decoded. Default: as many as the model makes.
    */
   readonly maxToolCalls?: number | undefined
@@ -395,7 +405,8 @@ export interface DecodeOptions extends SamplerOptions {
    * split, and marks are text. Default: the marks that the chat template names; for plain text, none.
    */
   readonly reasoning?: ReasoningMarks | false | undefined
-  /** Maximum number of tokens of the thought. When they are spent, its end is forced and the answer begins.
+  /**
+   * Maximum number of tokens of the thought. When they are spent, its end is forced and the answer begins.
    * Has no effect on a model that does not think. Default: no limit.
    */
   readonly maxReasoningTokens?: number | undefined
@@ -491,7 +502,8 @@ export interface EngineService {
   load(request: LoadRequest, port: MessagePort): Promise<EngineInfo>
   /** What a load would need and be granted. The command `abort` aborts it. */
   probe(request: ProbeRequest, port: MessagePort): Promise<ProbeReport>
-  /** Starts immediately, or when the session's turn comes. All of its reports, including errors, go to
+  /**
+   * Starts immediately, or when the session's turn comes. All of its reports, including errors, go to
    * `port`. */
   generate(request: GenerateRequest, port: MessagePort): void
   countTokens(prompt: Prompt): number | Promise<number>

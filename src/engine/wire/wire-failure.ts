@@ -34,7 +34,8 @@ type WireThrow = object & { readonly halfbyte?: WireFailure }
 
 let installed = false
 
-/** Teaches Comlink to preserve the class and code of HalfbyteErrors and DOMExceptions that services throw.
+/**
+ * Teaches Comlink to preserve the class and code of HalfbyteErrors and DOMExceptions that services throw.
  * Everything else uses Comlink's own handling, so a page that uses Comlink itself sees no difference. Both
  * threads call this.
  */

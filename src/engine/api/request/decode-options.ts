@@ -13,7 +13,8 @@ import { type LiveGeneration, startGeneration } from '../generation.ts'
 import type { ContentPart, GenerateOptions, GenerationResult, RunnableTool, SaidMessage } from '../types.ts'
 import { absolute } from './load-request.ts'
 
-/** Copies only what the worker needs, so that later changes by the caller have no effect. The worker checks
+/**
+ * Copies only what the worker needs, so that later changes by the caller have no effect. The worker checks
  * the values. Throws `unsupported` unless it is a readable list of objects.
  */
 export function plainMessages(name: string, messages: unknown): Message[] {

@@ -126,7 +126,8 @@ const THREADS_A_CORE = 4
 export const mostThreads = (cores = globalThis.navigator?.hardwareConcurrency ?? 1): number =>
   Math.max(32, THREADS_A_CORE * cores)
 
-/** A copy of the options of `load` or `probe`; each has one option that the other lacks. Throws `unsupported`
+/**
+ * A copy of the options of `load` or `probe`; each has one option that the other lacks. Throws `unsupported`
  * for a wrong one.
  */
 export function checkedLoad(

@@ -13,8 +13,8 @@ import { endingWith, TabService } from './tab-service.ts'
  * The same as `Engine.load`, but tabs of this origin that load the same model with the same options share one
  * engine, and so its memory. It lives in one of the tabs; when that closes, another loads the model from this
  * device, and replies in progress continue there. A reply that cannot rejects with `disposed`. If the engine
- * fails, what was in progress rejects with `internal`, and what is asked next goes to an engine that is loaded
- * again. Files, and pages without Web Locks, get their own engine.
+ * fails, what was in progress rejects with `internal`, and what is asked next goes to an engine that is
+ * loaded again. Files, and pages without Web Locks, get their own engine.
  */
 export async function loadForTabs(source: ModelSource, given: LoadOptions = {}): Promise<Engine> {
   const options = checkedLoad(given, 'onProgress')

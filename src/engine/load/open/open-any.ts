@@ -82,7 +82,8 @@ export async function openAny<F extends Sources>(
   return { file: await openOnnx(sources, { newGraph: graphBuilder, signal, beside, bfloats, dtype }), files }
 }
 
-/** Finds files beside the graph at an address. In the layout of transformers.js, the files that describe the
+/**
+ * Finds files beside the graph at an address. In the layout of transformers.js, the files that describe the
  * model are one level up. With `isDescribed`, nothing that describes it is looked for.
  */
 function findBeside(

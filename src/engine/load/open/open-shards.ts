@@ -19,7 +19,8 @@ export interface ShardOptions {
   readonly note?: Note | undefined
 }
 
-/** Shards, with a note if they are fewer than requested; or a note that says why one thread does all the
+/**
+ * Shards, with a note if they are fewer than requested; or a note that says why one thread does all the
  * work.
  */
 export type Shards =

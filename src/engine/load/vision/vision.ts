@@ -186,7 +186,8 @@ function folderNames(tower: Tower): TowerNames {
   return isPlaced(tower) ? QWEN_NAMES : HF_NAMES
 }
 
-/** Throws `unsupported` for a model that cannot process an image whose rows see each other in one step: too
+/**
+ * Throws `unsupported` for a model that cannot process an image whose rows see each other in one step: too
  * many rows, or too narrow a window.
  */
 function checkRoom(tower: Tower, { tokens, stateGroups }: VisionOptions['modelPlan']): void {

@@ -9,7 +9,8 @@ import { modelText } from '../../../engine/load/model-text.ts'
 import type { CalibrationText } from '../../shrink/calibrate/calibration-windows.ts'
 import { readPieces } from '../files.ts'
 
-/** The texts of a file, read lazily. In a .jsonl file, each line has a `text`, or
+/**
+ * The texts of a file, read lazily. In a .jsonl file, each line has a `text`, or
  * `messages` in the form of OpenAI's API, with `tools` where there are any. Conversations are written by
  * the model's own chat template. `tokenizer`: undefined for an encoder, which has no conversations. Throws
  * `format` for a line of another form, `unsupported` for messages that the template cannot render, or that

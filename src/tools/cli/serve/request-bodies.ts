@@ -61,7 +61,8 @@ export class RequestBodies {
     return this.#held
   }
 
-  /** Rejects with `RefusedBody` for a body that is too long or idle for too long, or if the bodies of all
+  /**
+   * Rejects with `RefusedBody` for a body that is too long or idle for too long, or if the bodies of all
    * requests take too much; with the stream's error if the client disconnects.
    */
   async read(stream: Readable): Promise<HeldBody> {

@@ -40,7 +40,8 @@ function help(): string {
   return commands.map(({ form, about }) => `${form.padEnd(width)}  ${about}`).join('\n')
 }
 
-/** A command's output; undefined for a line that is a message. A line with a space before the slash is a
+/**
+ * A command's output; undefined for a line that is a message. A line with a space before the slash is a
  * message, and so is a path.
  */
 export async function runChatCommand(line: string, session: Session): Promise<string | undefined> {

@@ -130,7 +130,8 @@ export const jobKey = (parts: Readonly<Record<string, string | object>>): JobKey
   ...parts,
 })
 
-/** SHA-256 of every weight as read, with or without adapters. Reads all of them once. Throws what
+/**
+ * SHA-256 of every weight as read, with or without adapters. Reads all of them once. Throws what
  * reading throws, or the signal's reason.
  */
 export async function hashWeights(

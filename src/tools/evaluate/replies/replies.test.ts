@@ -72,10 +72,10 @@ describe('gsm8k', () => {
       'Question: three\nAnswer:',
     ])
     await expect(gsm8k(of(...lines), undefined, { shots: 3 })).rejects.toThrow(
-      /line 3 is the last, too early for 3/,
+      /line 3 is the last line, too few for 3/,
     )
     await expect(gsm8k(of(...lines), of(lines[0]), { shots: 3 })).rejects.toThrow(
-      /line 1 is the last, too early for 3/,
+      /line 1 is the last line, too few for 3/,
     )
   })
 
