@@ -165,7 +165,8 @@ const attention = (build, { heads, kvHeads, dim, context, m, k = 'f32', v = 'f32
   }
 }
 
-/** Rotates and stores keys and values. `still`: the first pair that is stored without its bias; default
+/**
+ * Rotates and stores keys and values. `still`: the first pair that is stored without its bias; default
  * none. */
 const rotate = (build, { heads, kvHeads, dim, m, k, v, still }) => {
   next = scratch

@@ -18,7 +18,7 @@ export interface CatalogueModel {
   readonly licence: string
   /** Tokens the model was trained for. */
   readonly contextLength: number
-  /** `granitehybrid` and the like, as GGUF files name it. */
+  /** `granitehybrid` and the like, as named in GGUF files. */
   readonly architecture: string
   /** One or two sentences that help a person choose. */
   readonly about: string

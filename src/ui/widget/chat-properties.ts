@@ -54,7 +54,8 @@ export function languageOf(element: Element): string | undefined {
   return Intl.NumberFormat.supportedLocalesOf(lang === '' || !/^[\w-]+$/.test(lang) ? [] : [lang])[0]
 }
 
-/** Maximum UTF-16 units of a text that the widget shows, and of the name under which a conversation is
+/**
+ * Maximum UTF-16 units of a text that the widget shows, and of the name under which a conversation is
  * stored. */
 const LONGEST = 10_000
 const MOST_SUGGESTIONS = 100

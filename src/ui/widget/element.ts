@@ -86,7 +86,8 @@ export interface HalfbyteChat extends HTMLElement, HalfbyteChatProps {
    * answer. Rejects with a HalfbyteError, or with an AbortError if the user cancels.
    */
   load(): Promise<Engine>
-  /** Asks a question as if the user had sent it, including the request for consent. Ignored while
+  /**
+   * Asks a question as if the user had sent it, including the request for consent. Ignored while
    * answering. */
   send(text: string): void
   /** Stops the current answer. Its text so far stays. */

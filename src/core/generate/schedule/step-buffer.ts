@@ -1,4 +1,4 @@
-// Describes one step in linear memory: its sequences, tokens and wanted logits.
+// Describes one step in linear memory: its sequences, tokens and requested logits.
 
 import { ABI, SEQUENCE, SEQUENCE_WORDS } from '../../abi/constants.ts'
 import { AXES, type RopeTable } from '../../arch/rope.ts'
@@ -10,18 +10,18 @@ import { type StepCapacity, StepDescriptor } from '../../runtime/step-descriptor
 import type { WrittenPlan } from '../../runtime/write-plan.ts'
 import type { SequenceState } from '../../state/sequence-state.ts'
 
-/** Whether a word of a sequence stands for a row and not for a token. */
+/** Whether a word of a sequence represents an input row rather than a token. */
 export const isInputWord = (word: number): boolean => word >= 2 ** ABI.INPUT_BIT
 
 /** Rows in the place of tokens, by their words. */
 export interface RowSource {
   /** Numbers in a row. */
   readonly width: number
-  /** Rows of one picture see each other, so they must be in one step. */
+  /** Rows of one image see each other, so they must be in one step. */
   readonly isWhole: boolean
-  /** Rows of a picture have places in a grid, by which a model with sections rotates them. */
+  /** Rows of an image have grid coordinates, which a model with rotation sections uses. */
   readonly isPlaced: boolean
-  /** The row [width] that a word stands for; undefined if it is not here. */
+  /** The row [width] of a word; undefined if it is not held. */
   row(word: number): Float32Array | undefined
   /** How many words its picture has from this one on. */
   rest(word: number): number
@@ -68,7 +68,7 @@ export interface StepMachine {
   readonly now: () => number
 }
 
-/** Filled anew for each step: `begin`, then per sequence `addSequence` and its `addToken`s, then `finish`. */
+/** Filled for each step: `begin`, then per sequence `addSequence` and its `addToken`s, then `finish`. */
 export class StepBuffer {
   /** The descriptor; does not move. */
   readonly step: Ptr
@@ -107,7 +107,7 @@ export class StepBuffer {
     this.#places = isPlaced ? new Uint32Array((capacity.tokens + 1) * AXES) : undefined
   }
 
-  /** Whether words may stand for rows in the place of tokens. */
+  /** Whether words may represent input rows instead of tokens. */
   get bringsInputs(): boolean {
     return this.#inputs !== undefined
   }
@@ -130,7 +130,7 @@ export class StepBuffer {
   // hot
   /**
    * The tokens that follow continue `state`, whose positions have been reserved. `isWhole`: they all see each
-   * other. `tokens`: those of the sequence; needed where it may have pictures.
+   * other. `tokens`: those of the sequence; needed if it may have images.
    */
   addSequence(state: SequenceState, isWhole = false, tokens: readonly number[] = []): void {
     const { u32 } = this.#arena
@@ -152,7 +152,7 @@ export class StepBuffer {
   }
 
   /**
-   * Adds the sequence's next row. Returns its index among the logits when they are wanted, else undefined.
+   * Adds the sequence's next row. Returns its index among the logits if requested, otherwise undefined.
    * Throws `internal` for the word of a row that is not here.
    */
   addToken(id: number, wantLogits: boolean): number | undefined {

@@ -82,7 +82,8 @@ export class Conversation {
     this.#events.onChange()
   }
 
-  /** Answers the open question. Resolves with the answer; undefined if it failed or there is no open
+  /**
+   * Answers the open question. Resolves with the answer; undefined if it failed or there is no open
    * question. */
   async answer(engine: Engine, settings: Settings): Promise<Entry | undefined> {
     if (!this.isWaiting) return undefined

@@ -69,7 +69,8 @@ const isEntry = (value: unknown): value is Entry =>
 
 const isListOfObjects = (value: unknown): boolean => Array.isArray(value) && value.every(isObject)
 
-/** Reads only displayed fields, and only strings where strings are displayed: other scripts of the page can
+/**
+ * Reads only displayed fields, and only strings where strings are displayed: other scripts of the page can
  * write there too. */
 function plain({ role, content, thoughts, ending, passages, toolRuns }: Entry): Entry {
   const text = (value: unknown) => (typeof value === 'string' ? value : undefined)
