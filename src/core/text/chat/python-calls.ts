@@ -16,13 +16,13 @@ export interface CallableTool {
 
 export type CallableTools = ReadonlyMap<string, CallableTool>
 
-/** Most levels of lists and objects in an argument. */
+/** Maximum depth of lists and objects in an argument. */
 const MOST_DEPTH = 100
 
 /**
  * Calls with or without brackets around them, separated by commas, semicolons or line ends. Arguments are
- * literals; those without a name take the names of the tool's properties in their order. `cut` if the text
- * ends within a call, undefined if it is anything else.
+ * literals; positional ones take the names of the tool's properties in order. `cut` if the text ends within a
+ * call, undefined if it is not a call.
  */
 export function pythonCalls(text: string, tools: CallableTools): readonly ParsedCall[] | 'cut' | undefined {
   const reader = new Reader(text, tools)
@@ -149,7 +149,7 @@ class Reader {
     return found
   }
 
-  /** The character of an escape; leaves the position at its last letter. */
+  /** The character of an escape; leaves the position at the last letter of the escape. */
   #escape(): string {
     const code = /\\(?:x([\dA-Fa-f]{2})|u([\dA-Fa-f]{4}))/y
     code.lastIndex = this.#at
@@ -161,7 +161,7 @@ class Reader {
     this.#at += 1
     const char = this.#text[this.#at]
     if (char === undefined) throw NOT_CALLS
-    // Python keeps the backslash of what is not an escape.
+    // Python keeps the backslash of an unknown escape.
     return ESCAPES.get(char) ?? (/['"\\]/.test(char) ? char : `\\${char}`)
   }
 

@@ -47,7 +47,7 @@ function jsonScan(at: number): (text: string) => number | undefined {
 }
 
 /**
- * `more`: the block is not complete, or was cut if nothing follows. `none`: it is not a block of calls.
+ * `more`: the block is not complete, or was cut off if nothing follows. `none`: it is not a block of calls.
  * `end`: the index after the block.
  */
 export type BlockState = 'more' | 'none' | { readonly end: number; readonly calls: readonly ParsedCall[] }
@@ -58,11 +58,11 @@ export type BlockReader = (held: string, isOver: boolean) => BlockState
 /** `cut`: the text ends within a call. */
 type Parse = (text: string, tools: CallableTools) => readonly ParsedCall[] | 'cut' | undefined
 
-/** How a call that follows a marker can be held to a grammar. */
+/** How a grammar can constrain a call that follows a marker. */
 interface HeldParts {
-  /** First characters, apart from blanks, of the calls that the grammar knows. Undefined: all of them. */
+  /** First non-space characters of the calls that the grammar covers. Undefined: all of them. */
   readonly starts?: string
-  /** The part of the marker that the grammar reads, too. */
+  /** The part of the marker that the grammar also covers. */
   readonly begins?: string
   /** What follows the call. */
   readonly end?: string
@@ -78,7 +78,7 @@ interface Form {
   readonly held?: HeldParts
   /** Texts that may end a block. */
   readonly ends: readonly string[]
-  /** The reader of a block whose first character that is not blank is `first`. */
+  /** The reader of a block whose first non-space character is `first`. */
   readonly open: (start: number, first: string, tools: CallableTools) => BlockReader
 }
 
@@ -159,7 +159,7 @@ const FORMS: readonly Form[] = [
 
 export const MARKERS: readonly string[] = FORMS.map(({ marker }) => marker)
 
-/** The forms whose calls a grammar can hold. */
+/** The forms whose calls a grammar can constrain. */
 export const HELD_FORMS: readonly HeldForm[] = FORMS.flatMap(({ marker, held }) =>
   held === undefined ? [] : [{ marker, ...held }],
 )
@@ -188,7 +188,7 @@ const JSON_STARTS = ['{"name"', '{"type"', '{"function"', '{"tool_calls"'].flatM
 const JSON_FENCES = ['```json', '```tool_call', '```']
 const PYTHON_FENCE = '```tool_code'
 
-/** How calls without a marker begin, without blanks. */
+/** How calls without a marker begin, without whitespace. */
 export function bareStarts(tools: CallableTools): readonly string[] {
   const called = [...tools.keys()].map((name) => `${name}(`)
   return [
@@ -225,7 +225,7 @@ const pythonReply =
     return calls === undefined ? 'none' : { calls, end: held.length }
   }
 
-/** A block that counts only if nothing but blanks follows it. */
+/** A block that counts only if nothing but whitespace follows it. */
 function wholeReply(read: BlockReader): BlockReader {
   let state: BlockState = 'more'
   return (held, isOver) => {
@@ -280,7 +280,7 @@ function jsonRun(start: number, tools: CallableTools): BlockReader {
         }
       }
       const value = scan?.(held)
-      // What comes after whole calls is blank, or a call that was cut off.
+      // Complete calls are followed by whitespace, or by a call that was cut off.
       if (value === undefined) return isOver && calls.length > 0 ? { calls, end: held.length } : 'more'
       const found = value < 0 ? undefined : jsonCalls(held.slice(at, value), tools)
       if (found === undefined) return 'none'
@@ -389,7 +389,7 @@ function parameterTags(text: string, tool: CallableTool): JsonObject | undefined
   return Object.fromEntries(found)
 }
 
-/** A value without quotes: a text if the tool's schema says so or it is not JSON. */
+/** A value without quotes: a string if the tool's schema says so or if it is not JSON. */
 function typedValue(text: string, key: string, { parameters }: CallableTool): unknown {
   const { properties } = (parameters ?? {}) as { properties?: unknown }
   const schema = isObject(properties) && Object.hasOwn(properties, key) ? properties[key] : undefined
@@ -397,7 +397,7 @@ function typedValue(text: string, key: string, { parameters }: CallableTool): un
   return parsed(text) ?? (text.trim() === 'null' ? null : text)
 }
 
-/** The text before `end` and the text after it; all of it and nothing if there is none. */
+/** The text before `end` and the text after it; the whole text and nothing if `end` does not occur. */
 function upTo(text: string, end: string): readonly [string, string] {
   const at = text.indexOf(end)
   return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + end.length)]

@@ -6,7 +6,7 @@ import { firstMark, partLength } from './marks.ts'
 import type { CallableTool, CallableTools, ParsedCall } from './python-calls.ts'
 import { type BlockReader, bareStarts, MARKERS, openBare, openMarked } from './tool-call-forms.ts'
 
-/** The longest beginning, without blanks, that may have to be compared. */
+/** The longest prefix, without whitespace, that may have to be compared. */
 const MOST_START = 512
 
 /** Parses a reply as it arrives. Text is released as soon as it cannot be part of a call. */
@@ -35,7 +35,7 @@ export class ToolCallParser {
     return this.#letGo(this.#advance(false))
   }
 
-  /** Ends the reply. Returns the remaining text, without a call that was cut off. */
+  /** Ends the reply. Returns the remaining text, without an incomplete call. */
   finish(): string {
     let text = this.#advance(true)
     if (this.#block !== undefined && this.#isCut(this.#block.marker)) this.#held = ''
@@ -55,7 +55,7 @@ export class ToolCallParser {
     return this.#tools.has(named ?? called ?? '')
   }
 
-  /** Reads on as far as the text allows. */
+  /** Reads as much of the text as possible. */
   #advance(isOver: boolean): string {
     let text = ''
     for (;;) {
