@@ -23,7 +23,7 @@ const JSON_CALL = '{"name": "weather", "arguments": {"city": "Oslo", "days": 2}}
 const TAGS =
   '<function=weather>\n<parameter=city>\nOslo </b>\n</parameter>\n<parameter=days>\n2\n</parameter>\n</function>'
 
-describe('what follows a marker', () => {
+describe('the text after a marker', () => {
   test.each([
     JSON_CALL,
     `\n${JSON_CALL}`,

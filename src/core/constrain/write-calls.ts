@@ -1,4 +1,4 @@
-// Writes the grammar of what may follow the marker of a tool call.
+// Writes the grammar of the text that may follow the marker of a tool call.
 
 import { type Grammar, type NodeId, oneOf, UNBOUNDED } from './grammar.ts'
 import { patternNode } from './regex/pattern-node.ts'
@@ -8,7 +8,7 @@ import type { CallTool } from './written-grammar.ts'
 
 /** A text without the closing tag of an argument. */
 const UP_TO_TAG = '(?:[^<]|<+[^</]|<+/[^p<])*'
-/** What a tag can name. */
+/** Names that a tag can have. */
 const TAG_NAME = '[^<>\\s]{1,256}'
 const isTagName = (name: string): boolean => new RegExp(`^${TAG_NAME}$`).test(name)
 
@@ -52,7 +52,7 @@ const jsonCall = (grammar: Grammar, tool: CallTool): NodeId =>
 const argumentsNode = (grammar: Grammar, { parameters }: CallTool): NodeId =>
   schemaNode(grammar, { ...parameters, type: 'object' })
 
-/** A tag for each argument, in the order of the schema; any tags where it is not to be enforced. */
+/** A tag for each argument, in the order of the schema; any tags if the schema is not enforced. */
 function tagsNode(grammar: Grammar, { parameters }: CallTool): NodeId {
   const line = grammar.optional(grammar.text('\n'))
   const tag = (name: NodeId, value: NodeId) =>

@@ -22,7 +22,7 @@ export type Regex =
 const MAX_LENGTH = 1 << 16
 const MAX_DEPTH = 200
 const MAX_COUNT = 1 << 20
-/** Most Unicode properties of a pattern: each is looked up among all characters. */
+/** Maximum number of Unicode properties in a pattern: each is looked up among all characters. */
 const MAX_PROPERTIES = 16
 
 const WORD = union(DIGITS, codePoints([0x41, 0x5a], [0x61, 0x7a], [0x5f, 0x5f]))
@@ -47,8 +47,7 @@ const CONTROLS: ReadonlyMap<string, number> = new Map(
   Object.entries({ t: 9, n: 10, v: 11, f: 12, r: 13, 0: 0 }),
 )
 
-/**
- * Reads a pattern as JavaScript does with the flag `u`: characters are code points. Throws `unsupported` for
+/** Reads a pattern as JavaScript does with the `u` flag: characters are code points. Throws `unsupported` for
  * lookbehind, back-references, word boundaries, flags, and invalid patterns.
  */
 export function parseRegex(source: string): Regex {
