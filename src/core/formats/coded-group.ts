@@ -36,8 +36,8 @@ export interface Coding {
 
 /**
  * Scale `j` of the eight in Q4_K's and Q5_K's 12 bytes at `at`. Bytes 0..3 and 4..7 hold six bits of
- * the first four scales and minimums. Bytes 8..11 hold four bits of each of the others, whose two high
- * bits are the high bits of those before.
+ * the first four scales and minimums. Bytes 8..11 hold four bits of each of the others, whose two high bits
+ * are the high bits of bytes 0..7.
  */
 export const scaleOf = (u8: Uint8Array, at: number, j: number): number =>
   j < 4 ? u8[at + j]! & 63 : (u8[at + j + 4]! & 15) | ((u8[at + j - 4]! >>> 6) << 4)

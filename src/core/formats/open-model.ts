@@ -1,4 +1,4 @@
-// Opens a model with every reader at hand, for programs that have the whole library in one place.
+// Opens a model with every reader available, for programs that bundle the whole library.
 import type { ByteSource } from '../base/bytes.ts'
 import * as gguf from './gguf/open-gguf.ts'
 import { openFiles } from './open-files.ts'

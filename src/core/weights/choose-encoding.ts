@@ -5,7 +5,7 @@ import type { DType } from '../formats/tensors.ts'
 
 /**
  * `auto`: the file's own precision. `f32`: everything dequantised. `w8`, `w4`: matrices in 8 or 4 bits.
- * Matrices that already have as few bits are kept, and in `w4` IQ2_XXS and IQ3_XXS take the nearest codes.
+ * Matrices that already have so few bits are kept, and in `w4` IQ2_XXS and IQ3_XXS take the nearest codes.
  * The embedding and the logits matrix keep 8 bits unless the file itself has 4. `w4_channel`: the same,
  * with all other matrices in 4 bits under one scale per output.
  */
@@ -49,7 +49,7 @@ const OWN: Readonly<Record<DType, Encoding>> = {
   IQ1_M: 'w8_g32',
   NVFP4: 'w8_g32',
 }
-/** Types whose levels are spaced so evenly that 4 bits come close to them. */
+/** Types whose levels are spaced evenly enough to be approximated by 4 bits. */
 const NEARLY_FOUR_BIT: readonly DType[] = ['IQ2_XXS', 'IQ3_XXS']
 const FLOATS: readonly DType[] = ['F32', 'F16', 'BF16']
 const FOUR_BIT: readonly DType[] = [
@@ -79,9 +79,8 @@ export function chooseEncoding(policy: WeightPolicy, role: WeightRole, dtypes: r
   return policy === 'w4' && role === 'matrix' ? 'w4_g32' : 'w8_g32'
 }
 
-/**
- * The smallest encoding that holds every part as `auto` would hold it alone. A Q4_0 group is also a w8 group
- * with the same scale, and a w4m group with the minimum -8 scales. Other mixtures become f32.
+/** The smallest encoding that stores every part as `auto` would store it alone. A Q4_0 group is also a w8
+ * group with the same scale, and a w4m group with the minimum -8 scales. Other mixtures become f32.
  */
 function lossless(dtypes: readonly DType[]): Encoding {
   const [own, ...others] = new Set(dtypes.map((dtype) => OWN[dtype]))

@@ -39,7 +39,7 @@ export function packQuantized(
   }
 }
 
-/** Lays bytes into vectors: words[8 * row + j] holds the codes of inputs 4j..4j+3. */
+/** Arranges bytes in vectors: words[8 * row + j] holds the codes of inputs 4j..4j+3. */
 export function layBytes(words: Uint32Array, out: Uint32Array, at: number): void {
   for (let j = 0; j < 8; j++) {
     for (let r = 0; r < 8; r++) out[at + 8 * j + r] = words[8 * r + j]!
@@ -47,7 +47,7 @@ export function layBytes(words: Uint32Array, out: Uint32Array, at: number): void
 }
 
 /**
- * The same with two codes per byte: row r in the low nibble, row r + 4 in the high one. Rows lie `pitch`
+ * The same with two codes per byte: row r in the low nibble, row r + 4 in the high one. Rows are `pitch`
  * words apart.
  */
 export function layNibbles(words: Uint32Array, out: Uint32Array, at: number, pitch = 8): void {
@@ -120,8 +120,8 @@ const OWN: Readonly<
 
 /**
  * Levels that are nearly evenly spaced: W = scale * step * (code - offset / step), with codes under 16.
- * IQ2_XXS has 8, 25 and 43 of either sign, which become 8.5, 25.5 and 42.5. IQ3_XXS has 4 and each eighth
- * level from there to 52 as they are, and 62, which becomes 60.
+ * IQ2_XXS has 8, 25 and 43 of either sign, which become 8.5, 25.5 and 42.5. IQ3_XXS has 4 and every eighth
+ * level from there to 52, which are kept, and 62, which becomes 60.
  */
 const NEAR: Readonly<Partial<Record<CodedDType, { readonly step: number; readonly offset: number }>>> = {
   IQ2_XXS: { step: 17, offset: 42.5 },
