@@ -145,7 +145,7 @@ const MAMBA2: Mamba2Config = {
   groups: 3,
 }
 
-/** Models with settings of their own. */
+/** Models with their own settings. */
 const LISTED: readonly (readonly [string, ModelConfig])[] = [
   ['llama', config({})],
   [

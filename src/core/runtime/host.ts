@@ -82,7 +82,7 @@ export interface Host extends LoadReaders {
    */
   loadVision(): Promise<unknown>
   /**
-   * Decodes a picture's file and cuts it, or cuts its pixels, on another thread. Rejects with HalfbyteErrors,
+   * Decodes an image's file and cuts it, or cuts its pixels, on another thread. Rejects with HalfbyteErrors,
    * the signal's reason, and an `Error` that says why a file cannot be decoded. Absent where the browser
    * decodes.
    */

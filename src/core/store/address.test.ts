@@ -27,7 +27,7 @@ test('any part of a split model means all parts', () => {
 })
 
 test.each(['big-00004-of-00003.gguf', 'big-00000-of-00000.gguf', 'big-00001-of-99999.gguf'])(
-  '%s is refused',
+  '%s is rejected',
   (name) => {
     expect(() => filesOf(givenPlace(HOST + name))).toThrow(expect.objectContaining({ code: 'format' }))
   },
@@ -75,6 +75,6 @@ test.each([
   ['a shard elsewhere', index({ a: 'https://elsewhere.example/model.safetensors' })],
   ['a shard that is not a safetensors file', index({ a: 'model.bin' })],
   ['no JSON', new TextEncoder().encode('<!doctype html>')],
-])('an index with %s is refused', (_, bytes) => {
+])('an index with %s is rejected', (_, bytes) => {
   expect(() => shardsOf(givenPlace(HOST), bytes)).toThrow(expect.objectContaining({ code: 'format' }))
 })

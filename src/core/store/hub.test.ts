@@ -99,7 +99,7 @@ describe('addresses', () => {
     'hf:../x',
     'hf:../../x',
     'hf:owner/name@',
-  ])('%s is refused', (text) =>
+  ])('%s is rejected', (text) =>
     expect(() => parseHubAddress(text)).toThrow(/is not a hub address; write owner\/name,/),
   )
 

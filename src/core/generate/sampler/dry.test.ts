@@ -32,7 +32,7 @@ test('a token that would continue a repetition loses base^(length - allowed)', (
   expect(taken('abcdexabcd', { dryMultiplier: 0.5, dryBase: 3 })).toEqual({ e: 4.5 })
 })
 
-test('the longest repetition counts, for each token that went on differently', () => {
+test('the longest repetition counts, for each token that continued differently', () => {
   expect(taken('abcdxbceyabc')).toEqual({ d: 2, e: 1 })
   expect(taken('aaaa')).toEqual({ a: 2 })
 })

@@ -243,7 +243,7 @@ describe.skipIf(!isBuilt)('with the built modules', () => {
     expect(cache.liveBytes).toBe(0)
   })
 
-  test('rows in the place of tokens are read as embeddings, once, in any chunk and on any threads', async () => {
+  test('rows in place of tokens are read as embeddings, once, in any chunk and on any threads', async () => {
     const prompt = promptOf(90)
     const reference = await allLogits(await engineOf({}), prompt)
     for (const setup of [{}, { tokens: 7 }, { threads: 2 }, { build: 'simd128', tokens: 33 }] as const) {
@@ -317,13 +317,13 @@ describe.skipIf(!isBuilt)('with the built modules', () => {
       return allLogits(engine, [...promptOf(start), ...first!, ...promptOf(9), ...second!, ...promptOf(20)])
     }
     const right = await logits({ tokens: 256 }, [8, 5])
-    // A picture of another shape changes the rows from its own second one on.
+    // An image of another shape changes the rows from its own second one on.
     const other = await logits({ tokens: 256 }, [8, 8])
     expect(other.slice(0, 80)).toEqual(right.slice(0, 80))
     expect(other[85]).not.toEqual(right[85])
     for (const tokens of [1, 7, 33, 40, 64]) expect(await logits({ tokens }, [8, 5])).toEqual(right)
     expect(await logits({ tokens: 7, threads: 2 }, [8, 5])).toEqual(right)
-    // The first picture is the second step.
+    // The first image is the second step.
     expect(await logits({ tokens: 40 }, [8, 5], 40)).toEqual(await logits({ tokens: 256 }, [8, 5], 40))
   })
 

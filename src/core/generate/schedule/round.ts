@@ -229,7 +229,7 @@ function overdue(line: readonly Work[], priority: Priority, any: boolean): Work 
   return undefined
 }
 
-/** True if no lane needs a checkpoint, or has a picture, before the last of the tokens that it lacks. */
+/** True if no lane needs a checkpoint, or has an image, before the last of the tokens that it lacks. */
 function endsTogether(lanes: readonly Lane[], inputs: RowSource | undefined): boolean {
   for (let at = 0; at < lanes.length; at++) {
     const lane = lanes[at]!

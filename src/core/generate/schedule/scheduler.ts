@@ -293,7 +293,7 @@ function checkRunnable(sequence: Sequence, vocab: number, bringsInputs: boolean)
   )
 }
 
-/** Throws `unsupported` for the logits of all rows of a picture that one step must have. */
+/** Throws `unsupported` for the logits of all rows of an image that one step must have. */
 function refuseAll({ sequence, logits }: ForwardRequest, { inputs }: StepBuffer): void {
   if (logits !== 'all' || inputs?.isWhole !== true || !sequence.tokens.some(isInputWord)) return
   throw new HalfbyteError('unsupported', 'a text with pictures of this model has no logits of every position')

@@ -255,7 +255,7 @@ export class Sequence {
     return new SequenceState(this.#cache, this.#shares ? tokens : undefined)
   }
 
-  /** Number of positions of its own state that `ids` can continue from. */
+  /** Number of its own positions state that `ids` can continue from. */
   #own(ids: readonly number[], most: number): number {
     return this.#state.restorable(commonLength(this.#tokens, ids, Math.min(this.cached, most)))
   }
@@ -284,7 +284,7 @@ export class Sequence {
     return true
   }
 
-  /** Keeps the first `own` positions of its own state. */
+  /** Keeps the first `own` its own positions state. */
   #goBackTo(own: number, ids: readonly number[]): void {
     this.#state.makeRoom(own, ids.length)
     // The removed part is another branch of the conversation, which the user may return to.

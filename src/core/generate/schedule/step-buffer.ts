@@ -13,7 +13,7 @@ import type { SequenceState } from '../../state/sequence-state.ts'
 /** Whether a word of a sequence represents an input row rather than a token. */
 export const isInputWord = (word: number): boolean => word >= 2 ** ABI.INPUT_BIT
 
-/** Rows in the place of tokens, by their words. */
+/** Rows in place of tokens, by their words. */
 export interface RowSource {
   /** Numbers in a row. */
   readonly width: number
@@ -23,7 +23,7 @@ export interface RowSource {
   readonly isPlaced: boolean
   /** The row [width] of a word; undefined if it is not held. */
   row(word: number): Float32Array | undefined
-  /** How many words its picture has from this one on. */
+  /** How many words its image has from this one on. */
   rest(word: number): number
   /** Writes the coordinates [AXES] of a word after `place`, and returns the place of the next word. */
   locate(word: number, place: number, into: Uint32Array, at: number): number
@@ -83,7 +83,7 @@ export class StepBuffer {
   #sequenceCount = 0
   #logitCount = 0
   #position = 0
-  /** The place of the next row, which pictures make smaller than its position. */
+  /** The place of the next row, which images make smaller than its position. */
   #place = 0
 
   /**

@@ -138,7 +138,7 @@ export class StepCost {
     this.#rise()
   }
 
-  /** Makes the means ascend: halfway between the least ascending values above them and the greatest below. */
+  /** Makes the means ascend: halfway between the least ascending values above them and the largest below. */
   #rise(): void {
     let most = Number.POSITIVE_INFINITY
     for (let rows = MOST_ROWS; rows >= 1; rows--) {

@@ -16,7 +16,7 @@ const { BLOCK_POSITIONS } = ABI
 const blocksOf = (position: number, rows: number): number => Math.ceil((position + rows) / BLOCK_POSITIONS)
 
 /**
- * Tables of each sequence: of groups of keys and values, and, in the place of one, the slab of recurrent
+ * Tables of each sequence: of groups of keys and values, and, in place of one, the slab of recurrent
  * layers.
  */
 export interface StateTables {

@@ -79,7 +79,7 @@ export interface Notes {
 }
 
 const FOLDER = 'halfbyte-notes'
-/** A value that was measured while the machine was slow must not last for ever. */
+/** A value that was measured while the machine was slow must not last forever. */
 const MOST_AGE_MS = 7 * 24 * 3600 * 1000
 
 /**
