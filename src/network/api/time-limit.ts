@@ -10,8 +10,8 @@ export function checkTimeLimit(value: unknown): asserts value is number | undefi
 /** Longer delays of a timer would wrap. */
 const MOST_DELAY = 2 ** 31 - 1
 
-/**
- * What `work` gives. Its signal aborts with that of the caller, and with a `TimeoutError` after `limitMs`.
+/** The result of `work`. Its signal aborts with that of the caller, and with a `TimeoutError` after
+ * `limitMs`.
  */
 export async function withTimeLimit<Made>(
   signal: AbortSignal | undefined,

@@ -20,7 +20,7 @@ export type { CompileOptions } from './late-machine.ts'
 /** A graph that runs, wherever its nodes do. */
 export interface RunnableGraph {
   readonly inputs: readonly Input[]
-  /** Outputs in the graph's order, with what is known of them before a run. */
+  /** Outputs in the graph's order, with the types and sizes that are known before a run. */
   readonly outputTypes: readonly Input[]
   /** Nodes that another runtime runs, as far as they are known. */
   readonly foreign: readonly ForeignNode[]
@@ -33,7 +33,7 @@ export interface RunnableGraph {
 
 /**
  * A plan for inputs of these shapes. Throws `unsupported` with the node that is not compiled, and
- * `out-of-memory` for one that asks for more than the budget has.
+ * `out-of-memory` for one that exceeds the budget.
  */
 export function planGraph(
   graph: Graph,

@@ -1,4 +1,5 @@
-// What was made for some shapes, by key: what was not used for longest goes when there are too many.
+// A cache of data made for certain shapes, by key: the least recently used entry is dropped when there are
+// too many.
 
 /** Plans that are kept. */
 const MOST_PLANS = 32
@@ -7,7 +8,7 @@ export class Kept<Plan> {
   readonly #plans = new Map<string, Plan>()
   readonly #drop: (plan: Plan) => void
 
-  /** `drop` frees what a plan has. */
+  /** `drop` frees a plan's resources. */
   constructor(drop: (plan: Plan) => void) {
     this.#drop = drop
   }

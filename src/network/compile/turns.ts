@@ -1,7 +1,7 @@
 // Work that comes one after the other: runs of a graph share one arena.
 
 export class Turns {
-  /** The last work that was asked for. */
+  /** The last requested work. */
   #last: Promise<unknown> = Promise.resolve()
 
   /**

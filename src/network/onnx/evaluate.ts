@@ -1,5 +1,5 @@
-// The evaluator: computes the outputs of a graph node by node, in plain TypeScript. It defines what a graph
-// means; models run as plans.
+// The evaluator: computes the outputs of a graph node by node, in plain TypeScript. It defines the meaning of
+// a graph; models run as plans.
 import type { Budget } from '../../core/base/budget.ts'
 import { HalfbyteError } from '../../core/base/errors.ts'
 import { memo } from '../../core/base/values.ts'

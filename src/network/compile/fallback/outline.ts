@@ -1,4 +1,4 @@
-// What a run with a fallback would do for some sizes, without running it: for `halfbyte inspect`.
+// Outlines a run with a fallback for some sizes, without running it: for `halfbyte inspect`.
 import { PlanBudget } from '../../onnx/graph-budget.ts'
 import type { Graph, Type } from '../../onnx/ir/graph.ts'
 import { runPasses } from '../../onnx/passes/pass.ts'

@@ -14,7 +14,7 @@ import {
   type Tree,
 } from '../loops/tree.ts'
 
-/** Makes the tree of a node from those of its inputs; an input that is left out is undefined. */
+/** Makes the tree of a node from those of its inputs; an omitted input is undefined. */
 export type Body = (args: readonly Tree[], node: Node) => Tree
 
 const f =
@@ -71,7 +71,7 @@ const mish = (x: Tree): Tree => {
   return mul(x, div(w, add(w, number(2))))
 }
 
-/** Of x and a bias, which may be left out. */
+/** Of x and a bias, which may be omitted. */
 const biased =
   (of: (x: Tree) => Tree): Body =>
   ([x, bias]) =>
@@ -83,7 +83,7 @@ const isInf: Body = ([x], node) => {
   return apply('i.or', is('detect_positive', Infinity), is('detect_negative', -Infinity))
 }
 
-/** x itself is left where it is 0 or NaN. */
+/** x itself stays where it is 0 or NaN. */
 const sign = (x: Tree): Tree =>
   select(
     less(x, number(0, x.kind)),
@@ -213,13 +213,13 @@ const BODIES: ReadonlyMap<string, Body> = new Map(
   }),
 )
 
-/** How tables name a node's operator: with its domain, where that is not ONNX's own. */
+/** A node's operator as tables name it: with its domain, if that is not ONNX's own. */
 export const operatorName = ({ domain, op }: Node): string => (domain === '' ? op : `${domain} ${op}`)
 
-/** The body of a one-to-one operator; undefined where it is not compiled. */
+/** The body of a one-to-one operator; undefined if it is not compiled. */
 export const bodyOf = (node: Node): Body | undefined => BODIES.get(operatorName(node))
 
-/** Clip, whose limits may be left out. The upper one wins where they cross. */
+/** Clip, whose limits may be omitted. The upper one wins if they cross. */
 export function clipped(x: Tree, low: Tree | undefined, high: Tree | undefined): Tree {
   const above = low === undefined ? x : select(less(x, low), low, x)
   return high === undefined ? above : select(less(high, above), high, above)

@@ -108,7 +108,7 @@ function axesOf(lowering: Lowering, node: Node, rank: number): readonly number[]
   return [...new Set(named.map((axis) => axisOf(node, axis, rank)))].sort((a, b) => a - b)
 }
 
-/** Of the differences to the greatest number, so that no exponential is infinite. */
+/** Of the differences to the largest number, so that no exponential is infinite. */
 const logSumExp: Handler = (lowering, node) => {
   const ref = first(lowering, node)
   if (ref.value.kind === 'i32') throw unclaimed(node, 'it reduces whole numbers')
@@ -213,7 +213,7 @@ function norm(lowering: Lowering, node: Node, { x, axes, scale, bias }: NormPart
   return lowering.map(node, args, tree, output(node))
 }
 
-/** An input that may be left out. */
+/** An optional input. */
 export const optional = (lowering: Lowering, node: Node, index: number): Ref | undefined =>
   hasInput(node, index) ? lowering.ref(node, node.inputs[index]!) : undefined
 
@@ -272,7 +272,7 @@ function ofChannels(lowering: Lowering, node: Node, index: number): Ref {
   return lowering.reshape(node, lowering.ref(node, node.inputs[index]!), [channels, ...places.map(() => 1)])
 }
 
-/** What depends on the channel alone is computed once: a factor, and what is added. */
+/** Terms that depend only on the channel are computed once: a factor and a bias. */
 const batchNormed: Handler = (lowering, node) => {
   if (flagOf(node, 'training_mode')) throw unclaimed(node, 'it trains')
   const [scale, bias, mean, variance] = [1, 2, 3, 4].map((index) => ofChannels(lowering, node, index)) as [
@@ -289,7 +289,7 @@ const batchNormed: Handler = (lowering, node) => {
   lowering.name(output(node), lowering.map(node, args, tree, output(node)))
 }
 
-/** By domain and name. Operators whose mapping says everything are not here. */
+/** By domain and name. Operators that are fully described by their mapping are not here. */
 export const HANDLERS: Readonly<Record<string, Handler>> = {
   Expand: expand,
   Transpose: transpose,

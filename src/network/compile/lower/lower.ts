@@ -24,9 +24,8 @@ import { ROTARY_HANDLERS } from './rotary.ts'
 import { SCATTER_HANDLERS } from './scatters.ts'
 import { CONV_HANDLERS } from './windows.ts'
 
-/**
- * Throws `unsupported` for a node that is not compiled, with its name and the reason, and `out-of-memory` for
- * one that asks for more than the budget has.
+/** Throws `unsupported` for a node that is not compiled, with its name and the reason, and `out-of-memory`
+ * for one that exceeds the budget.
  */
 export function lower(graph: Graph, options: LowerOptions): Program {
   const types = inferTypes(graph)
@@ -42,7 +41,7 @@ export function lower(graph: Graph, options: LowerOptions): Program {
 
 /**
  * Why a node is not compiled whatever its sizes are, as a clause; undefined where that depends on them. Nodes
- * that passes compute are refused too.
+ * that passes compute are rejected too.
  */
 export const refusalOf = (node: Node, types: ReadonlyMap<string, Type>): string | undefined =>
   whyUnclaimed(
@@ -106,7 +105,7 @@ const elementwise: Handler = (lowering, node) => {
   const dims = lowering.dims(node, name)
   if (tree.kind !== kindOf(node, lowering.dtype(node, name)))
     throw misfit(node, 'its inputs are of different types')
-  // Numbers have no shape of their own.
+  // Scalars have no shape.
   if (args.length === 0) lowering.name(name, lowering.filled(node, tree, dims))
   else lowering.name(name, lowering.reshape(node, lowering.map(node, args, tree, name), dims))
 }

@@ -34,7 +34,9 @@ import type { WeightPolicy } from './policy.ts'
 /** Whole numbers of other widths would have to wrap. */
 export const COMPUTED: readonly DType[] = ['f32', 'f16', 'bf16', 'f64', 'i32', 'i64', 'bool']
 
-/** Dtypes whose numbers i32 holds. Those of i64 that it does not hold are refused, by whatever makes them. */
+/**
+ * Dtypes whose numbers i32 holds. Those of i64 that it does not hold are rejected, by whatever makes them.
+ */
 const WHOLE: readonly DType[] = ['i8', 'u8', 'i16', 'u16', 'i32', 'i64', 'bool']
 
 export function kindOf(node: Node, dtype: DType): Kind {
@@ -54,7 +56,7 @@ export const TABLE_UNITS = 4
 export interface LowerOptions {
   readonly weights: WeightPolicy
   readonly leftOut: LeftOut
-  /** What the plan and its runs may take. */
+  /** The limits of the plan and its runs. */
   readonly budget: PlanBudget
 }
 
@@ -153,7 +155,7 @@ export class Lowering {
     this.#settled.set(name, tensor)
   }
 
-  /** Where the value of an input lies. */
+  /** The location of an input's value. */
   ref(node: Node, name: string): Ref {
     const found = this.#refs.get(name)
     if (found !== undefined) return found
@@ -244,7 +246,7 @@ export class Lowering {
 
   /**
    * A loop over the common shape of some references. `name` is the output for which it is made, whose
-   * reader may ask for another order of axes; '' for a value of its own.
+   * reader may ask for another order of axes; '' for its own value.
    */
   map(node: Node, args: readonly Ref[], tree: Tree, name = '', sizes: readonly number[] = []): Ref {
     const dims = commonDims(node, args)
@@ -309,7 +311,8 @@ export class Lowering {
     let rest = whole(dims)
     for (const [axis, [before, after]] of around.entries()) {
       const size = own[axis]!
-      // What is before and after the input along this axis; along the axes before it, only beside the input.
+      // The padding before and after the input along this axis; along the axes before it, only next to the
+      // input.
       for (const [start, count] of [
         [0, before],
         [before + size, after],
@@ -340,7 +343,7 @@ export class Lowering {
     return refTo(out)
   }
 
-  /** The same elements under other dims; a copy where strides cannot say it. */
+  /** The same elements with other dims; a copy if strides cannot express it. */
   reshape(node: Node, ref: Ref, dims: readonly number[]): Ref {
     const count = countOf(dimsOf(ref))
     if (count !== countOf(dims))

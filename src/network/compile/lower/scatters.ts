@@ -10,7 +10,7 @@ import type { Handler } from './handlers.ts'
 import { placesAmong, viewAlong } from './indices.ts'
 import { COMPUTED, type Lowering, misfit } from './lowering.ts'
 
-/** What the old element (0) and the update (1) become; undefined where the update replaces it. */
+/** The combination of the old element (0) and the update (1); undefined if the update replaces it. */
 function combined(node: Node, kind: Kind): Tree | undefined {
   const old = arg(0, kind)
   const update = arg(1, kind)

@@ -35,7 +35,7 @@ test('no layout of an encoder is copied, and its norms, softmax and sums are in 
   expect(report.movedBytes).toBeLessThan(report.unfusedBytes / 2)
 })
 
-test('a stage that is left out is not done', async () => {
+test('a disabled stage is not run', async () => {
   const all = await planOfBert(2, 5)
   const without = (stage: Stage) => planOfBert(2, 5, [stage])
   const isPacked = ({ steps }: typeof all) =>
@@ -78,7 +78,7 @@ test('values share places, but never while both are needed', async () => {
   }
 })
 
-test('a step that would reach outside of a value is refused', () => {
+test('a step that would reach outside of a value is rejected', () => {
   for (let index = 0; index < 20; index++) {
     const { graph, feeds } = randomGraph(3, index)
     const { plan } = planGraph(graph, new Map([...feeds].map(([name, { dims }]) => [name, dims])))
@@ -91,7 +91,7 @@ test('a step that would reach outside of a value is refused', () => {
   }
 })
 
-test('a node that is not compiled is refused by its name', () => {
+test('a node that is not compiled is rejected by its name', () => {
   const node: Node = {
     name: 'the places',
     op: 'NonZero',
@@ -113,7 +113,7 @@ test('a node that is not compiled is refused by its name', () => {
   )
 })
 
-test('places of what the sizes tell are constants', async () => {
+test('positions that follow from the sizes are constants', async () => {
   const g = new NodeWriter()
   const ones = g.op('ConstantOfShape', [g.op('Shape', ['x'])], {
     value: { name: '', type: TYPE.f32, dims: [1], raw: new Uint8Array(new Float32Array([1]).buffer) },

@@ -1,4 +1,4 @@
-// Prints a plan: its groups with what they read and write, and what fusion and views save.
+// Prints a plan: its groups with their inputs and outputs, and the bytes saved by fusion and views.
 import { dimsOf } from '../loops/program.ts'
 import { emitted, movedBy, type Plan, type Step } from './plan.ts'
 

@@ -185,7 +185,7 @@ function evaluatePair(node: Node, left: Tensor, right: Tensor, arithmetic: Arith
   const { number, whole = number } = arithmetic
   const compute = isFloat(made.dtype) ? number : whole
   const write = writer(made)
-  // Storing a quotient of integers cuts off the fraction; zero divided by zero gives 0.
+  // Storing a quotient of integers truncates the fraction; zero divided by zero gives 0.
   for (let at = 0; at < made.data.length; at++) write(at, compute(a[from[at]!]!, b[to[at]!]!))
   return made
 }

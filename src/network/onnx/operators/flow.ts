@@ -28,7 +28,7 @@ function bodyOf(node: Node, name: string): Graph {
 
 const FLOW = { outputs: [0, Infinity], mapping: 'many-to-many', layout: 'ILD fixed' } as const
 
-/** What both branches have in common. */
+/** The type that both branches have in common. */
 function joined(a: Type | undefined, b: Type | undefined): Type | undefined {
   if (a === undefined || b === undefined || a.dtype !== b.dtype) return undefined
   return { dtype: a.dtype, dims: `${a.dims}` === `${b.dims}` ? a.dims : undefined }

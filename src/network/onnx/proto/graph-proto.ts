@@ -38,7 +38,7 @@ export const domainOf = (name: string): string => (name === 'ai.onnx' ? '' : nam
 
 const opsetOf = (opsets: Opsets, domain: string): number => opsets.get(domain) ?? (domain === '' ? 0 : 1)
 
-/** A graph that lies in an attribute. */
+/** A graph in an attribute. */
 export function readGraph(message: Message, opsets: Opsets, counts: Counts): Graph {
   let name = ''
   const nodes: Node[] = []
@@ -162,7 +162,7 @@ function readShape(message: Message, name: string): Dim[] {
   message.fields((field) => {
     if (field !== 1) return
     const dim = message.message()
-    // A dim without a size and without a name has a symbol of its own.
+    // A dim without a size and without a name has its own symbol.
     let size: Dim = dimFrom(`[${name} ${dims.length}]`)
     dim.fields((part) => {
       if (part === 1) {

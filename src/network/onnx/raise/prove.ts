@@ -1,5 +1,5 @@
-// Proves what a control value must be. It is computed for steps on both sides of every number that it may be
-// compared with. The result is the number of positions for which the proof is valid, or an error.
+// Proves the required form of a control value. It is computed for steps on both sides of every number that it
+// may be compared with. The result is the number of positions for which the proof is valid, or an error.
 
 import { isHalfbyteError } from '../../../core/base/errors.ts'
 import type { Node } from '../ir/graph.ts'
@@ -244,12 +244,12 @@ export async function firstRow(t: Translator, node: Node, name: string, rows: nu
 }
 
 /**
- * From this length on, a value that becomes wrong only limits the context. A value that is wrong earlier is
- * refused.
+ * From this length on, a value that becomes wrong only limits the context. A value that is wrong at an
+ * earlier position is rejected.
  */
 const LEAST_CONTEXT = 1024
 
-/** What is proven of a control value. */
+/** The proven properties of a control value. */
 export interface Claim {
   readonly shape: ValueShape
   /** Positions that a step may have at most; default: those of the context and of tables that were read. */

@@ -22,7 +22,7 @@ import {
 } from './terms.ts'
 import type { WeightTable } from './weights/weight-table.ts'
 
-/** What a norm needs of the translator. */
+/** The parts of the translator that a norm needs. */
 interface NormRoom {
   readonly b: GraphBuilder
   readonly weights: WeightTable
@@ -31,7 +31,7 @@ interface NormRoom {
   afterNorm(node: Node, value: Value): void
 }
 
-/** `bias` is what is added after the weight. Throws `unsupported` where no weight follows. */
+/** `bias` is added after the weight. Throws `unsupported` where no weight follows. */
 export function normedRows(
   t: NormRoom,
   { of, isCentred, epsilon, weight }: Normed,

@@ -191,7 +191,7 @@ export async function recogniseRope(rows: RopeRows): Promise<FoundRope | undefin
   return undefined
 }
 
-/** What the table is multiplied by, as YaRN multiplies it: the cosine at position 0. */
+/** The factor of the table, as in YaRN: the cosine at position 0. */
 function magnitudeIn({ cos }: Angles, { value }: Precision): number {
   const [magnitude = 1] = cos
   return Math.abs(magnitude - 1) <= value || !(magnitude > 0) ? 1 : magnitude

@@ -11,7 +11,7 @@ interface Made {
   readonly left: ReadonlyMap<string, string>
 }
 
-/** A clause that says what is wrong, or undefined. Outputs begin with the logits. */
+/** A clause that describes the error, or undefined. Outputs begin with the logits. */
 export function wronglyLeft(
   states: readonly Input[],
   outputs: readonly string[],
@@ -118,7 +118,7 @@ const NORM_OPS: ReadonlySet<string> = new Set([
   'Sub',
 ])
 
-/** Both ends included, in the direction of the computation; empty where another operator lies between. */
+/** Both ends included, in the direction of the computation; empty if another operator is in between. */
 export function tailOf(graph: Graph): Node[] {
   const makers = producersOf(graph)
   const found: Node[] = []

@@ -64,7 +64,7 @@ export const matMulNBits: Operator = defineContrib({
 })
 
 const FP4 = [0, 1 / 192, 2 / 3, 1, 1 / 3, 1 / 2, 1 / 6, 1 / 4]
-/** What the codes of MatMulBnb4 stand for. */
+/** The values that the codes of MatMulBnb4 represent. */
 export const LEVELS = {
   FP4: [...FP4, ...FP4.map((level) => -level)],
   NF4: [
@@ -74,7 +74,7 @@ export const LEVELS = {
   ],
 } as const
 
-/** A times the transpose of B, whose codes of 4 bits stand for levels. */
+/** A times the transpose of B, whose 4-bit codes represent levels. */
 export const matMulBnb4: Operator = defineContrib({
   name: 'MatMulBnb4',
   inputs: [3, 3],
@@ -156,7 +156,7 @@ function scaled(node: Node, total: Tensor, a: number, scales: Tensor, bias: Tens
   return biased(node, made, bias)
 }
 
-/** A gets one scale and zero point of its own. */
+/** A gets one scale and zero point. */
 const dynamicQuantizeMatMul: Operator = defineContrib({
   name: 'DynamicQuantizeMatMul',
   inputs: [3, 5],

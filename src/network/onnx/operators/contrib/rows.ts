@@ -18,7 +18,7 @@ import { FLOATS, reader, type Tensor, writer, zeros } from '../../ir/tensor.ts'
 import { normed } from '../norms.ts'
 import { gelu, geluTanh, sigmoid } from '../unary.ts'
 
-/** Inputs: x, skip, weights, then what `beta` and `bias` say. */
+/** Inputs: x, skip, weights, then the ones given by `beta` and `bias`. */
 function skipNorm(name: string, most: number, at: { beta?: number; bias: number }): Operator {
   return defineContrib({
     name,

@@ -23,7 +23,7 @@ export interface Axis {
   readonly after: number
 }
 
-/** How an operator's window lies and moves. */
+/** The position and stride of an operator's window. */
 export const WINDOW = {
   auto_pad: 'string',
   dilations: 'ints',
@@ -201,14 +201,14 @@ const convTranspose: Operator = define({
   evaluate: (context) => [evaluateConvTranspose(context)],
 })
 
-/** An axis of the output of ConvTranspose: `made` places, after `before` and `after` are cut off. */
+/** An axis of the output of ConvTranspose: `made` places, after `before` and `after` are removed. */
 export interface SpreadAxis extends Axis {
   readonly made: Dim
 }
 
 /**
- * Undefined if the border depends on an unknown size. A border that the node does not state is what is over
- * of the size that it asks for.
+ * Undefined if the border depends on an unknown size. A border that the node does not state is the excess
+ * over the size that it requests.
  */
 export function spreadAxes(
   node: Node,
@@ -280,7 +280,7 @@ function evaluateConvTranspose(context: Evaluation): Tensor {
   const taps = countOf(filters.dims.slice(2))
   const area = countOf(sizes)
   context.spend(x.data.length * each * taps)
-  // The window of a place of the input lies on the output as that of a convolution lies on its input.
+  // The window of an input position covers the output as that of a convolution covers its input.
   const offsets = windows(axes, places, sizes)
   const read = reader(x)
   const weight = reader(filters)

@@ -153,7 +153,7 @@ export const multiply: Handler = (t, node) => {
   return false
 }
 
-/** Rows times other rows, such as what is left of a gate whose activation became codes. */
+/** Rows times other rows, such as the rest of a gate whose activation became codes. */
 export const multiplyRows: Handler = (t, node) => {
   if (t.isRecurrent || !t.isRows(node, 0) || !t.isRows(node, 1)) return false
   const left = t.rows(node, 0)
@@ -167,7 +167,7 @@ export const multiplyRows: Handler = (t, node) => {
 /** No float of a model is larger. */
 const MOST = 3e38
 
-/** What is above 0 of rows, and 0 for the rest. */
+/** The positive values of rows, and 0 for the rest. */
 export const relu: Handler = (t, node) => {
   if (!t.isRows(node, 0)) return false
   const input = t.rows(node, 0)
@@ -218,8 +218,7 @@ function gate(t: Translator, node: Node, activation: Activation): boolean {
 const ID_TYPES: readonly DType[] = ['i32', 'i64']
 
 /**
- * A cast between floats only changes the rounding. A cast of floats to integers or booleans gives other
- * values.
+ * A cast between floats only changes the rounding. A cast of floats to integers or booleans changes values.
  */
 export const cast: Handler = (t, node) => {
   const input = t.read(node, 0)
@@ -234,7 +233,7 @@ export const cast: Handler = (t, node) => {
 /** A weight that stays in its file, transposed, cast or with another shape. */
 export const viewWeight: Handler = (t, node) => {
   const constant = t.graph.constants.get(node.inputs[0] ?? '')
-  // What is in memory is folded.
+  // Values in memory are folded.
   const isInFile = constant === undefined || isStored(constant)
   if (t.read(node, 0)?.is !== 'constant' || !isInFile || !t.weights.view(node, t.dimsOf(node))) return false
   t.set(node, 0, { is: 'constant', name: node.outputs[0] ?? '' })

@@ -152,7 +152,7 @@ function takeLast(t: Translator, node: Node, axis: number): void {
   t.setRows(node, 0, t.rows(node, 0))
 }
 
-/** Rows of a table of codes. An unsigned byte without a zero point stands for the byte minus the middle. */
+/** Rows of a table of codes. An unsigned byte without a zero point represents the byte minus the midpoint. */
 export const gatherBlocks: Handler = (t, node) => {
   if (t.read(node, 1)?.is !== 'ids') return false
   const codes = t.weights.constant(node, 0)

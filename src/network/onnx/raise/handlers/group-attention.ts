@@ -64,7 +64,7 @@ export const groupQueryAttention: Handler = async (t, node) => {
   return true
 }
 
-/** The narrower window of its own and of what is added to its scores. 0: it has none. */
+/** The narrower of its own window and that of the mask added to its scores. 0: it has none. */
 async function windowOf(t: Translator, node: Node, heads: number): Promise<number> {
   const stated = intOf(node, 'local_window_size', -1)
   if (stated !== -1 && stated <= 0)

@@ -149,7 +149,7 @@ type Stored = Pick<TensorInfo, 'source' | 'offset' | 'shape'>
 
 /**
  * Reads rows [first, end) of the transpose of a matrix [k, n] of elements of `size` bytes: [end - first][k],
- * as an array of its own. Ask for them in order: what was read ahead is held until the last row.
+ * as its own array. Ask for them in order: what was read ahead is held until the last row.
  */
 export function turnedRows(
   matrix: Stored,
