@@ -1,4 +1,4 @@
-// Keys. In: keyboard events. Out: what they mean.
+// Keys. In: keyboard events. Out: their meaning.
 
 /** True on touch devices: there Enter inserts a line break, as in other phone apps. */
 export const isTouch = (): boolean => !!window.matchMedia?.('(hover: none) and (pointer: coarse)').matches
