@@ -1,4 +1,4 @@
-// Foreign values. In: folders and adapters whose JSON has something else where a text or a number is due.
+// Foreign values. In: folders and adapters whose JSON has something else instead of a text or a number.
 // Out: a model or a typed error.
 import { expect, test } from 'vitest'
 import { ggufBytes } from '../../../test/conformance/testing/writers/gguf-writer.ts'

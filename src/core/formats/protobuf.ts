@@ -128,7 +128,7 @@ export class Message {
 
   #expect(type: number): void {
     if (this.#reader.type !== type)
-      throw this.wrong(`a field has wire type ${this.#reader.type} where ${type} is due`)
+      throw this.wrong(`a field has wire type ${this.#reader.type} instead of ${type}`)
   }
 
   /** pbf's own varints lose digits beyond 2^53. */

@@ -27,7 +27,7 @@ test('a reply keeps its original ids when the next prompt contains it', () => {
   ])
 })
 
-test('a prompt that is known whole is not encoded at all', () => {
+test('a fully known prompt is not encoded at all', () => {
   const transcript = transcriptOf()
   const { asked, encode } = recorder()
   transcript.encode('Q1', encode)
@@ -55,7 +55,7 @@ test('a reply that the template wrote differently is encoded again', () => {
   expect(transcript.encode('Q1A|Q2', encode)).toEqual(codes('Q1A|Q2'))
 })
 
-test('a prompt with another beginning starts from nothing', () => {
+test('a prompt with another beginning starts afresh', () => {
   const transcript = transcriptOf()
   const { asked, encode } = recorder()
   transcript.encode('Q1', encode)

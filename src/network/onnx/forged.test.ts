@@ -19,7 +19,7 @@ const withConstant = (constant: Omit<WrittenTensor, 'name'>): WrittenGraph => ({
 })
 const two = new Uint8Array(new Float32Array([3, 4]).buffer)
 
-test('a good file is read, and computes', async () => {
+test('a valid file is read, and computes', async () => {
   const { graph } = await read(withConstant({ dims: [2], raw: two }))
   const x = { dtype: 'f32', dims: [2], data: Float32Array.of(1, 2) } as const
   expect(evaluate(graph, new Map([['x', x]])).get('y')?.data).toEqual(Float32Array.of(4, 6))

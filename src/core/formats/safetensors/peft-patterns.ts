@@ -5,7 +5,7 @@ import { HalfbyteError } from '../../base/errors.ts'
 import { isObject } from '../../base/values.ts'
 import { malformed, shown } from '../malformed.ts'
 
-/** Places of a name that one part of a pattern is tried at, for all modules together. */
+/** Positions in names at which one part of a pattern is tried, for all modules together. */
 const MOST_TRIES = 1 << 23
 const LONGEST_PATTERN = 1024
 

@@ -89,7 +89,7 @@ const scatterNd: Handler = (lowering, node) => {
   const { index, named, rest } = placesAmong(lowering, node, out.dims, parts.index, 0)
   const made = [...dimsOf(index), ...rest]
   const updated = dimsOf(parts.updates)
-  if (countOf(made) !== countOf(updated)) throw unfit(node, `it writes [${updated}] where [${made}] is due`)
+  if (countOf(made) !== countOf(updated)) throw unfit(node, `it writes [${updated}] instead of [${made}]`)
   const updates = lowering.reshape(node, parts.updates, made)
   const still = dimsOf(index).map(() => 0)
   const to: View = { offset: 0, dims: made, strides: [...still, ...whole(rest).strides] }

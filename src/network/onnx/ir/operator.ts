@@ -57,7 +57,7 @@ function found<K extends AttributeKind>(node: Node, name: string, kind: K): Valu
   if (attribute.kind === kind) return attribute.value as never
   throw new HalfbyteError(
     'format',
-    `node ${node.name} (${node.op}): its attribute ${name} is of kind ${attribute.kind} where ${kind} is due; ` +
+    `node ${node.name} (${node.op}): its attribute ${name} is of kind ${attribute.kind} instead of ${kind}; ` +
       'export the model again',
     { node: node.name, attribute: name },
   )

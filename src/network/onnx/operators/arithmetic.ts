@@ -293,7 +293,7 @@ function shiftOf(node: Node): Arithmetic {
   const direction = node.attributes.get('direction')?.value
   if (direction === 'LEFT') return { number: (a, b) => (b > 31 ? 0 : a << b), big: (a, b) => a << (b & 63n) }
   if (direction === 'RIGHT') return { number: (a, b) => (b > 31 ? 0 : a >>> b), big: (a, b) => a >> b }
-  throw unfit(node, `its direction is ${direction} where LEFT or RIGHT is due`)
+  throw unfit(node, `its direction is ${direction} instead of LEFT or RIGHT`)
 }
 
 export const ARITHMETIC: readonly Operator[] = [

@@ -99,7 +99,7 @@ export function tensorFrom(file: string, fields: TensorFields): Tensor {
     data.in === 'list' &&
     !data.values.every((value) => typeof value === 'bigint' || Number.isInteger(value))
   )
-    throw malformed(file, `tensor ${name} has fractions where ${dtype} is due`)
+    throw malformed(file, `tensor ${name} has fractions instead of ${dtype}`)
   if (data.in === 'list') fillFromList(made, data.values)
   return made
 }

@@ -115,7 +115,7 @@ function viewOf(
     if (found <= HIDDEN) return false
     throw unclaimed(
       node,
-      `its mask ${name} adds ${found} to a score of head ${head}, where 0 or a large negative number is due; ` +
+      `its mask ${name} adds ${found} to a score of head ${head} instead of 0 or a large negative number; ` +
         'slopes (ALiBi) are not read, and positions are rotations or learned rows',
     )
   }
@@ -126,7 +126,7 @@ function viewOf(
 function windowOf(node: Node, name: string, views: readonly View[], sizes: StepSizes): number {
   const planes = Math.max(...views.map((view) => view.planes))
   const total = sizes.tokens + sizes.past
-  // Each mask is asked, so that each is known to have no other numbers.
+  // Each mask is checked, so that all are known to have no other numbers.
   const windows = Array.from({ length: planes }, (_, head) =>
     seenOf(node, name, sizes, (row, column) =>
       views.map((view) => view.isSeen(head, row, column)).every((each) => each),

@@ -101,7 +101,7 @@ function rowsOf(
   if (rows !== tokens || width !== dim || tensor.data.length !== rows * width)
     throw unclaimed(
       node,
-      `${name} has the shape [${tensor.dims}] where [${tokens}, ${isBetween ? '1, ' : ''}${dim}] is due`,
+      `${name} has the shape [${tensor.dims}] instead of [${tokens}, ${isBetween ? '1, ' : ''}${dim}]`,
     )
   const value = reader(tensor)
   const half = dims / 2

@@ -158,7 +158,7 @@ export class Translator {
     const meaning = this.read(node, index)
     const value = meaning && this.#rowsOf(meaning, node.name)
     if (value !== undefined) return value
-    throw unclaimed(node, `its input ${index} is ${meaning?.is ?? 'left out'} where rows of tokens are due`)
+    throw unclaimed(node, `its input ${index} is ${meaning?.is ?? 'left out'} instead of rows of tokens`)
   }
 
   isRows(node: Node, index: number): boolean {

@@ -197,7 +197,7 @@ test.each<[string, DecoderForm, RegExp]>([
   [
     'angles of tokens that meet heads',
     { turnsFirst: true, edit: anglesByHead },
-    /has the shape \[1,1,\d+,16\] where \[\d+, 1, 16\] is due/,
+    /has the shape \[1,1,\d+,16\] instead of \[\d+, 1, 16\]/,
   ],
   [
     'heads that Tile copies in turn',

@@ -86,7 +86,7 @@ function weightsOf(context: Evaluation): (row: number, at: number) => number {
       `${data.data.length} bytes and ${scales.data.length} scales are no ${n} rows of ${blocks}`,
     )
   if (zeros !== undefined && zeros.data.length !== dueZeros)
-    throw unfit(node, `it has ${zeros.data.length} zero points where ${dueZeros} are due`)
+    throw unfit(node, `it has ${zeros.data.length} zero points instead of ${dueZeros}`)
   const scale = reader(scales)
   const zero = (row: number, at: number): number => {
     if (zeros === undefined) return 2 ** (bits - 1)

@@ -84,7 +84,7 @@ async function checkForm(t: Translator, node: Node): Promise<void> {
   for (const index of [LENGTHS, TOTAL]) {
     const is = t.read(node, index)?.is
     if (is !== 'control')
-      throw unclaimed(node, `its input ${index} is ${is ?? 'left out'} where lengths are due`)
+      throw unclaimed(node, `its input ${index} is ${is ?? 'left out'} instead of lengths`)
   }
   await proveNumbers(t, node, node.inputs[LENGTHS]!, 'the positions after it, less one')
   await proveNumbers(t, node, node.inputs[TOTAL]!, 'the positions after it')

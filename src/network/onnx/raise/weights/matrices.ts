@@ -106,7 +106,7 @@ export function floatTensor(
   shape = constant.dims,
 ): TensorInfo {
   const dtype = FLOATS[constant.dtype]
-  if (dtype === undefined) throw unread(file, name, `is ${constant.dtype} where a float weight is due`)
+  if (dtype === undefined) throw unread(file, name, `is ${constant.dtype} instead of a float weight`)
   if (isStored(constant)) {
     const { source, offset, byteLength } = constant
     return { name, dtype, shape, source, offset, byteLength }
