@@ -66,7 +66,7 @@ export interface TokenConstraint {
   copy(): TokenConstraint
 }
 
-/** The part of a constraint that a reply uses. Without a mask every token may be next. */
+/** The part of a constraint that a reply uses. Without a mask, any token may come next. */
 export interface ReplyConstraint
   extends Pick<TokenConstraint, 'accept' | 'canEnd' | 'mustEnd' | 'expectedIds'> {
   mask(): Uint32Array | undefined

@@ -44,9 +44,8 @@ export interface NetworkOptions {
    * it, unless `threads` asks for more than one.
    */
   readonly worker?: boolean | undefined
-  /**
-   * Threads that share a run, which take a worker and a page that is cross-origin isolated; elsewhere it is
-   * one. `auto`: one for each core, at most eight. Default: one.
+  /** Threads that share a run. More than one needs a worker and a cross-origin isolated page; otherwise one
+   * is used. `auto`: one for each core, at most eight. Default: one.
    */
   readonly threads?: number | 'auto' | undefined
   /**

@@ -21,7 +21,7 @@ export interface NetworkLimits {
 
 /** Elements read and written, products added up, nodes. About 3 s. */
 const MOST_WORK = 2 ** 27
-/** Maximum bytes of values that are still needed. */
+/** Maximum bytes of live values. */
 const MOST_BYTES = 2 ** 28
 /** Steps of a run of a network, and bytes of its values. */
 const MOST_STEPS = 2 ** 40

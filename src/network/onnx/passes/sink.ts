@@ -155,7 +155,7 @@ class Sinking {
     return sizes.every((size) => typeof size === 'number' && size > 0) ? (sizes as number[]) : undefined
   }
 
-  /** Whether nothing is computed for the value. */
+  /** Whether the value needs no computation. */
   #isMoved(name: string): boolean {
     const maker = this.#producers.get(name)
     if (maker === undefined) return true

@@ -187,7 +187,7 @@ function checkTables({ table, head, weights }: QuantizeFlags, as: string): void 
 /** Throws `unsupported` if nothing would change, and for options that need matrices with new codes. */
 function checkKept({ table, head, format, imatrix }: QuantizeFlags, as: string): void {
   const next =
-    (as !== 'hbm' && 'the output is another file than a pack; write a .hbm') ||
+    (as !== 'hbm' && 'the output is not a pack; write a .hbm') ||
     (format !== undefined && '--format gives them new codes; leave it out, or choose other --weights') ||
     (imatrix !== undefined && '--imatrix is for their codes; give --calibration FILE, or leave it out') ||
     (table === undefined && head === undefined && 'nothing would change; give --table or --head')

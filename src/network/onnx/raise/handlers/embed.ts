@@ -128,8 +128,8 @@ export function embedTokens(t: Translator, node: Node, index: number): Value {
 }
 
 /**
- * Rows of a table of codes [tokens or positions, k], with scales for all of it or for each row. `from`: the
- * row of position 0. Default: rows are those of ids.
+ * Rows of a table of codes [tokens or positions, k], with one scale for the whole table or one per row.
+ * `from`: the row of position 0. Default: rows are those of ids.
  */
 export function embedCodes(
   t: Translator,
