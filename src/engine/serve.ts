@@ -32,7 +32,8 @@ export function serveConnection(service: object, prepare: (assets: HostAssets) =
 
 /**
  * Milliseconds between two reports of a download. A page keeps memory allocated by messages for a long
- * time. */
+ * time.
+ */
 const REPORT_MS = 50
 
 /** Tells a load's progress through `port`; a download's at intervals. */

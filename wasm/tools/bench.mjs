@@ -167,7 +167,8 @@ const attention = (build, { heads, kvHeads, dim, context, m, k = 'f32', v = 'f32
 
 /**
  * Rotates and stores keys and values. `still`: the first pair that is stored without its bias; default
- * none. */
+ * none.
+ */
 const rotate = (build, { heads, kvHeads, dim, m, k, v, still }) => {
   next = scratch
   const blocks = Math.ceil(m / 64)

@@ -43,7 +43,8 @@ export class ConversationAddress implements ReactiveController {
 
   /**
    * A conversation gets its address with its first message. Only a change of conversation adds a history
-   * entry. */
+   * entry.
+   */
   follow({ id, messages }: Conversation): void {
     const isOther = this.#followed !== undefined && this.#followed !== id
     this.#followed = id

@@ -214,7 +214,8 @@ export class Chat extends Conversations {
 
   /**
    * Loads another model to answer the last question again, unless the user sends something else
-   * meanwhile. */
+   * meanwhile.
+   */
   async askOther(choice: ModelChoice): Promise<void> {
     const { messages } = this.conversation
     await this.load(choice)
@@ -281,7 +282,8 @@ export class Chat extends Conversations {
 
   /**
    * `change` derives the messages to answer from the current ones, including any that another tab has
-   * added. */
+   * added.
+   */
   async #answer(change: (messages: readonly StoredMessage[]) => Asked): Promise<void> {
     // From its first message on, a conversation keeps its initial instructions and tools.
     const { system, tools } = this.settings
@@ -350,7 +352,8 @@ export class Chat extends Conversations {
 
   /**
    * The page's own answer, or that of the model, which may still be loading; undefined if neither can
-   * answer. */
+   * answer.
+   */
   async #say(home: Conversation, turn: Asked, stop: AbortSignal): Promise<Answered | undefined> {
     if (!(await this.parts.load(ANSWER))) return undefined
     const { ownAnswer, speakAnswer, Speaker, trainingOf } = await ANSWER()

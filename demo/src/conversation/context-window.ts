@@ -3,7 +3,8 @@
 
 /**
  * Share of the context that a conversation may fill after dropping turns. The rest postpones the next
- * drop. */
+ * drop.
+ */
 const KEPT = 0.5
 /** Largest share of the context reserved for the answer. */
 const ANSWER = 0.25

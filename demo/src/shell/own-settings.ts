@@ -16,7 +16,8 @@ const OWN = ['system', 'tools', 'maxTokens', 'seed', ...RECOMMENDED] as const
 
 /**
  * The settings that a conversation or a preset can override. A key that is `undefined` leaves the value to
- * the model. */
+ * the model.
+ */
 export type OwnSettings = Partial<Pick<Settings, (typeof OWN)[number]>>
 type Sampling = Partial<Pick<Settings, Recommended>>
 

@@ -158,7 +158,9 @@ test('an image for a model that is blind, and one that is none, are rejected in 
   await openChat(page)
   const picture = await drawn(page, 'dusk.png', 'red', 'navy')
   await pick(page, picture)
-  await expect(page.getByRole('alert')).toHaveText(/cannot see pictures\. Choose a vision model .* dusk\.png\./)
+  await expect(page.getByRole('alert')).toHaveText(
+    /cannot see pictures\. Choose a vision model .* dusk\.png\./,
+  )
   await expect(attached(page)).toHaveCount(0)
   await loadSeeing(page)
   await bring(page, 'drop', { ...picture, name: 'broken.png', buffer: picture.buffer.subarray(0, 40) })

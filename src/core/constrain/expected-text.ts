@@ -13,7 +13,8 @@ const BRACE = 0x7b
 const NO_BLANKS: readonly number[] = []
 
 /** The whitespace that a text has after each byte. Models write JSON in one way from its beginning to its
- * end. */
+ * end.
+ */
 export class BlankHabits {
   readonly #after = new Map<number, readonly number[]>([[COLON, [SPACE]]])
   #last = 0
@@ -89,7 +90,8 @@ const allowedBytes = ({ sets, tokens, hasEnd }: Closure): ByteSet =>
   unionOf(hasEnd || tokens.length > 0 ? [] : sets)
 
 /** The only byte of a set that is not whitespace. A set of whitespace only gives its only member. Otherwise
- * undefined. */
+ * undefined.
+ */
 function onlyByte(set: ByteSet): number | undefined {
   const words = set.slice()
   const found = BLANKS.filter((byte) => hasByte(set, byte))

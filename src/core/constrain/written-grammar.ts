@@ -5,8 +5,10 @@ import { type ByteSet, GrammarNodes, NODE, type NodeId } from './grammar-nodes.t
 
 /** The form of a whole text. */
 export type ConstraintSpec =
-  /** A JSON value that a JSON Schema allows. `compact`: without whitespace between its parts. Default
-   * false. */
+  /**
+   * A JSON value that a JSON Schema allows. `compact`: without whitespace between its parts. Default
+   * false.
+   */
   | { readonly type: 'schema'; readonly schema: unknown; readonly compact?: boolean | undefined }
   /** A grammar in llama.cpp's GBNF. */
   | { readonly type: 'grammar'; readonly grammar: string }
@@ -37,8 +39,10 @@ interface ToolParameter {
   readonly enum?: readonly unknown[]
 }
 
-/** The tokens that may come next in one reply. Holds the position of the reply; the grammar itself is
- * shared. */
+/**
+ * The tokens that may come next in one reply. Holds the position of the reply; the grammar itself is
+ * shared.
+ */
 export interface TokenConstraint {
   /**
    * The mask for the next token, in words of 32 ids: bit `id % 32` of word `id >> 5` is set if the id is
@@ -58,7 +62,8 @@ export interface TokenConstraint {
   readonly canEnd: boolean
   /** True if only the end may follow. */
   readonly mustEnd: boolean
-  /** Ids that are likely next, because the constraint leaves no choice except in whitespace and in how a text
+  /**
+   * Ids that are likely next, because the constraint leaves no choice except in whitespace and in how a text
    * is split into tokens. Empty where it leaves another choice. It may forbid some of them.
    */
   expectedIds(): readonly number[]

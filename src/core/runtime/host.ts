@@ -57,7 +57,8 @@ export interface Note {
 
 /**
  * The services of a page, a worker or a process. There is one implementation for browsers and one for
- * Node. */
+ * Node.
+ */
 export interface Host extends LoadReaders {
   readonly globals: FeatureGlobals
   /** Logical cores: a hint, at least 1. */

@@ -153,7 +153,8 @@ export class TokenTree {
 
   /**
    * Drops empty nodes, then the least recently used ones, until at most `bytes` are held only by the
-   * tree. */
+   * tree.
+   */
   shrink(bytes: number): void {
     for (const node of this.nodes.toReversed()) {
       if (node.children.length === 0 && this.#isEmpty(node)) this.#remove(node)

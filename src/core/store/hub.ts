@@ -104,7 +104,8 @@ export function hubListing(folder: string, hub: Hub = {}): string | undefined {
 
 /**
  * The error of a failed lookup. The message says that the hub was asked, because a local path may have been
- * meant. */
+ * meant.
+ */
 export function lookupError(error: unknown, url: string, hub: Hub = {}): unknown {
   const [repo] = partsOf(url, hub)
   const isLookup =

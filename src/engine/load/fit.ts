@@ -15,7 +15,8 @@ export interface PromptFit {
 
 /**
  * Attention sinks: the minimum that a context must keep of its beginning (Xiao et al., StreamingLLM,
- * 2023). */
+ * 2023).
+ */
 const SINKS = 4
 
 /**

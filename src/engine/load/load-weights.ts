@@ -16,7 +16,8 @@ import type { PreparedModel } from './prepare.ts'
 
 /**
  * Bytes sampled from each weight. Training changes every part of a weight, so any sample distinguishes two
- * models. */
+ * models.
+ */
 const SAMPLE_BYTES = 1024
 
 /** A piece from the middle of a weight's slot; for a sparse weight, after its table. */

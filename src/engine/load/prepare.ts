@@ -64,7 +64,8 @@ interface WeightOptions {
   readonly weights: WeightPolicy
   /**
    * True if the weights will be stored: every matrix keeps its inputs in the model's order. Default
-   * false. */
+   * false.
+   */
   readonly forPack?: boolean | undefined
   readonly signal?: AbortSignal | undefined
 }

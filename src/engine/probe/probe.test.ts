@@ -30,7 +30,8 @@ const REQUEST: ProbeRequest = {
 
 /**
  * On its clock the first run uses up the time limit for measuring a speed: most cases only check what
- * fits. */
+ * fits.
+ */
 const hurried = (): Host => {
   let now = 0
   return { ...nodeHost(), now: () => (now += 100) }

@@ -504,7 +504,8 @@ export interface EngineService {
   probe(request: ProbeRequest, port: MessagePort): Promise<ProbeReport>
   /**
    * Starts immediately, or when the session's turn comes. All of its reports, including errors, go to
-   * `port`. */
+   * `port`.
+   */
   generate(request: GenerateRequest, port: MessagePort): void
   countTokens(prompt: Prompt): number | Promise<number>
   /** Ids of plain text, as a completion would read it. */

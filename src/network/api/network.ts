@@ -44,7 +44,8 @@ export interface NetworkOptions {
    * it, unless `threads` asks for more than one.
    */
   readonly worker?: boolean | undefined
-  /** Threads that share a run. More than one needs a worker and a cross-origin isolated page; otherwise one
+  /**
+   * Threads that share a run. More than one needs a worker and a cross-origin isolated page; otherwise one
    * is used. `auto`: one for each core, at most eight. Default: one.
    */
   readonly threads?: number | 'auto' | undefined

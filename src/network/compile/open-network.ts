@@ -18,7 +18,8 @@ export interface OpenNetworkOptions {
 }
 
 /** The graph of a model's files. Throws `format` for damaged files, `unsupported` for unsupported
- * features. */
+ * features.
+ */
 export async function readNetwork(
   sources: readonly ByteSource[],
   { signal, beside, dtype }: OpenNetworkOptions = {},

@@ -45,7 +45,8 @@ export const loadSolver = (): Promise<WebAssembly.Module> => moduleAt(SOLVER)
 
 /**
  * Modules by address, compiled or being compiled. Code that V8 optimised for one engine is reused by the
- * next. */
+ * next.
+ */
 const modules = new Map<string, Promise<WebAssembly.Module>>()
 
 function moduleAt(file: URL): Promise<WebAssembly.Module> {

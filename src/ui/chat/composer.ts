@@ -126,7 +126,8 @@ export class Composer implements ReactiveController {
 
 /**
  * Grows with its text in browsers whose CSS cannot. Policies do not treat a property set by script as an
- * inline style. */
+ * inline style.
+ */
 function grow(area: HTMLTextAreaElement): void {
   if (globalThis.CSS?.supports('field-sizing', 'content')) return
   area.style.height = 'auto'

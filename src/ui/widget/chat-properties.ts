@@ -56,7 +56,8 @@ export function languageOf(element: Element): string | undefined {
 
 /**
  * Maximum UTF-16 units of a text that the widget shows, and of the name under which a conversation is
- * stored. */
+ * stored.
+ */
 const LONGEST = 10_000
 const MOST_SUGGESTIONS = 100
 const MOST_OPTIONS = 1000

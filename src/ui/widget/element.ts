@@ -88,7 +88,8 @@ export interface HalfbyteChat extends HTMLElement, HalfbyteChatProps {
   load(): Promise<Engine>
   /**
    * Asks a question as if the user had sent it, including the request for consent. Ignored while
-   * answering. */
+   * answering.
+   */
   send(text: string): void
   /** Stops the current answer. Its text so far stays. */
   stop(): void

@@ -129,7 +129,8 @@ export function liveStates(dfa: Dfa): boolean[] {
 export const MAX_STATES = 1 << 14
 const MAX_STEPS = 1 << 21
 /** Maximum number of positions of a pattern, summed over all sets of positions. Time and memory are
- * proportional to this sum. */
+ * proportional to this sum.
+ */
 const MAX_PLACES = 1 << 21
 const LAST = 0x10ffff
 

@@ -19,7 +19,8 @@ const ESCAPED = codePoints([0, 0x1f], [0x22, 0x22], [0x5c, 0x5c])
 const RAW = complement(ESCAPED)
 
 /** Maximum number of spaces after a line break: ten levels of two. Without a limit, a weak model could write
- * spaces forever. */
+ * spaces forever.
+ */
 const MAX_INDENT = 20
 
 /** Nothing, one space, or a line break and its indentation; nothing in compact JSON. */

@@ -20,7 +20,8 @@ const MAX_CONTAINED = 64
 /** Maximum number of values of unique items for which a grammar can list the remaining ones. */
 const MAX_PERMUTED = 8
 /** Maximum number of listed values of an item, and of items before it, for which the number of used values is
- * exact. */
+ * exact.
+ */
 const MAX_MATCHED = { values: 16, items: 64 }
 /** Maximum number of rules: one for each part of a schema and each way of writing it. */
 const MAX_RULES = 1 << 12

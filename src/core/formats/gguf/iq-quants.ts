@@ -246,7 +246,8 @@ export function readIQ3S({ u8, u16 }: RowViews, index: number, out: CodedGroup):
 }
 
 /** Elements -1, 0 and 1, moved by an eighth up or down. Codes are greater by 1, which the minimum
- * compensates. */
+ * compensates.
+ */
 export function readIQ1S({ u8, u16 }: RowViews, index: number, out: CodedGroup): void {
   const at = (index >>> 3) * 50
   const group = index & 7

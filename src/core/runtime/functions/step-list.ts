@@ -23,7 +23,8 @@ export interface StepList {
 
 /**
  * Units that a thread claims at once: a fraction of its share, so that a slow thread does not delay the
- * others for long. */
+ * others for long.
+ */
 const PARTS = 4
 
 /** One thread's part; all threads of the pool run it at once. Returns false when the pool is poisoned. */

@@ -8,7 +8,8 @@ import { stateTables, stepWords } from './step-mirror.ts'
 
 /**
  * Seconds without an exchange after which a shard counts as dead. Steps are sized to take a tenth of
- * this. */
+ * this.
+ */
 const PATIENCE_SECONDS = 20
 
 export interface ShardsPoolOptions extends Omit<ShardRunOptions, 'send' | 'shard' | 'shards'> {

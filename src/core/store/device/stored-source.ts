@@ -44,7 +44,8 @@ function summedSource({ name, size, sums, read, pieceBytes }: Summed): ReturnTyp
   const isRight = sums.map((sum) => sum === null)
   /**
    * A buffer for a piece of which a read needs only a part. A read claims it, because others run in
-   * parallel. */
+   * parallel.
+   */
   let spare: Uint8Array | undefined
   /** Reads a whole chunk, and copies those of its bytes to `target` that belong at `offset` of the file. */
   const readChunk = async (index: number, target: Uint8Array, offset: number): Promise<void> => {

@@ -132,7 +132,8 @@ function padded(text: string, width: number, align: string, fill: string, spend:
 
 /**
  * A number without padding. `kind` is the type letter of a format specification; empty for a float's default
- * text. */
+ * text.
+ */
 function number(value: Value, kind: string, digits: string | undefined, sign: string, spend: Spend): string {
   const given = numberOf(value)
   if (given === undefined)

@@ -19,7 +19,8 @@ const AROUND = 1024
 const MOST_TRIES = 32
 /**
  * A text without spaces and line breaks is split between any two characters when this many parts have
- * none. */
+ * none.
+ */
 const UNBROKEN = 16
 
 type IsPlace = (text: string, at: number) => boolean

@@ -5,7 +5,8 @@ import type { Attribute, Graph, Node } from '../../onnx/ir/graph.ts'
 const LEVEL = 'accuracy_level'
 
 /** The graph, and the graphs in its nodes, without leave to round. Reading limits how deeply they are
- * nested. */
+ * nested.
+ */
 export function withFloatProducts(graph: Graph): Graph {
   return { ...graph, nodes: graph.nodes.map(inFloats) }
 }

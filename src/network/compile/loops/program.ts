@@ -220,7 +220,8 @@ export interface Program {
 }
 
 /** Steps of an instruction on an element: it takes about as long as this many multiplications of a
- * product. */
+ * product.
+ */
 const ELEMENT_STEPS = 16
 
 /** Steps of a run that a loop takes: multiplications of products, or weighted instructions on elements. */

@@ -18,7 +18,8 @@ export class Pieces {
   }
 
   /** The address of this many bytes, with room after them: vectors at the end of a row may be read beyond
-   * it. */
+   * it.
+   */
   take(bytes: number): number {
     const size = aligned(bytes + ALIGNMENT)
     const index = this.#gaps.findIndex(({ at, end }) => end - at >= size)

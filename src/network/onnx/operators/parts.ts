@@ -131,7 +131,8 @@ function checkRepeats(node: Node, dims: readonly Dim[], times: readonly Dim[]): 
 }
 
 /** For each element of `dims` in row order, the sum over the axes of the result of `step` for its
- * coordinate. */
+ * coordinate.
+ */
 function gathered(dims: readonly number[], step: (axis: number, at: number) => number): number[] {
   countToMake(dims)
   let places = [0]

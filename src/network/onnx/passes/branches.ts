@@ -62,7 +62,8 @@ function takenBranch(node: Node, constants: Graph['constants']): Graph | undefin
 }
 
 /** The names and values of the graph into which another one is inlined: `namesIn` it, and constants. Both
- * grow. */
+ * grow.
+ */
 export interface Around {
   readonly constants: Map<string, Constant>
   readonly names: Set<string>

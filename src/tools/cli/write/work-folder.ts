@@ -71,8 +71,10 @@ async function lastLock(folder: string): Promise<number> {
   return Math.max(0, ...names.map((name) => Number(LOCK.exec(name)?.[1] ?? 0)))
 }
 
-/** An incomplete lock belongs to a killed process, or to one that will see our lock before it completes its
- * own. */
+/**
+ * An incomplete lock belongs to a killed process, or to one that will see our lock before it completes its
+ * own.
+ */
 async function refuseIfHeld(folder: string, number: number): Promise<void> {
   const path = join(folder, `lock-${number}`)
   const holder = await readFile(path, 'utf8').then(holderOf, () => undefined)

@@ -84,7 +84,8 @@ export class Conversation {
 
   /**
    * Answers the open question. Resolves with the answer; undefined if it failed or there is no open
-   * question. */
+   * question.
+   */
   async answer(engine: Engine, settings: Settings): Promise<Entry | undefined> {
     if (!this.isWaiting) return undefined
     const stop = new AbortController()

@@ -71,7 +71,8 @@ const isListOfObjects = (value: unknown): boolean => Array.isArray(value) && val
 
 /**
  * Reads only displayed fields, and only strings where strings are displayed: other scripts of the page can
- * write there too. */
+ * write there too.
+ */
 function plain({ role, content, thoughts, ending, passages, toolRuns }: Entry): Entry {
   const text = (value: unknown) => (typeof value === 'string' ? value : undefined)
   return {

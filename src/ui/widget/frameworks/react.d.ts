@@ -4,7 +4,8 @@ import type { HalfbyteChat, HalfbyteChatEvents, HalfbyteChatProps } from '../ele
 
 /**
  * React 19 sets properties and adds listeners by these names; React 18 only sets attributes: use a ref
- * there. */
+ * there.
+ */
 type Listeners = {
   [Name in keyof HalfbyteChatEvents as `on${Name}`]?: (event: HalfbyteChatEvents[Name]) => void
 }
