@@ -1,5 +1,5 @@
-// First paint. In: what earlier visits left in localStorage. Out: attributes of the page that its first paint
-// needs, and a sentence where its scripts do not come.
+// First paint. In: data that earlier visits left in localStorage. Out: page attributes needed for the first
+// paint, and an error message if its scripts do not load.
 {
   const read = (key) => {
     try {

@@ -1,4 +1,4 @@
-// Inline scripts. In: a page with <script data-inline="file">. Out: the page with that file inside, and its
+// Inline scripts. In: a page with <script data-inline="file">. Out: the page with that file inlined, and its
 // hash in the page's content security policy.
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -7,14 +7,14 @@ import type { Plugin } from 'vite'
 
 const PLACE = /<script data-inline="([\w.-]+)"><\/script>/g
 
-/** As a file, such a script would delay the first paint by a round trip. `folder` has the files. */
+/** As a separate file, such a script would delay the first paint by a round trip. `folder` has the files. */
 export function inline(folder: string): Plugin {
   return {
     name: 'inline',
     transformIndexHtml(page) {
       const hashes: string[] = []
       const filled = page.replace(PLACE, (_, file: string) => {
-        // The first lines say what the file does; the page's visitors need not download that.
+        // The first lines describe the file; visitors need not download them.
         const script = readFileSync(join(folder, file), 'utf8').replace(/^(\/\/.*\n)+/, '')
         hashes.push(`'sha256-${createHash('sha256').update(script).digest('base64')}'`)
         return `<script>${script}</script>`

@@ -1,5 +1,5 @@
 // Offline use. In: the built page. Out: sw.js, a service worker that knows every file of its build by name
-// and SHA-256, and pages that say of which build they are.
+// and SHA-256, and pages marked with their build.
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,12 +8,12 @@ import { PACKS } from './packs.ts'
 
 const WORKER = 'sw.js'
 /**
- * Not everybody needs these: one of four modules, one of the models, measuring, what code and
- * formulas take, PDFs, the search model, large icons.
+ * Not everyone needs these: one of four modules, one of the models, measurements, code and formula libraries,
+ * PDFs, the search model, large icons.
  */
 const LATER =
   /\.(hbm|wasm)$|roofline|measure-ops|highlight|formulas|hebrew|pdf|search-model|icon-(512|maskable)/
-/** Names of assets end with a hash of eight characters, `-` among them. */
+/** Asset names end with a hash of eight characters, which may include `-`. */
 const ASSET = /^assets\/(.+)-[\w-]{8}(\.\w+)$/
 
 /**
@@ -56,7 +56,7 @@ export function offline(source: string): Plugin {
   }
 }
 
-/** Hosts may add to a page, so that its build is known by this mark instead of by its hash. */
+/** Hosts may modify a page, so its build is identified by this mark instead of its hash. */
 function mark(file: string, version: string): void {
   const page = readFileSync(file, 'utf8')
   const at = page.indexOf('<meta name="viewport"')
@@ -64,7 +64,7 @@ function mark(file: string, version: string): void {
   writeFileSync(file, `${page.slice(0, at)}<meta name="build" content="${version}" />\n    ${page.slice(at)}`)
 }
 
-/** A file's SHA-256; of an asset also its name in every build. */
+/** A file's SHA-256, and for an asset also its build-independent name. */
 function entryOf(folder: string, name: string): readonly string[] {
   const sum = createHash('sha256')
     .update(readFileSync(join(folder, name)))

@@ -1,4 +1,4 @@
-// The list of packs beside the page. In: folders. Out: what is listed, and what is refused.
+// The list of packs beside the page. In: folders. Out: what is listed, and what is rejected.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ afterEach(() => rmSync(folder, { recursive: true }))
 const put = (name: string, content: unknown) =>
   writeFileSync(join(folder, name), typeof content === 'string' ? content : JSON.stringify(content))
 
-test('a pack is listed with its card and size; one without a card, and a card without a pack, are not', () => {
+test('a pack is listed with its card and size; a pack without a card, or a card without a pack, is not', () => {
   expect(packsIn(join(folder, 'nowhere'))).toEqual([])
   put('b.hbm', '12345')
   put('b.json', CARD)
@@ -31,7 +31,7 @@ test('a pack is listed with its card and size; one without a card, and a card wi
   expect(packsIn(folder)).toEqual([{ ...CARD, file: 'packs/b.hbm', sizeBytes: 5 }])
 })
 
-test('a card that lacks something is refused with its name and what it lacks', () => {
+test('an incomplete card is rejected with its name and the missing fields', () => {
   put('a.hbm', '1')
   put('a.json', { ...CARD, licence: undefined, contextLength: '64' })
   expect(() => packsIn(folder)).toThrow(/a\.json lacks licence, contextLength; make its pack again/)

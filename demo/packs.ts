@@ -1,18 +1,18 @@
 // Made packs. In: a folder that `npm run make` fills. Out: a module that lists its packs, and the packs as
-// files of the page. They are not assets: a page that was built anew finds what the device has kept under the
-// same address, and the service worker leaves them to the engine's own store.
+// files of the page. They are not assets: a rebuilt page finds stored packs under the same address, and the
+// service worker leaves them to the engine's own store.
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Plugin } from 'vite'
 import type { PackCard, PagePack } from './src/models/page-pack.ts'
 
 const MODULE = 'virtual:page-packs'
-/** Folder of the page that has the packs. */
+/** The page's folder with the packs. */
 export const PACKS = 'packs'
 const CARD = /\.json$/
 const TEXTS = ['title', 'about', 'languages', 'licence', 'source'] as const
 
-/** Throws for a card that is not one. A card without its pack, or a pack without its card, is left out. */
+/** Throws for an invalid card. A card without its pack, or a pack without its card, is skipped. */
 export function packsIn(folder: string): readonly PagePack[] {
   const names = statSync(folder, { throwIfNoEntry: false })?.isDirectory() ? readdirSync(folder).sort() : []
   return names.flatMap((name) => {
@@ -39,7 +39,7 @@ function cardOf(path: string): PackCard {
   return card as PackCard
 }
 
-/** Without packs it is an empty list, so that they cost a page that has none next to nothing. */
+/** Without packs this is an empty list, which costs next to nothing. */
 function moduleOf(packs: readonly PagePack[]): string {
   const models = packs.map(({ languages, licence, source, ...others }) => ({
     ...others,

@@ -1,8 +1,8 @@
-// Preloads. In: a built page. Out: the page with a link to each script that its entry asks for, so that they
-// are requested together with the entry.
+// Preloads. In: a built page. Out: the page with a preload link for each script that its entry imports, so
+// that they are requested together with the entry.
 import type { Plugin } from 'vite'
 
-/** Scripts that an entry imports at its start, in `import()` too, and what these import. */
+/** Scripts that an entry imports at startup, including with `import()`, and their own imports. */
 export const preload: Plugin = {
   name: 'preload',
   transformIndexHtml: {

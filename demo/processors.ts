@@ -1,6 +1,6 @@
 // Logit processors of the page. In: an import of a module with ?processor. Out: the module's address, which
-// the engine's worker imports. Vite builds workers without their exports, so a processor is a script of its
-// own.
+// the engine's worker imports. Vite builds workers without their exports, so a processor is a separate
+// script.
 import type { Plugin } from 'vite'
 
 const QUERY = '?processor'

@@ -1,9 +1,9 @@
-// Shared styles. In: src/ui/chat/styles.ts. Out: the style sheet shared.css of the page, with the rules that
-// the widget has too.
+// Shared styles. In: src/ui/chat/styles.ts. Out: the page's style sheet shared.css, with the rules shared
+// with the widget.
 import type { Plugin } from 'vite'
 import { chatStyles } from '../src/ui/chat/styles.ts'
 
-/** As a style sheet, the rules are there before the first script. */
+/** As a style sheet, the rules apply before the first script runs. */
 export const sharedStyles: Plugin = {
   name: 'shared-styles',
   enforce: 'pre',

@@ -1,21 +1,22 @@
-// Service worker. In: the list of its build's files, and what pages say that they have used. Out: these files
-// as the build made them, from the network or from what was kept. docs/internals/offline.md has the rules.
+// Service worker. In: the list of its build's files, and reports of pages about the files they used. Out:
+// these files as built, from the network or from the cache. docs/internals/offline.md has the rules.
 const VERSION = '__VERSION__'
-/** What every visitor of the chat needs: names, each with its SHA-256 and an asset's name in every build. */
+/** Files that every chat visitor needs: names, each with its SHA-256 and, for assets, the build-independent
+ * name. */
 const FILES = { __FILES__: [] }
 /** Engine modules, models, other pages: kept once they were used. */
 const LATER = { __LATER__: [] }
 const BUILD = new Map(Object.entries({ ...FILES, ...LATER }))
 
 const PREFIX = 'halfbyte-page-'
-/** Files whose names say nothing of their contents, for each build alone. */
+/** Files whose names do not identify their contents, per build. */
 const PAGES = PREFIX + VERSION
-/** Assets of all builds that are in use: their names change with their contents. */
+/** Assets of all builds in use: their names change with their contents. */
 const ASSETS = 'halfbyte-assets'
 /** Header of a kept asset: its name in every build. */
 const KIND = 'x-halfbyte-kind'
 const CHAT = 'index.html'
-/** Where a file has another type, browsers do not run it or show it, whatever its bytes. */
+/** With a wrong content type, browsers do not run or show a file, whatever its bytes. */
 const TYPES = { js: /javascript/, css: /^text\/css/, html: /^text\/html/ }
 
 const isAsset = (name) => name.startsWith('assets/')
@@ -26,13 +27,13 @@ const find = async (name) => (await cacheOf(name)).match(address(name))
 /** Windows that are known to show this build. */
 const mine = new Set()
 
-// An older build goes on until none of its pages is open: this worker waits by itself.
+// An older build stays until none of its pages is open: this worker waits automatically.
 self.addEventListener('install', (event) => event.waitUntil(succeed()))
 
 self.addEventListener('activate', (event) => {
   event.waitUntil(clean())
   // Not waited for: when a page is left meanwhile, Firefox never ends the claim, and the next page would
-  // wait for the activation for ever.
+  // wait for the activation forever.
   self.clients.claim()
 })
 
@@ -47,7 +48,7 @@ self.addEventListener('fetch', (event) => {
   else if (request.method === 'GET') event.respondWith(networkFirst(event, name))
 })
 
-/** The file that an address means, whatever it asks for beside it; hosts may leave `.html` out. */
+/** The file for an address, ignoring its query; hosts may omit `.html`. */
 function nameOf(url) {
   const { origin, pathname } = new URL(url)
   const place = origin + pathname
@@ -58,8 +59,8 @@ function nameOf(url) {
 }
 
 /**
- * Where an older build was kept, this one is kept whole before it may take over. If a file cannot be had, the
- * browser drops this worker and begins again at a later visit.
+ * If an older build is cached, this one must be cached completely before it may take over. If a file cannot
+ * be had, the browser drops this worker and begins again at a later visit.
  */
 async function succeed() {
   const names = (await caches.keys()).filter((name) => name.startsWith(PREFIX))
@@ -118,7 +119,7 @@ async function keepAll(names) {
 }
 
 async function fetched(name) {
-  // What the page has just fetched comes from the browser's own cache, unless something else was put there.
+  // Files that the page has just fetched come from the browser's cache, unless something else was put there.
   for (const cache of ['force-cache', 'reload']) {
     try {
       if ((await find(name)) !== undefined) return true
@@ -130,7 +131,7 @@ async function fetched(name) {
   return false
 }
 
-/** Keeps a file if it is what the build made. */
+/** Caches a file if it is what the build produced. */
 async function store(name, response) {
   const type = TYPES[name.slice(name.lastIndexOf('.') + 1)]
   if (response.status !== 200 || type?.test(response.headers.get('content-type') ?? '') === false)
@@ -142,7 +143,7 @@ async function store(name, response) {
   headers.set('content-length', bytes.byteLength)
   headers.set('accept-ranges', 'bytes')
   if (isAsset(name)) headers.set(KIND, BUILD.get(name)[1])
-  // Not the answer itself: one that was redirected cannot answer a navigation.
+  // Not the response itself: a redirected response cannot be used for a navigation.
   await (await cacheOf(name)).put(address(name), new Response(bytes, { headers }))
   return true
 }
@@ -159,7 +160,7 @@ async function keptFirst(event, name) {
   const kept = await find(name)
   if (kept !== undefined) return answered(request, kept)
   const response = await fetch(request)
-  // Who asks for a part or for the size may not want the file.
+  // A request for a range or the size may not need the whole file.
   if (response.ok && request.method === 'GET' && !request.headers.has('range')) {
     const copy = response.clone()
     event.waitUntil(
@@ -171,7 +172,7 @@ async function keptFirst(event, name) {
   return response
 }
 
-/** What of a kept file was asked for. */
+/** The requested part of a cached file. */
 async function answered(request, kept) {
   const headers = new Headers(kept.headers)
   if (request.method === 'HEAD') return new Response(null, { headers })
@@ -207,7 +208,7 @@ async function networkFirst(event, name) {
   return response
 }
 
-/** A kept page. The chat only if all of its files are there: a browser may have removed some. */
+/** A cached page; the chat only if all of its files are cached: a browser may have evicted some. */
 async function whole(name) {
   const kept = await find(name)
   if (kept === undefined || name !== CHAT) return kept

@@ -21,7 +21,7 @@ const isolate: Connect.NextHandleFunction = (_request, response, next) => {
 }
 
 /**
- * Vite leaves its own `headers` out of 304 answers, and WebKit refuses a worker script whose 304 has no COEP.
+ * Vite leaves its own `headers` out of 304 answers, and WebKit rejects a worker script whose 304 has no COEP.
  * The second visit would fail.
  */
 const isolation: Plugin = {
@@ -61,13 +61,14 @@ export default defineConfig({
               test: /preload-helper|\/src\/(?:engine\/wire\/script|core\/runtime\/features|models\/(?:early|last-choice|embedded)|shell\/storage)/,
               priority: 2,
             },
-            // Apart, what the page and the search model share compresses worse, by a kilobyte.
+            // In a separate chunk, code shared by the page and the search model compresses worse, by a
+            // kilobyte.
             {
               name: 'library',
               test: /\/src\/(?:core\/base|engine\/api\/(?:request\/|[\w-]+\.ts)|engine\/wire|core\/store\/(?:address|hub))/,
               priority: 1,
             },
-            // Small, and what they need. Apart they compress worse, by two kilobytes.
+            // Small modules and their dependencies. In separate chunks they compress worse, by two kilobytes.
             {
               name: 'shared',
               test: /\/demo\/src\/(?:shell\/(?:units|own-settings)|models\/unfinished|tools\/tools|conversation\/(?:files\/(?:attachments|views)|store\/remember))/,

@@ -23,7 +23,7 @@ const OFF = [
 ]
 
 /**
- * The suggestions of the address bar are pages of their own. Each window that a test opens would load two of
+ * The suggestions of the address bar are their own pages. Each window that a test opens would load two of
  * them, and start a process for a page that may follow: a fifth of the processor time of the browser tests.
  */
 const NEEDLESS = ['WebUIOmniboxPopup', 'WebUIOmniboxAimPopup', 'SpareRendererForSitePerProcess']

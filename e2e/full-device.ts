@@ -18,7 +18,7 @@ async function limit(page: Page, address: string, quotaSize?: number): Promise<v
   })
 }
 
-/** Call it before the page opens: later, Chromium goes on with what it has granted for half a minute. */
+/** Call it before the page opens: later, Chromium continues what it has granted for half a minute. */
 export const small = (page: Page, address = ''): Promise<void> => limit(page, address, LITTLE)
 
 /** Stores until nothing more can be stored. The page must have been opened after `small`. */

@@ -1,7 +1,7 @@
 // Serves the built chat page, or another folder of build/, to the browser tests: `node page-server.ts PORT
 // on|off [FOLDER]`. With `on` it sends COOP and COEP.
 //
-// Vite's preview compresses each answer anew, which was a tenth of the processor time of a page load.
+// Vite's preview compresses each answer again, which was a tenth of the processor time of a page load.
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'

@@ -80,6 +80,6 @@ test('the chat leads to it', async ({ page, context }) => {
   await page.goto('/')
   await page.getByRole('button', { name: 'Settings', exact: true }).click()
   const opened = context.waitForEvent('page')
-  await page.getByRole('link', { name: 'What this device can do, measured' }).click()
+  await page.getByRole('link', { name: 'Measure this device’s limits' }).click()
   await expect((await opened).getByRole('heading', { name: 'Roofline' })).toBeVisible()
 })

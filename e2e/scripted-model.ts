@@ -27,7 +27,7 @@ const TEMPLATE =
 export const thinkingModel = (): readonly ModelFile[] => scriptedModel(THOUGHT, ANSWER)
 
 /**
- * Each token of the reply has a channel of its own, in which the output has the next token, so no token may
+ * Each token of the reply has its own channel, in which the output has the next token, so no token may
  * come twice. Layers add zeros, so that a reply is the same under any weights and any sampling. Without
  * `thought` it does not think.
  */

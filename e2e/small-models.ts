@@ -28,7 +28,7 @@ export const FORMATS = ['gguf', 'split', 'safetensors', 'onnx', 'pack', 'adapter
 export type SmallFormat = (typeof FORMATS)[number]
 
 export const PROMPT = 'the river'
-/** Greedy; the penalty keeps the random model of the graph from saying one token for ever. */
+/** Greedy; the penalty keeps the random model of the graph from saying one token forever. */
 export const OPTIONS = { temperature: 0, maxTokens: 12, repeatPenalty: 1, frequencyPenalty: 2 } as const
 
 const llama = () => randomLlama({ seed: 38, gain: 1.5, speaks: true })

@@ -22,9 +22,9 @@ export function sizeTexts({
   const least = Math.min(...wasm)
   const most = Math.max(...wasm)
   return {
-    'README.md': `**Size, gzipped:** ${kB(least)} to ${kB(most)} kB of WebAssembly (a page loads one of four modules) and ${kB(library)} kB of JavaScript, the
-tokenizer library not counted. GGUF models load ${kB(readers['gguf.js'])} kB more, safetensors ${kB(readers['safetensors.js'])} kB, ONNX models ${kB(readers['onnx.js'])} kB, and constrained replies
-${kB(later)} kB. The widget is ${kB(widget)} kB in all.`,
+    'README.md': `**Size, gzipped:** ${kB(least)} to ${kB(most)} kB of WebAssembly (a page loads one of four modules) and ${kB(library)} kB of JavaScript, excluding
+the tokenizer library. GGUF models load ${kB(readers['gguf.js'])} kB more, safetensors ${kB(readers['safetensors.js'])} kB, ONNX models ${kB(readers['onnx.js'])} kB, and constrained replies ${kB(later)} kB.
+The widget is ${kB(widget)} kB in all.`,
     'docs/guide/widget.md': `Gzipped, without a model: ${kB(widgetScript)} kB for \`widget.js\`, ${kB(widgetWorkers)} kB for the workers, and for one of four wasm modules ${kB(least)} to
 ${kB(most)} kB: ${kB(widget)} kB with the largest. \`npm run size\` fails above ${kB(widgetBudget)} kB.`,
   }

@@ -29,20 +29,20 @@ import { replaceShell } from './shell/shell.ts'
 import { idle, nextFrame, nextTask, sleep } from './shell/tasks.ts'
 import { languageFor, Speaks, speak, t } from './words/words.ts'
 
-/** Dialogs load after the page, each in its own task. */
+/** Dialogs load after the page, one per task. */
 const USUAL_DIALOGS = {
   'conversation-drawer': () => import('./shell/drawer.ts'),
   'models-dialog': () => import('./models/models-dialog.ts'),
   'settings-dialog': () => import('./shell/settings-dialog.ts'),
 }
-/** Those that few people open load when they are opened. */
+/** Rarely used dialogs load when they are opened. */
 const DIALOGS = {
   ...USUAL_DIALOGS,
   'other-dialog': () => import('./models/other-dialog.ts'),
   'runs-dialog': () => import('./models/runs/runs-dialog.ts'),
   'storage-dialog': () => import('./models/storage-dialog.ts'),
 }
-/** Milliseconds that the dialogs' code waits for the first model. */
+/** How long, in milliseconds, loading the dialogs' code waits for the first model. */
 const MOST_WAIT = 3000
 /** See `#parts`. */
 const PARTS = 4
@@ -55,8 +55,8 @@ export class ChatApp extends LitElement {
   /** True when loading has progressed further than the page shows. */
   #isBehind = false
   /**
-   * How much of the page is there. Each frame adds one part: header, composer, conversation, empty dialogs.
-   * The static frame is shown until all are there.
+   * How much of the page has been rendered. Each frame adds one part: header, composer, conversation, empty
+   * dialogs. The static frame is shown until all are there.
    */
   #parts = 0
   readonly #acts: Acts = {
@@ -110,7 +110,7 @@ export class ChatApp extends LitElement {
   constructor() {
     super()
     new Speaks(this)
-    // An engine far ahead of the display would only slow the page down. A hidden page shows nothing.
+    // An engine far ahead of the display would only slow down the page. A hidden page displays nothing.
     this.#chat.room = (letters) => (document.hidden ? undefined : this.#reveal.room(letters)?.then(nextTask))
     new DropTarget(this, (files) => this.#take(files))
   }
@@ -181,25 +181,25 @@ export class ChatApp extends LitElement {
     }
     if (this.#wide.matches) await this.#chat.parts.load(DIALOGS['conversation-drawer'])
     replaceShell(this)
-    // On a phone this would open the keyboard over the page.
+    // On a phone this would open the keyboard.
     if (!isTouch()) this.querySelector<ChatComposer>('chat-composer')?.focus()
     await nextFrame()
     void started.then(() => onLaunch((launch) => void this.#launch(launch)))
     await idle()
     await this.#chat.parts.load(() => import('./conversation/message.ts'))
-    // On a slow phone these would keep the thread from a model that has come, and from the first answer.
+    // On a slow phone these would delay a model that has just loaded, and the first answer.
     await Promise.race([this.#chat.model.settled, sleep(MOST_WAIT)])
     for (const load of Object.values(USUAL_DIALOGS)) {
       await idle()
       await this.#chat.answered
-      // Who opens the dialog is told.
+      // The user is told on opening the dialog.
       await load().catch(() => undefined)
     }
     const warming = await import('./models/warm-up.ts').catch(() => undefined)
     await warming?.warmUp()
   }
 
-  /** Does what an installed page was opened for. */
+  /** Handles the launch of an installed page. */
   async #launch(launch: Launch): Promise<void> {
     switch (launch.kind) {
       case 'new':
@@ -270,7 +270,7 @@ export class ChatApp extends LitElement {
     return engine !== undefined || phase.name === 'loading' ? t('placeholder') : t('placeholderEmpty')
   }
 
-  /** Attaches texts and pictures, loads models. */
+  /** Attaches text files and images, loads models. */
   #take(files: readonly File[]): void {
     if (areAttached(files)) void this.querySelector<ChatComposer>('chat-composer')?.attach(files)
     else void this.#chat.load({ kind: 'files', files })
@@ -292,7 +292,7 @@ export class ChatApp extends LitElement {
     this.#repaint.request(true)
   }
 
-  /** While only the answer grows, the rest of the page is not rendered again. */
+  /** While only the answer is streaming, the rest of the page is not re-rendered. */
   async #paint(): Promise<void> {
     this.#reveal.advance()
     const log = this.querySelector<ChatLog>('chat-log')
@@ -314,7 +314,7 @@ export class ChatApp extends LitElement {
     await this.querySelector<Modal>(tag)?.open()
   }
 
-  /** Shows what an address names, if it is still there. */
+  /** Shows the conversation that the address names, if it still exists. */
   #visit(id: string): void {
     if (id === '') this.#chat.fresh()
     else this.#listActs.open(id)
@@ -327,7 +327,7 @@ export class ChatApp extends LitElement {
   }
 
   /**
-   * Renders before the event that caused the change ends, so a second click cannot hit an outdated button.
+   * Renders before the triggering event ends, so that a second click cannot hit an outdated button.
    */
   readonly #onChange = (): void => {
     if (this.#chat.isOpen) this.#address.follow(this.#chat.conversation)
@@ -354,7 +354,7 @@ export class ChatApp extends LitElement {
     act()
   }
 
-  /** By the key's place, since Alt changes letters on some keyboards; see `SHORTCUTS`. */
+  /** Uses the physical key, because Alt changes letters on some keyboards; see `SHORTCUTS`. */
   readonly #shortcuts: ReadonlyMap<string, () => void> = new Map([
     ['KeyN', () => this.#onFresh()],
     ['KeyM', () => void this.#openDialog('models-dialog')],

@@ -1,4 +1,4 @@
-// The chat page's entry. A working <chat-app>.
+// The chat page's entry. Out: a working <chat-app>.
 import { askEarly } from './models/early.ts'
 import { awaitOffer } from './shell/install.ts'
 import { nextFrame, nextTask } from './shell/tasks.ts'
@@ -13,7 +13,7 @@ void start()
  * third of a second. The chat comes first: its engine loads in a worker while the others run.
  */
 async function start(): Promise<void> {
-  // Before the first paint, they would delay it.
+  // Before the first paint, this would delay it.
   if (performance.getEntriesByType('paint').length === 0) await nextFrame()
   const parts: Promise<unknown>[] = [import('./conversation/start.ts').then(({ spoken }) => spoken)]
   for (const load of [() => import('./conversation/log.ts'), () => import('./conversation/composer.ts')]) {

@@ -70,7 +70,7 @@ const TYPES: Readonly<Record<string, string>> = { '.html': 'text/html', '.wasm':
 /**
  * Answers as the local server of Capacitor 8 on Android does: no headers of isolation, no ETag and no length.
  * A range has the status 206, and its Content-Range repeats the end that was asked for, even past the file's.
- * The WebView cuts the body to the range. A page on iOS has a scheme of its own, and asks for no range.
+ * The WebView cuts the body to the range. A page on iOS has its own scheme, and asks for no range.
  */
 const serveAsAndroid = (folder: string): Promise<HttpServer> =>
   openServer(async ({ headers }, response, path) => {

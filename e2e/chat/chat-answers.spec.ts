@@ -1,6 +1,6 @@
 // In: the built chat page with answers that were cut short, with code and formulas, and with thoughts. Out:
 // whether they can be continued, also after a reload, whether code and formulas are shown and hold nothing
-// active, and whether thoughts are folded, stay as the person set them, and are not in the next turn.
+// active, and whether thoughts are folded, stay as the user set them, and are not in the next turn.
 import { expect, type Page, test } from '@playwright/test'
 import type { ModelFile } from '../model-folder.ts'
 import { ANSWER, scriptedModel, THOUGHT, thinkingModel } from '../scripted-model.ts'
@@ -153,7 +153,7 @@ test('a thought is folded while it streams, opened by hand, and not read again i
   const [, before] = await readTokens(page)
   const unfolded = await watchThoughts(page, true)
   await ask(page, 'And deep?')
-  // Once it is open it stays so, although the answer goes on.
+  // Once it is open it stays so, although the answer continues.
   const after = (await unfolded()).slice(1)
   expect(after.filter(({ isOpen }) => !isOpen)).toEqual([])
   await expect(answers(page).last().locator('.thoughts div')).toBeVisible()

@@ -1,5 +1,5 @@
 // In: the built chat page and a download that stands still or breaks off. Out: whether a page that was closed
-// meanwhile still knows it, goes on with it, or removes it, and whether it says that it tries again.
+// meanwhile still knows it, continues it, or removes it, and whether it says that it tries again.
 import { expect, type Page, test } from '@playwright/test'
 import { LLAMA_1B } from '../../lab/bench/shapes.ts'
 import { hollowModel } from '../../test/conformance/testing/writers/hollow-model.ts'
@@ -30,7 +30,7 @@ const stored = (page: Page) =>
     return count
   })
 
-/** Begins a download, whose first chunks never come, and opens the page anew. */
+/** Begins a download, whose first chunks never come, and opens the page again. */
 async function cutDownload(page: Page): Promise<void> {
   await openChat(page)
   // The look at the header asks for less than a chunk; it gets its answer.
@@ -49,7 +49,9 @@ async function cutDownload(page: Page): Promise<void> {
   await expect(page.locator('.bar .model')).toContainText('Halfbyte Stories')
 }
 
-test('a download that was cut off is listed with its size and goes on where it stopped', async ({ page }) => {
+test('a download that was cut off is listed with its size and continues where it stopped', async ({
+  page,
+}) => {
   await cutDownload(page)
   server.requests.length = 0
   await openModels(page)
@@ -69,7 +71,7 @@ test('a download that was cut off is listed with its size and goes on where it s
   const storage = page.getByRole('dialog', { name: 'Storage' })
   await expect(storage).toContainText(/cut\.gguf\s*\d+\.\d MB · 127\.0\.0\.1/)
   await storage.getByRole('button', { name: 'Remove cut.gguf' }).click()
-  await expect(storage).toContainText('None. The models that come with the page')
+  await expect(storage).toContainText('None. The models included with the page')
   expect(await stored(page)).toBe(0)
 })
 

@@ -37,7 +37,7 @@ async function loadAddress(page: Page, address: string): Promise<void> {
 
 const notice = (page: Page) => page.locator('.notice')
 
-test('a model that does not fit is refused before its download, with settings that would fit', async ({
+test('a model that does not fit is rejected before its download, with settings that would fit', async ({
   page,
 }) => {
   await openChat(page)
@@ -84,7 +84,7 @@ test('a page that was killed while it loaded a model asks the next time, and pro
   server.requests.length = 0
   const next = await context.newPage()
   await next.goto('/')
-  await expect(notice(next)).toContainText('The page closed while it was loading')
+  await expect(notice(next)).toContainText('The page crashed while loading')
   expect(server.requests).toEqual([])
   await next.getByRole('button', { name: /^Load with a context of \d+ tokens$/ }).click()
   await ready(next)

@@ -153,11 +153,11 @@ test('what was exported can be imported after it was deleted', async ({ page }) 
   await expect(page.locator('.message.user .body')).toHaveText(/Question 0/)
 })
 
-test('a file without conversations is refused in a sentence', async ({ page }) => {
+test('a file without conversations is rejected in a sentence', async ({ page }) => {
   const drawer = await openList(page)
   const input = drawer.getByLabel('Import conversations')
   await input.setInputFiles({ name: 'a.json', mimeType: 'application/json', buffer: Buffer.from('{}') })
-  await expect(drawer.getByRole('alert')).toHaveText(/holds no conversations/)
+  await expect(drawer.getByRole('alert')).toHaveText(/contains no conversations/)
   await expect(drawer.getByRole('listitem')).toHaveCount(6)
 })
 

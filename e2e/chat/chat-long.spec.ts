@@ -78,7 +78,7 @@ test('a conversation of 600 messages renders what is near, and answers like a sh
   }
 })
 
-test('earlier messages come when the person scrolls to them, and what is read does not move', async ({
+test('earlier messages come when the user scrolls to them, and what is read does not move', async ({
   page,
 }) => {
   await openLongChat(page)

@@ -1,4 +1,4 @@
-// In: the built chat page. Out: whether a person can choose the embedded Mamba, talk to it, and use it again
+// In: the built chat page. Out: whether a user can choose the embedded Mamba, talk to it, and use it again
 // offline.
 import { rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { expect, type Page, test } from '@playwright/test'

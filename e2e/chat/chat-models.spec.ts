@@ -1,5 +1,5 @@
 // In: the built chat page, a model server, files. Out: whether models are downloaded, cancelled, picked,
-// dropped and refused.
+// dropped and rejected.
 import { readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { expect, type Page, test } from '@playwright/test'
 import { LLAMA_1B } from '../../lab/bench/shapes.ts'
@@ -214,7 +214,7 @@ test('a file that is dropped anywhere is loaded', async ({ page }) => {
   await expect(answers(page).locator('.body')).not.toBeEmpty()
 })
 
-test('a broken file is refused with a sentence, and the model in use goes on', async ({ page }) => {
+test('a broken file is rejected with a sentence, and the model in use continues', async ({ page }) => {
   await openChat(page)
   await set(page, { 'Longest answer': '10' })
   await ask(page, 'Hello!')
@@ -240,7 +240,7 @@ test('a model that loads and then cannot answer does not take the place of one t
   await expect(answers(page).locator('.body')).not.toBeEmpty()
 })
 
-test('the chat goes on while another model is downloaded, and each answer says which model wrote it', async ({
+test('the chat continues while another model is downloaded, and each answer says which model wrote it', async ({
   page,
 }) => {
   await openChat(page)
@@ -318,7 +318,7 @@ test('after a visit with a file the page says that another model answers, and ma
   await expect(page.locator('.notice'), 'it was said once').toHaveCount(0)
 })
 
-test('an address that cannot be had is refused with a sentence, and is not loaded at the next visit', async ({
+test('an address that cannot be had is rejected with a sentence, and is not loaded at the next visit', async ({
   page,
 }) => {
   await openChat(page)
@@ -336,7 +336,7 @@ test('an address that cannot be had is refused with a sentence, and is not loade
   await expect(modelName(page)).toContainText('Halfbyte Stories')
 })
 
-test('hopeless addresses are refused without a try, and a device without a network says so', async ({
+test('hopeless addresses are rejected without a try, and a device without a network says so', async ({
   page,
   context,
 }) => {
@@ -359,11 +359,9 @@ test('hopeless addresses are refused without a try, and a device without a netwo
   await expect(page.getByRole('alert')).toContainText('This device is offline')
   expect(asked.filter((address) => address.includes('models.example'))).toEqual([])
   await page.screenshot({ path: 'build/screens/offline-load.png' })
-  // What could be on this device is tried, and goes on by itself when there is a connection.
+  // What could be on this device is tried, and continues by itself when there is a connection.
   await loadAddress(page, `${server.address}tiny.hbm`)
-  await expect(page.getByRole('alert')).toContainText(
-    'The load goes on by itself when the connection is back',
-  )
+  await expect(page.getByRole('alert')).toContainText('Loading continues when the connection is back')
   await context.setOffline(false)
   await expect(modelName(page)).toContainText('tiny.hbm')
   await ready(page)
@@ -404,7 +402,7 @@ test('where storage is full, the models used longest ago make room with one tap'
   expect(await violations(page)).toEqual([])
   await page.screenshot({ path: 'build/screens/storage-full.png' })
   // Without storing it, the model answers, and the page does not say that it is kept.
-  await page.getByRole('button', { name: 'Load without keeping it' }).click()
+  await page.getByRole('button', { name: 'Load without storing it' }).click()
   await ready(page)
   await expect(modelName(page)).toContainText('tiny.hbm')
   await ask(page, 'Hello!')
@@ -416,12 +414,12 @@ test('where storage is full, the models used longest ago make room with one tap'
   await loadAddress(page, `${server.address}tiny.hbm`)
   await expect(page.getByRole('alert')).toContainText('of storage are needed')
   await quota(1e9)
-  await page.getByRole('button', { name: 'Remove models used longest ago' }).click()
+  await page.getByRole('button', { name: 'Remove least recently used models' }).click()
   await ready(page)
   await expect(modelName(page)).toContainText('tiny.hbm')
 })
 
-test('another model goes on with the conversation', async ({ page }) => {
+test('another model continues the conversation', async ({ page }) => {
   await openChat(page)
   await set(page, { 'Longest answer': '10' })
   await ask(page, 'Hello!')
@@ -432,7 +430,7 @@ test('another model goes on with the conversation', async ({ page }) => {
   await expect(page.getByRole('alert')).toHaveCount(0)
 })
 
-test('the log follows a growing answer, also when a keyboard opens, until the person scrolls up', async ({
+test('the log follows a growing answer, also when a keyboard opens, until the user scrolls up', async ({
   page,
 }) => {
   await openChat(page)
@@ -449,7 +447,7 @@ test('the log follows a growing answer, also when a keyboard opens, until the pe
   expect(await left()).toBeLessThan(100)
   await page.setViewportSize({ width: 360, height: 400 })
   await expect.poll(left).toBeLessThan(100)
-  const toEnd = page.getByRole('button', { name: 'To the newest message' })
+  const toEnd = page.getByRole('button', { name: 'Jump to the newest message' })
   await expect(toEnd).toHaveCount(0)
 
   await page.locator('.log').evaluate((log) => log.scrollBy(0, -40))

@@ -1,4 +1,4 @@
-// The chat page as a person sees it. In: Playwright's page. Out: actions and queries for tests.
+// The chat page as a user sees it. In: Playwright's page. Out: actions and queries for tests.
 import { expect, type Locator, type Page } from '@playwright/test'
 
 export const composer = (page: Page): Locator => page.getByRole('textbox', { name: 'Message' })

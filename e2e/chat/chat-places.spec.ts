@@ -106,7 +106,7 @@ test('over plain HTTP, where there is no secure context, it answers and copies',
     expect(await page.evaluate(() => isSecureContext)).toBe(false)
     // Nothing is said to be kept that cannot be.
     await openModels(page)
-    await expect(page.getByRole('dialog')).toContainText('It is downloaded at each visit')
+    await expect(page.getByRole('dialog')).toContainText('It is downloaded on each visit')
     await expect(page.getByRole('dialog')).not.toContainText('kept on this device')
     await page.keyboard.press('Escape')
     await answersHere(page)

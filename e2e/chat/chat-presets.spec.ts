@@ -19,7 +19,7 @@ const instructions = (page: Page) => page.getByLabel('Instructions for the model
 const temperature = (page: Page) => page.getByLabel('Temperature', { exact: true })
 const preset = (page: Page) => page.getByLabel('Preset', { exact: true })
 
-/** Reads the fields that a conversation has of its own. */
+/** Reads the fields that its own conversation has. */
 async function held(page: Page): Promise<readonly [string, string]> {
   await openSettings(page)
   await unfoldSettings(page)
@@ -47,7 +47,7 @@ test('a conversation keeps what is set in it, also after a reload, and new ones 
   await ready(page)
   expect(await held(page)).toEqual(['Be brief.', '0.3'])
   await openSettings(page)
-  await page.getByRole('button', { name: 'Use these for new conversations' }).click()
+  await page.getByRole('button', { name: 'Use as defaults for new conversations' }).click()
   await page.getByRole('button', { name: 'Done' }).click()
   await page.getByRole('button', { name: 'Start a new chat' }).click()
   expect(await held(page)).toEqual(['Be brief.', '0.3'])
@@ -121,7 +121,7 @@ test('a value that the model recommends is said to be its own, and one that is s
   await expect(page.getByLabel('Min p', { exact: true })).not.toHaveAccessibleDescription(/own value/)
   await temperature(page).fill('0.9')
   await temperature(page).blur()
-  await expect(temperature(page)).toHaveAccessibleDescription(/The model’s own is 0.6/)
+  await expect(temperature(page)).toHaveAccessibleDescription(/The model’s own value is 0.6/)
   expect(await violations(page)).toEqual([])
   expect(await overflowing(page)).toEqual([])
   await temperature(page).scrollIntoViewIfNeeded()

@@ -1,5 +1,5 @@
 // Tests real models, where they are set up: on the chat page they download, answer over several turns, are
-// stopped, and go on after a reload, with and without isolation; in a page of the library one calls a tool
+// stopped, and continue after a reload, with and without isolation; in a page of the library one calls a tool
 // and writes JSON by a schema.
 //
 // "npm run setup -- smollm2 qwen2.5-coder-0.5b tinyllama minimind2" fetches them. Without them the tests are
@@ -114,7 +114,7 @@ async function stopAndReload(page: Page, model: string, stored: string): Promise
   await set(page, { 'Longest answer': '16' })
 }
 
-test('TinyLlama downloads, answers, is stopped, and goes on after a reload without reading again', async ({
+test('TinyLlama downloads, answers, is stopped, and continues after a reload without reading again', async ({
   page,
 }) => {
   leaveOutWithout('tinyllama')
@@ -151,7 +151,7 @@ test('where the page is not isolated, shards of TinyLlama answer', async ({ page
   await expect(last(page)).toContainText('Paris')
 })
 
-test('MiniMind2 downloads, answers, is stopped, and goes on after a reload without reading again', async ({
+test('MiniMind2 downloads, answers, is stopped, and continues after a reload without reading again', async ({
   page,
 }) => {
   leaveOutWithout('minimind2')

@@ -55,7 +55,7 @@ const READY = "document.querySelector('button[aria-label=Send]')?.disabled === f
 /** Clicks the first match. */
 const press = (selector: string): string => `document.querySelector(${JSON.stringify(selector)}).click()`
 
-test('a slow page goes on painting while it opens, loads a model, answers, stops and shows other things', async ({
+test('a slow page continues painting while it opens, loads a model, answers, stops and shows other things', async ({
   page,
 }, info) => {
   const server = await serveModels(endlessModel())

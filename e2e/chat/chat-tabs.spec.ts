@@ -16,7 +16,7 @@ async function twoTabs(page: Page, context: BrowserContext): Promise<Page> {
 
 const questions = (page: Page) => page.locator('.message.user .body')
 
-test('a turn in one tab appears in the other, which goes on from it', async ({ page, context }) => {
+test('a turn in one tab appears in the other, which continues from it', async ({ page, context }) => {
   const other = await twoTabs(page, context)
   await ask(page, 'Two')
   await expect(questions(other)).toHaveText(['One', 'Two'])

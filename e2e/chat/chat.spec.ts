@@ -1,4 +1,4 @@
-// In: the built chat page on a phone. Out: whether a person can talk to the embedded model and find the
+// In: the built chat page on a phone. Out: whether a user can talk to the embedded model and find the
 // conversation again.
 import { expect, test } from '@playwright/test'
 import { violations } from '../violations.ts'
@@ -60,7 +60,7 @@ test('two turns stream, the second is stopped half-way, and both are there after
   const before = await bodies(page).allInnerTexts()
   expect(before).toHaveLength(4)
   await page.reload()
-  // What is far above is rendered once the person scrolls to it, and a slow machine stops at a longer answer.
+  // What is far above is rendered once the user scrolls to it, and a slow machine stops at a longer answer.
   const shown = async () => {
     await bodies(page).first().scrollIntoViewIfNeeded()
     return bodies(page).allInnerTexts()
@@ -193,7 +193,7 @@ test('another answer takes the place of the last one, which can be had again', a
   await expect(bodies(page).nth(1)).toHaveText(second, { useInnerText: true })
 })
 
-test('a fork goes on from an answer and leaves the conversation as it was', async ({ page }) => {
+test('a fork continues from an answer and leaves the conversation as it was', async ({ page }) => {
   await openChat(page)
   await set(page, { 'Longest answer': '10' })
   await ask(page, 'Hello!')
@@ -250,7 +250,7 @@ test('a chat that is longer than the context continues without its oldest turns'
   expect(used).toBeLessThanOrEqual(length ?? 0)
 
   // A line says where the model's view begins, once, above a question, and is still there after a reload.
-  const line = page.getByText('The model no longer sees what is above.')
+  const line = page.getByText('The model no longer sees the messages above.')
   await expect(line).toHaveCount(1)
   const seen = () =>
     line.evaluate((element) => {
@@ -278,7 +278,7 @@ test('a chat that is longer than the context continues without its oldest turns'
   await expect(line).toHaveCount(0)
 })
 
-test('one message that does not fit the context is refused in a sentence, and the next is answered', async ({
+test('one message that does not fit the context is rejected in a sentence, and the next is answered', async ({
   page,
 }) => {
   await openChat(page)

@@ -196,7 +196,7 @@ async function openEngine(page: Page, golden: string) {
 /** What a page may hold more of at the end: compiled code, and what the browser keeps of ended workers. */
 const MOST_GROWTH = 8e6
 
-test('bombs in files, templates and constraints are refused or aborted, and the page answers as before', async ({
+test('bombs in files, templates and constraints are rejected or aborted, and the page answers as before', async ({
   page,
   site,
 }) => {

@@ -59,7 +59,7 @@ const goldenText = (page: Page, url: string, options: Omit<LoadOptions, 'draft' 
     { url, options, prompt: GOLDEN_PROMPT, decode: GOLDEN_OPTIONS },
   )
 
-test('every hostile model is refused, and the page loads the next', async ({ page, site }) => {
+test('every hostile model is rejected, and the page loads the next', async ({ page, site }) => {
   await openLibrary(page, site.isolated)
   const good = await site.add(await goldenFile(GOLDEN))
   expect(await goldenText(page, good)).toMatchObject({ text: goldenReply(GOLDEN).text })

@@ -4,7 +4,7 @@ import type { Page } from '@playwright/test'
 import type { FileServer } from '../../test/helpers/file-server.ts'
 import { OPTIONS, PROMPT, type SmallModel } from '../small-models.ts'
 
-/** A model at an address of its own. */
+/** A model at its own address. */
 export interface Place {
   readonly url: string
   /** The folder of its adapter. */

@@ -43,7 +43,7 @@ const storeAll = (page: Page, model: string, names: readonly string[]) =>
     { model, names, prompt: PROMPT, options: OPTIONS },
   )
 
-/** What each stored session says next, and whether it can be stored anew. */
+/** What each stored session says next, and whether it can be stored again. */
 const goOn = (page: Page, model: string, names: readonly string[]) =>
   page.evaluate(
     async ({ model, names, options }) => {

@@ -19,7 +19,7 @@ const POOLS = [
 ] as const
 
 /**
- * What else may be under way when a worker dies, and how it may end. The engine's worker is missed at once.
+ * What else may be in progress when a worker dies, and how it may end. The engine's worker is missed at once.
  * One that helps is only missed by what needs it: the rest resolves, and then what comes next is what fails.
  */
 const OTHERS = {

@@ -15,7 +15,7 @@ test('permanent faults of a server end with the code and the waits of the table'
   const { address } = server
   const permanent = FAULTS.filter(({ code, seconds }) => code === 'network' && seconds <= 2)
   for (const [index, { title, behaviour, isAbsent, requests, seconds }] of permanent.entries()) {
-    // A fault of its own for each file, so that nothing is left of the one before.
+    // Its own fault for each file, so that nothing is left of the one before.
     const name = `m${index}.gguf`
     server.files.set(name, server.files.get('golden.gguf') as Uint8Array)
     server.behaviour = { ...FRIENDLY, ...behaviour }

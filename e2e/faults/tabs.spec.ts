@@ -1,5 +1,5 @@
 // Tabs that share an engine. In: tabs of one site, of which some are closed or killed in the middle of
-// replies, and others' workers die. Out: a typed error for what was under way, then the same replies, from
+// replies, and others' workers die. Out: a typed error for what was in progress, then the same replies, from
 // one engine.
 import type { BrowserContext, Page } from '@playwright/test'
 import { expect } from '@playwright/test'
@@ -79,7 +79,7 @@ async function openTabs(
   return pages
 }
 
-/** Begins a reply that goes on until somebody ends it. It stands still after three chunks. */
+/** Begins a reply that continues until somebody ends it. It stands still after three chunks. */
 const begin = (page: Page) =>
   page.evaluate(async () => {
     const session = tab.engine.createSession({ overflow: 'shift' })

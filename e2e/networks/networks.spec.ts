@@ -1,5 +1,5 @@
 // Networks in Chromium. In: a small encoder, in the page and in a worker, isolated and not, under strict
-// policies. Out: equal outputs, progress, aborts and typed errors, and a page that goes on meanwhile.
+// policies. Out: equal outputs, progress, aborts and typed errors, and a page that continues meanwhile.
 import { expect, type Page } from '@playwright/test'
 import { bertBytes } from '../../lab/bench/graphs/bert.ts'
 import { openLibrary, test } from '../library-site.ts'

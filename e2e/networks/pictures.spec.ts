@@ -1,11 +1,11 @@
-// Pictures in Chromium. In: a random model with a random tower, a PNG that the page draws. Out: the reply
-// that its pixels have, on every pool; typed errors for files that aren't pictures.
+// Images in Chromium. In: a random model with a random tower, a PNG that the page draws. Out: the reply
+// that its pixels have, on every pool; typed errors for files that aren't images.
 import { expect, type Page } from '@playwright/test'
 import { byPath } from '../../test/conformance/testing/random-bert.ts'
 import { openLibrary, test } from '../library-site.ts'
 import { seeingModel } from './seeing-model.ts'
 
-/** Replies about a drawn picture, as a PNG and as its pixels, and the code of the error of a broken file. */
+/** Replies about a drawn image, as a PNG and as its pixels, and the code of the error of a broken file. */
 const replies = (page: Page, folder: string, options: { readonly threads: number }) =>
   page.evaluate(
     async ({ folder, options }) => {

@@ -1,4 +1,4 @@
-// Requests that are refused outright. In: addresses of a server without CORS, of no server, and of no kind
+// Requests that are rejected outright. In: addresses of a server without CORS, of no server, and of no kind
 // that pages fetch. Out: a sentence after waits of two seconds at most, and the retries as progress.
 import { expect } from '@playwright/test'
 import { serveFolder } from '../../test/helpers/http-server.ts'

@@ -1,5 +1,5 @@
 // Sources that are not files on a server. In: a model's bytes in the page, in each form that pages have them.
-// Out: the same text from each, and what to pass in place of the forms that are refused.
+// Out: the same text from each, and what to pass in place of the forms that are rejected.
 import { expect } from '@playwright/test'
 import { bertBytes } from '../../lab/bench/graphs/bert.ts'
 import { GOLDEN, GOLDEN_OPTIONS, GOLDEN_PROMPT, goldenFile } from '../../test/conformance/testing/golden.ts'
@@ -47,7 +47,7 @@ test('a model loads from an address of the page, a Blob and bytes', async ({ pag
   expect(seen.stored).toEqual([])
 })
 
-test('responses, streams, lists of an input and shared bytes are refused with what to pass', async ({
+test('responses, streams, lists of an input and shared bytes are rejected with what to pass', async ({
   page,
   site,
 }) => {

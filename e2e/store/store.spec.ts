@@ -80,7 +80,7 @@ test('the second load comes from storage, also after a reload, until it is remov
   expect((await load(page, url)).code).toBe('network')
 })
 
-test('a download that breaks off goes on by itself', async ({ page, site, server }) => {
+test('a download that breaks off continues by itself', async ({ page, site, server }) => {
   const url = `${server.address}long.gguf`
   await openLibrary(page, site.isolated)
   Object.assign(server.behaviour, { cutAfter: 1 << 20, cuts: 2 })
@@ -90,7 +90,7 @@ test('a download that breaks off goes on by itself', async ({ page, site, server
   expect(loaded.downloads.some(({ bytesPerSecond = 0 }) => bytesPerSecond > 0)).toBe(true)
 })
 
-test('a page that is closed in the middle goes on where it stopped, and half a model is never read', async ({
+test('a page that is closed in the middle continues where it stopped, and half a model is never read', async ({
   page,
   site,
   server,
@@ -208,7 +208,7 @@ test('where storage is refused the model runs from memory', async ({ page, site,
   expect(await stored(page, url)).toBe(0)
 })
 
-test('a model larger than the quota is refused and runs without storing', async ({ page, site, server }) => {
+test('a model larger than the quota is rejected and runs without storing', async ({ page, site, server }) => {
   const url = `${server.address}golden.gguf`
   await openLibrary(page, site.isolated)
   const session = await page.context().newCDPSession(page)

@@ -301,7 +301,7 @@ test('a renderer that crashes while it stores leaves the session before, or the 
   }
 })
 
-test('where storage is refused, storing is refused and says what to do', async ({ page, site, model }) => {
+test('where storage is refused, storing is rejected and says what to do', async ({ page, site, model }) => {
   await openLibrary(page, site.isolated)
   const worker = await page.evaluate(() => workers.private)
   const refused = await sayAndStore(page, model, 'trip', QUESTION, worker)

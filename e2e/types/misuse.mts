@@ -34,7 +34,7 @@ export async function misuse(engine: Engine, session: Session, widget: HalfbyteC
   new HalfbyteError('oops', 'x')
   // @ts-expect-error a request needs messages
   await openai(engine).chat.completions.create({ stream: true })
-  // @ts-expect-error a stream has no choices of its own
+  // @ts-expect-error a stream has no its own choices
   ;(await openai(engine).chat.completions.create({ messages: [], stream: true })).choices
   // @ts-expect-error a whole reply is no stream
   for await (const _ of await openai(engine).chat.completions.create({ messages: [] })) break

@@ -110,7 +110,7 @@ test('the widget follows the end of the conversation when its height changes', a
   await expect(chat(page).getByText('message 19')).toBeInViewport()
   await expect.poll(left).toBeLessThan(4)
   await log.evaluate((element) => element.scrollBy(0, -100))
-  await expect(chat(page).getByRole('button', { name: 'To the newest message' })).toBeVisible()
+  await expect(chat(page).getByRole('button', { name: 'Jump to the newest message' })).toBeVisible()
   await resize('400px')
   expect(await left(), 'what is read stays').toBeGreaterThan(10)
 })

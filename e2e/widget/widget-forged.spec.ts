@@ -1,5 +1,5 @@
 // Forged attributes and properties. In: everything a page can set on the widget, as values that no type
-// allows. Out: a typed error or the default, no script, and a widget that goes on.
+// allows. Out: a typed error or the default, no script, and a widget that continues.
 import { answersOf, chat, expect, MODEL, refused, send, test } from './widget-site.ts'
 
 const PROPERTIES = [
@@ -72,7 +72,7 @@ const TEXTS = [
   '['.repeat(100_000),
 ]
 
-test('whatever a page sets, the widget keeps to what its types allow, runs no script and goes on', async ({
+test('whatever a page sets, the widget keeps to what its types allow, runs no script and continues', async ({
   page,
   sites,
 }) => {

@@ -1,5 +1,5 @@
 // Frozen tabs. In: the tab with the engine, frozen by the browser in the middle of replies, as one in the
-// background may be. Out: whether the next tab goes on, and whether the thawed one leaves the lead to it.
+// background may be. Out: whether the next tab continues, and whether the thawed one leaves the lead to it.
 //
 // Playwright keeps every page visible, and a visible page is never frozen, so this is Puppeteer's browser.
 import { chromium } from '@playwright/test'
@@ -79,7 +79,7 @@ test('a leader that is frozen in the middle of replies loses the lead, and takes
   await ask(second)
   const expected = await whole(second)
 
-  // Each tab has a reply under way when the leader freezes.
+  // Each tab has a reply in progress when the leader freezes.
   await ask(first)
   await begun(first)
   await ask(second)

@@ -75,7 +75,7 @@ test('a model that is set is the one that a load in the same task is for', async
   expect(loaded).toBe('Halfbyte Stories')
 })
 
-test('an element that is moved goes on with its answer', async ({ page, sites }) => {
+test('an element that is moved continues its answer', async ({ page, sites }) => {
   await sites.open(page, {
     markup: `<halfbyte-chat model="${MODEL}" autoload></halfbyte-chat><div id="place"></div>`,
     script: `document.querySelector('halfbyte-chat').generateOptions = { seed: 1, temperature: 0 }`,
@@ -90,7 +90,7 @@ test('an element that is moved goes on with its answer', async ({ page, sites })
   await expect(field(page)).toBeVisible()
 })
 
-test('no model, and one that the server lacks, have sentences of their own', async ({ page, sites }) => {
+test('no model, and one that the server lacks, have their own sentences', async ({ page, sites }) => {
   await sites.open(page, { markup: '<halfbyte-chat></halfbyte-chat>' })
   await send(page, 'Hello')
   await expect(chat(page).getByRole('alert')).toContainText('has no model')

@@ -74,7 +74,7 @@ test('the tabs of a site share one engine, and the next tab takes it over', asyn
   await site.close()
 })
 
-test('a reply goes on in the next tab when the tab with the engine is killed in the middle of it', async ({
+test('a reply continues in the next tab when the tab with the engine is killed in the middle of it', async ({
   context,
 }) => {
   const models = await serveModels(endlessModel())

@@ -1,5 +1,5 @@
-// Sites of the widget. In: dist, markup, a script. Out: a page on a server of its own, under the strictest
-// policy, with what it was refused and what its widgets reported.
+// Sites of the widget. In: dist, markup, a script. Out: a page on its own server, under the strictest
+// policy, with what it was rejected and what its widgets reported.
 import { fileURLToPath } from 'node:url'
 import { test as base, expect as baseExpect, type Locator, type Page } from '@playwright/test'
 import { type HttpServer, serveFolder } from '../../test/helpers/http-server.ts'

@@ -111,7 +111,7 @@ for (const end of ['a reload', 'a crash'] as const) {
   })
 }
 
-test('full storage is reported to the page once, and the conversation goes on', async ({ page, sites }) => {
+test('full storage is reported to the page once, and the conversation continues', async ({ page, sites }) => {
   await sites.open(page, {
     markup: `<halfbyte-chat model="${MODEL}" autoload keep="device"></halfbyte-chat>`,
     script: `Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError') }`,
@@ -139,7 +139,7 @@ test('an answer streams, is stopped by Escape, and is answered again', async ({ 
   await models.close()
 })
 
-test('an error says what to do, and the retry goes on with the question', async ({ page, sites }) => {
+test('an error says what to do, and the retry continues the question', async ({ page, sites }) => {
   await sites.open(page, { markup: '<halfbyte-chat model="/missing.hbm"></halfbyte-chat>' })
   await send(page, 'Hello')
   await expect(chat(page).getByRole('alert')).toContainText('The server does not have the model.')

@@ -9,7 +9,7 @@ const BLOCKS = {
   linear_w4a8_channel_product: { kernel: 'linear w4 per channel', bytes: 128 },
 }
 const STREAMS = 4
-/** Keys and values have a function of their own for each way of storing them and number of queries. */
+/** Keys and values have their own function for each way of storing them and number of queries. */
 const ATTENTION = /^(?:score_floats|score_codes|accumulate_f32|accumulate_codes|accumulate_fp8)_([1-4])$/
 const ATTENTION_KERNELS = {
   score_floats: 'attention K',

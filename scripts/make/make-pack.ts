@@ -1,5 +1,5 @@
 // Makes a smaller pack of a model for the chat page. In: the model, and what the pack is to be. Out: the pack
-// and its card in a folder that the page's build reads. A run that was stopped goes on where it was.
+// and its card in a folder that the page's build reads. A run that was stopped continues where it was.
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
@@ -18,7 +18,7 @@ export interface MakeOptions {
   /** Where the text is written that the model makes. */
   readonly work: string
   readonly prompts: readonly string[]
-  /** Most tokens of a reply to a prompt. */
+  /** Maximum number of tokens of a reply to a prompt. */
   readonly replyTokens: number
   /** Windows of the text that are calibrated on, and tokens of each. */
   readonly windows: number
@@ -56,7 +56,7 @@ export async function makePack({ file, table, card }: MadePack, options: MakeOpt
   ).finally(clearProgress)
   await newProgram().parseAsync(quantizeArguments(pack, chats, { table, card }, options), { from: 'user' })
   await writeFile(cardPath, `${JSON.stringify(card, undefined, 2)}\n`)
-  // The next run begins anew, with whatever has changed by then.
+  // The next run begins again, with whatever has changed by then.
   await rm(chats)
   const sha256 = createHash('sha256')
     .update(await readFile(pack))

@@ -1,4 +1,4 @@
-// Making packs. In: a model that comes with the page, in the place of a large one. Out: its pack and card,
+// Making packs. In: a model that comes with the page, in place of a large one. Out: its pack and card,
 // twice and after a stop, and what `npm run make` says.
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -86,7 +86,7 @@ test('other threads and a stop in the middle end with the same bytes', async () 
       text.slice(0, text.indexOf('\n', text.indexOf('\n') + 1) + 40),
     )
     sums.push((await makePack(PACK, cut)).sha256)
-    // A run that has other prompts does not go on with these chats.
+    // A run that has other prompts does not continue these chats.
     const other = { ...options('other'), prompts: PROMPTS.slice(9, 18) }
     await mkdir(other.work)
     await writeFile(join(other.work, 'chats.jsonl'), text)
@@ -110,7 +110,7 @@ async function chatsOf(options: MakeOptions): Promise<string> {
   return text
 }
 
-test('without a name it lists what can be made; an unknown name and a model that is not there are refused', async () => {
+test('without a name it lists what can be made; an unknown name and a model that is not there are rejected', async () => {
   const list = await printed(async () => expect(await main([], () => undefined)).toBe(0))
   expect(list).toMatch(
     /smollm2-page {2}SmolLM2 135M .*English, Apache-2\.0; first run "npm run setup -- smollm2"/,

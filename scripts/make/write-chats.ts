@@ -1,5 +1,5 @@
 // Lets a model write the text that its own pack is calibrated on, so that making the pack needs no text from
-// elsewhere. In: a model and prompts. Out: a .jsonl file of chats. A run that was stopped goes on with those
+// elsewhere. In: a model and prompts. Out: a .jsonl file of chats. A run that was stopped continues those
 // that are there.
 import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -13,7 +13,7 @@ import { openEngine } from '../../src/tools/cli/command-engine.ts'
 interface ChatsJob {
   readonly model: string
   readonly prompts: readonly string[]
-  /** Most tokens of a reply. */
+  /** Maximum number of tokens of a reply. */
   readonly replyTokens: number
   readonly threads: number | 'auto'
   readonly signal: AbortSignal
@@ -32,7 +32,7 @@ const CONTEXT = 1024
 const PLAIN_DRAWS: GenerateOptions = { temperature: 1, topK: 0, topP: 1, minP: 0, repeatPenalty: 1 }
 
 /**
- * Each chat is drawn from a seed of its own, so that neither the others nor the number of threads changes it.
+ * Each chat is drawn from its own seed, so that neither the others nor the number of threads changes it.
  * Throws what loading and generating throw, or the signal's reason.
  */
 export async function writeChats(path: string, job: ChatsJob): Promise<void> {

@@ -101,7 +101,7 @@ const digestOf = (path, algorithm, encoding) =>
   existsSync(path) ? hashOf(path, algorithm, encoding) : Promise.resolve()
 
 async function fetchByNpm({ name, integrity }, packages, path) {
-  // npm writes to a folder of its own, so that a killed run leaves nothing that looks complete.
+  // npm writes to its own folder, so that a killed run leaves nothing that looks complete.
   const draft = join(packages, 'draft')
   rmSync(draft, { recursive: true, force: true })
   mkdirSync(draft)

@@ -107,7 +107,7 @@ function fetchByPip([program, ...args], { wheel, sha256 }, path) {
   rmSync(draft, { recursive: true })
 }
 
-/** What pip does, without Python: finds the file in the index, and goes on where a broken transfer ended. */
+/** Does what pip does, without Python: finds the file in the index, and resumes an interrupted transfer. */
 export async function fetchFromIndex({ wheel, sha256 }, path, indexes = packageIndexes()) {
   const address = await addressOf(wheel, indexes)
   const part = `${path}.part`

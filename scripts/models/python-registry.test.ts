@@ -95,7 +95,7 @@ test.each([
   })
 })
 
-test('a transfer that breaks off goes on where it ended', async () => {
+test('a transfer that breaks off continues where it ended', async () => {
   const breaks = (request: IncomingMessage, response: ServerResponse) => {
     const start = Number(request.headers.range?.match(/\d+/)?.[0] ?? 0)
     response.writeHead(start > 0 ? 206 : 200, { 'content-length': ARCHIVE.length - start })
@@ -115,7 +115,7 @@ test('a transfer that breaks off goes on where it ended', async () => {
   })
 })
 
-test('a wheel with another hash is refused and not kept', async () => {
+test('a wheel with another hash is rejected and not kept', async () => {
   await withIndex(jsonPage, whole, async (index) => {
     const path = join(folder, WHEEL)
     const pinned = { wheel: WHEEL, sha256: '0'.repeat(64) }
@@ -167,7 +167,7 @@ test('files of a wheel are read whole, stored or packed', async () => {
   await expect(readFrom(path, 'tiny/other')).rejects.toThrow('holds no tiny/other')
 })
 
-test('a file that ends anywhere is refused', async () => {
+test('a file that ends anywhere is rejected', async () => {
   const path = join(folder, WHEEL)
   const small = zip({ a: Buffer.from('1'), b: Buffer.from('22') })
   for (let length = 0; length < small.length; length++) {
@@ -176,7 +176,7 @@ test('a file that ends anywhere is refused', async () => {
   }
 })
 
-test('a folder of a wheel is extracted, and a name that leads out of it is refused', async () => {
+test('a folder of a wheel is extracted, and a name that leads out of it is rejected', async () => {
   const path = join(folder, WHEEL)
   const [first, second] = [randomBytes(10), randomBytes(3000)]
   writeFileSync(path, zip({ 'tiny/a.bin': first, 'tiny/data/b/c.bin': second, 'other/d.bin': first }))

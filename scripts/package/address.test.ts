@@ -23,7 +23,7 @@ test.each([
   'https://example.org/owner/halfbyte?tab=readme',
   'https://example.org/owner/halfbyte#readme',
   'git@example.org:owner/halfbyte.git',
-])('%s is refused', (address) => {
+])('%s is rejected', (address) => {
   expect(() => addressFields(address)).toThrow('give one like https://')
 })
 

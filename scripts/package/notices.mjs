@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { join } from 'node:path'
 import { root } from '../pinned-node.mjs'
 
-/** Lists of packages by build, because each build is a process or a bundle of its own. */
+/** Lists of packages by build, because each build is a process or its own bundle. */
 const LISTS = join(root, 'build/notices')
 const LICENSE_FILE = /^(?:licen[cs]e|copying|notice)(?:[.-].*)?$/i
 /** Helpers of the bundler that end in the scripts have no file. */
@@ -34,7 +34,7 @@ export const recordPackages = (name) => ({
 /** To be called before all builds: a build that no longer exists must not leave its list. */
 export const forgetPackages = () => rmSync(LISTS, { recursive: true, force: true })
 
-/** Here a bundler's licence file goes on with its own dependencies, which its helpers do not contain. */
+/** Here a bundler's licence file continues its own dependencies, which its helpers do not contain. */
 const OTHERS = /^#+ licenses of bundled dependencies/im
 
 /** Throws for a package without the text of its licence. */

@@ -1,7 +1,7 @@
 // Rewrites `new URL('<relative path>', import.meta.url)` in the library's source to the path of that file in
 // the built package, in a form that users' bundlers recognise.
 //
-// A worker (.ts) becomes an entry of its own in workers/, and any other file is copied to assets/. Wasm
+// A worker (.ts) becomes its own entry in workers/, and any other file is copied to assets/. Wasm
 // modules and readers are those of dist/cdn. Vite's own handling would inline wasm as data URLs or wrap the
 // URL twice, which bundlers then miss.
 import { existsSync, readFileSync } from 'node:fs'

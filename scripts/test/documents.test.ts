@@ -230,7 +230,7 @@ describe('numbers of the source', () => {
     const [, models = ''] = /\n {2}return \[\n(.*?)\n {2}\]\n/s.exec(read('test/soak/models.ts')) ?? []
     const [, resident = ''] = /RESIDENTS[^=]*= \[(.*?)\]/s.exec(read('test/soak/run.ts')) ?? []
     const count = models.match(/^ {4}(?:\{|await )/gm)?.length ?? 0
-    expect(page).toContain(`rounds ${word(count)} tiny models are loaded`)
+    expect(page).toContain(`rounds, ${word(count)} tiny models are loaded`)
     const stay = word(resident.match(/'\w[\w-]*'/g)?.length ?? 0) ?? ''
     expect(page.toLowerCase()).toContain(`${stay} engines stay`)
   })
@@ -251,7 +251,7 @@ describe('numbers of the source', () => {
       expect([recipe, rows(recipe)]).toEqual([recipe, Number(counted)])
     }
     const most = /MOST_FILES = (\d+)/.exec(read('scripts/test/folders.test.ts'))?.[1]
-    expect(page).toContain(`without data (a test) | 61 | at most ${most} |`)
+    expect(page).toContain(`excluding data (a test) | 61 | at most ${most} |`)
   })
 
   test.each(['ARCHITECTURE.md', 'docs/internals/glossary.md', 'docs/internals/arm.md'])(

@@ -1,4 +1,4 @@
-// The size of folders. In: the files that git knows. Out: folders that hold more than a person takes in at
+// The size of folders. In: the files that git knows. Out: folders that hold more than a user takes in at
 // a glance.
 import { execFileSync } from 'node:child_process'
 import { dirname } from 'node:path'

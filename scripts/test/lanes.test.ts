@@ -51,7 +51,7 @@ test('lanes run beside each other, steps after each other, and a suite’s outpu
   expect(output.indexOf('=== long')).toBeLessThan(output.indexOf('=== loud'))
 })
 
-test('a suite that fails, throws, does not start or runs no test fails the run, and the others go on', async () => {
+test('a suite that fails, throws, does not start or runs no test fails the run, and the others continue', async () => {
   const suites = {
     fails: script('process.exit(3)'),
     throws: async () => Promise.reject(new Error('no report')),
@@ -86,7 +86,7 @@ test.each([
 ] as const)(
   'a run that gets %s ends the processes of all lanes and begins no other suite',
   async (signal, status) => {
-    // Each suite starts a process of its own, as runners of tests do.
+    // Each suite starts its own process, as runners of tests do.
     const child = `console.log('pid', process.pid); setInterval(() => undefined, 1000)`
     const suite = `const { spawn } = require('node:child_process')
     console.log('pid', process.pid)

@@ -11,6 +11,6 @@ test('no file holds the marks of a merge', () => {
     encoding: 'utf8',
   })
   expect(stdout).toBe('')
-  // git says so when it has found nothing; any other status is a failure of its own.
+  // git says so when it has found nothing; any other status is its own failure.
   expect(status).toBe(1)
 })

@@ -31,7 +31,7 @@ const TEXTS = new Set([
 
 /** A path that goes up, in quotes, backticks or brackets, after a blank or `=`; and its first name. */
 const UPWARD = /(?:^|['"`(\s=])((?:\.\.\/)+)([\w.-]+)/g
-/** Folders of a person. */
+/** Folders of a user. */
 const HOME = /(?:^|['"`(\s=])(\/(?:home|Users|root)\/[\w.-]+)/g
 
 /**

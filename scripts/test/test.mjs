@@ -77,7 +77,7 @@ const playwright = (name, projects) =>
   )
 
 /**
- * A process of its own, because a slow connection must not hold up other tests. Resolves once all is there or
+ * Its own process, because a slow connection must not hold up other tests. Resolves once all is there or
  * given up: tests of what is missing fail, and name the command that fetches it.
  */
 const fetchAll = () =>

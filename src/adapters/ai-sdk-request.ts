@@ -165,13 +165,13 @@ const thoughtOf = (part: { readonly type: string; readonly text?: unknown }): st
   part.type === 'reasoning' && typeof part.text === 'string' ? part.text : ''
 
 function readPart(part: { readonly type: string }, role: string): string | Blob | undefined {
-  // The reply's thought and its calls are kept in fields of their own.
+  // The reply's thought and its calls are kept in their own fields.
   const isSilent = part.type === 'reasoning' || part.type === 'tool-call'
   if (role === 'assistant' && isSilent) return ''
   return part.type === 'file' ? imageOf(part) : textPart(part)
 }
 
-/** A picture in one of the SDK's forms: bytes, base64, a `data:` address, or an object with one of these. */
+/** An image in one of the SDK's forms: bytes, base64, a `data:` address, or an object with one of these. */
 function imageOf(part: {
   readonly type: string
   readonly mediaType?: unknown

@@ -134,7 +134,7 @@ test('a stream that is cancelled ends the work and frees the state', async () =>
   await expect.poll(() => toy.liveBytes()).toBe(0)
 })
 
-test('an engine that failed to load is loaded anew by the next call', async () => {
+test('an engine that failed to load is loaded again by the next call', async () => {
   let tries = 0
   const load = async () => {
     if (tries++ === 0) throw new Error('no network')
@@ -207,7 +207,7 @@ const add = {
 const CALL = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
 const called = { type: 'tool-call', toolCallId: 'call00001', toolName: 'add', input: '{"a": 1}' } as const
 
-test('calls are content of their own, and what tools answer goes on from there', async () => {
+test('calls are content of their own, and what tools answer continues from there', async () => {
   const tiny = await model()
   const first = await tiny.doGenerate(call(CALL, { tools: [add] }))
   expect(first).toMatchObject({
@@ -350,7 +350,7 @@ test('documents are ranked by a reranker, as texts or as objects', async () => {
   expect(() => createHalfbyte({ reranker: {} as Embedder })).toThrow('the embedder is {}')
 })
 
-test('a thought has parts of its own, in the answer, the stream and the prompt', async () => {
+test('a thought has its own parts, in the answer, the stream and the prompt', async () => {
   const toy = toyModel({ reasoning: reasoningFormOf('<think></think>') })
   const engine = await openToy(toy)
   const thinker: LanguageModelV4 = createHalfbyte({ engine }).languageModel()

@@ -1,4 +1,4 @@
-// Messages of other libraries. In: parts with pictures as clients write them. Out: one text with their
+// Messages of other libraries. In: parts with images as clients write them. Out: one text with their
 // places, and their bytes; refusals by name.
 import { expect, test } from 'vitest'
 import { callRequest } from './ai-sdk-request.ts'
@@ -8,7 +8,7 @@ const BYTES = Uint8Array.of(137, 80, 78, 71)
 const BASE64 = 'iVBORw=='
 const bytesOf = async (picture: unknown) => new Uint8Array(await (picture as Blob).arrayBuffer())
 
-test('pictures of OpenAI stand in the text where their parts were', async () => {
+test('images of OpenAI stand in the text where their parts were', async () => {
   const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${BASE64}` } }
   const [message] = readMessages([
     { role: 'user', content: [{ type: 'text', text: 'a ' }, image, { type: 'text', text: ' b' }, image] },
@@ -45,7 +45,7 @@ test.each([
   ['no base64', { type: 'image_url', image_url: { url: 'data:image/png;base64,*' } }, /not valid base64/],
   ['no address', { type: 'image_url' }, /"image_url"/],
   ['sound', { type: 'input_audio' }, /"input_audio"/],
-])('%s is refused', (_, part, message) => {
+])('%s is rejected', (_, part, message) => {
   expect(() => readMessages([{ role: 'user', content: [part] }])).toThrow(
     expect.objectContaining({ code: 'unsupported', message: expect.stringMatching(message) }),
   )

@@ -28,7 +28,7 @@ type Content = string | readonly { readonly type: string }[] | null | undefined
 export const textOf = (content: Content, index: number): string => contentOf(content, index, textPart).content
 
 /**
- * The texts of a message's parts, joined, and its pictures. Throws `unsupported` for a part of another
+ * The texts of a message's parts, joined, and its images. Throws `unsupported` for a part of another
  * kind.
  */
 export function contentOf(
@@ -50,7 +50,7 @@ export function contentOf(
   return joinParts(parts)
 }
 
-/** A picture whose bytes are given in base64. Throws `unsupported` if the data isn't valid base64. */
+/** An image whose bytes are given in base64. Throws `unsupported` if the data isn't valid base64. */
 export function pictureOf(base64: string, type: string): Blob {
   try {
     return new Blob([fromBase64(base64)], { type })
@@ -59,7 +59,7 @@ export function pictureOf(base64: string, type: string): Blob {
   }
 }
 
-/** A picture at a `data:` address. Throws `unsupported` for other addresses, which are not fetched here. */
+/** An image at a `data:` address. Throws `unsupported` for other addresses, which are not fetched here. */
 export function pictureAt(address: string): Blob {
   const [, type = '', base64] = /^data:([^;,]*)(?:;[^,]*)?;base64,(.*)$/s.exec(address) ?? []
   if (base64 !== undefined) return pictureOf(base64, type)

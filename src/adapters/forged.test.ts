@@ -1,5 +1,5 @@
 // Forged arguments of adapters. In: calls of other APIs, with values that no type allows anywhere in them.
-// Out: a result, or an error of the kind that the API has for it, and an engine that goes on.
+// Out: a result, or an error of the kind that the API has for it, and an engine that keeps working.
 import { describe, expect, test } from 'vitest'
 import { isHalfbyteError } from '../core/base/errors.ts'
 import type { Engine } from '../engine/api/engine.ts'
@@ -104,7 +104,7 @@ describe('of OpenAI’s client', () => {
     await goesOn(engine)
   })
 
-  test('more replies than OpenAI allows are refused at once', async () => {
+  test('more replies than OpenAI allows are rejected at once', async () => {
     const { completions } = openai(await openToy()).chat
     expect(await errorOf(completions.create({ ...chat, n: 1e9 } as never))).toMatchObject({
       code: 'unsupported',

@@ -310,7 +310,7 @@ function readMessage(message: ChatMessageParam, index: number): Message {
   }
 }
 
-/** A picture as a `data:` address, as `{ url }` or, as some clients write it, as a text. */
+/** An image as a `data:` address, as `{ url }` or, as some clients write it, as a text. */
 function imagePart(part: { readonly type: string; readonly image_url?: unknown }): Blob | undefined {
   if (part.type !== 'image_url') return undefined
   const address = isObject(part.image_url) ? part.image_url['url'] : part.image_url

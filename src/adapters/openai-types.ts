@@ -10,7 +10,7 @@ interface TextPart {
 
 interface ImagePart {
   readonly type: 'image_url'
-  /** `detail` is ignored: the model's own processor decides how a picture is cut. */
+  /** `detail` is ignored: the model's own processor decides how an image is cut. */
   readonly image_url: { readonly url: string; readonly detail?: string }
 }
 
@@ -30,9 +30,9 @@ export interface ChatToolCall {
 /** Newer clients write `developer` for `system`. */
 export interface ChatMessageParam {
   readonly role: string
-  /** Pictures, for a model that sees, are `image_url` parts with `data:` addresses. */
+  /** Images, for a model that sees, are `image_url` parts with `data:` addresses. */
   readonly content?: string | readonly (TextPart | ImagePart | { readonly type: string })[] | null
-  /** Role `assistant`: the calls that the model asked for. */
+  /** Role `assistant`: the calls requested by the model. */
   readonly tool_calls?: readonly (ChatToolCall | { readonly type: string; readonly id: string })[] | null
   /** Role `tool`: the call that this message answers. */
   readonly tool_call_id?: string | null
@@ -116,7 +116,7 @@ export interface ChatCompletionParams extends SamplingParams {
   readonly reasoning_effort?: string | null
   /** The older name of `max_completion_tokens`, which is preferred. */
   readonly max_tokens?: number | null
-  /** Most tokens to generate. Default: until the context is full. */
+  /** Maximum number of tokens to generate. Default: until the context is full. */
   readonly max_completion_tokens?: number | null
   /** `json_object` and `json_schema` constrain the reply. Default `text`. */
   readonly response_format?: ResponseFormat | null
@@ -210,7 +210,7 @@ export interface TextCompletionParams extends SamplingParams {
   readonly model?: string
   readonly stream?: boolean | null
   readonly stream_options?: { readonly include_usage?: boolean } | null
-  /** Most tokens to generate. Default 16. */
+  /** Maximum number of tokens to generate. Default 16. */
   readonly max_tokens?: number | null
   /** Whether the text begins with its prompt. Default false. */
   readonly echo?: boolean | null
@@ -248,7 +248,7 @@ export interface EmbeddingParams {
   readonly encoding_format?: 'float' | 'base64' | null
   /**
    * The first so many values, scaled again (Matryoshka). An engine's vectors have one length only, and others
-   * are refused.
+   * are rejected.
    */
   readonly dimensions?: number | null
   /** Options of `Embedder.embed`, such as `kind`, or of `Engine.embed`. */

@@ -224,7 +224,7 @@ test('several replies are streamed one after another, each with its calls', asyn
   }
 })
 
-test('seeds of several replies go on from the one that was given, and from the largest to 0', async () => {
+test('seeds of several replies continue from the one that was given, and from the largest to 0', async () => {
   const { chat } = await client()
   const asked = { messages: said('hi'), temperature: 2 }
   const texts = async (seed: number, n: number) =>
@@ -334,7 +334,7 @@ const called = {
   function: { name: 'add', arguments: '{"a": 1}' },
 } as const
 
-test('calls come back as JSON, and what tools answer goes on from there', async () => {
+test('calls come back as JSON, and what tools answer continues from there', async () => {
   const { chat } = await client()
   const asked = { messages: said(CALL), temperature: 0, tools: [add] }
   const first: Completions = await chat.completions.create(asked)
@@ -476,7 +476,7 @@ test.each([
     /1 calls without answers/,
   ],
   ['nothing to answer', { messages: [{ role: 'assistant', content: 'hi' }] }, /nothing to answer/],
-])('%s is refused with a typed error', async (_, params, says) => {
+])('%s is rejected with a typed error', async (_, params, says) => {
   const { chat } = await client()
   await expect(chat.completions.create(params as ChatCompletionParams)).rejects.toMatchObject({
     code: 'unsupported',
@@ -532,7 +532,7 @@ test.each<[object, RegExp]>([
   [{ max_tokens: -1 }, /max_tokens is -1/],
   [{ seed: 0.5 }, /seed is 0.5/],
   [{ n: 0 }, /n is 0/],
-])('%o is refused, whole and as a stream', async (wrong, sentence) => {
+])('%o is rejected, whole and as a stream', async (wrong, sentence) => {
   const { chat } = await client()
   const params = { messages: said('hello'), ...wrong } as ChatCompletionParams
   const refusal = { code: 'unsupported', message: expect.stringMatching(sentence) }

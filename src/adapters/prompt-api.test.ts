@@ -57,7 +57,7 @@ test('sessions share one engine, and a load that failed is tried again', async (
   expect(await Promise.all([one.prompt('a'), two.prompt('b')])).toEqual(['You said a', 'You said b'])
 })
 
-test('a conversation goes on, streams pieces, and is counted', async () => {
+test('a conversation continues, streams pieces, and is counted', async () => {
   const session = await promptApi(() => openToy()).create({
     ...greedy,
     initialPrompts: [{ role: 'system', content: 'Be brief.' }],
@@ -124,7 +124,7 @@ test('an aborted prompt rejects with the reason and leaves the conversation', as
   expect(session.contextUsage).toBeGreaterThan(used)
 })
 
-test('what a text model cannot do is refused as the browsers refuse it', async () => {
+test('what a text model cannot do is rejected as the browsers refuse it', async () => {
   const model = promptApi(() => openToy())
   await expect(model.create({ expectedInputs: [{ type: 'audio' }] })).rejects.toMatchObject({
     name: 'NotSupportedError',
@@ -192,7 +192,7 @@ test('what waits to be read counts, under the older names too', async () => {
   expect([model.temperature, model.topK, session.temperature, session.topK]).toEqual([0.5, 3, 0, 40])
 })
 
-test('prompts that fill the context are refused with the numbers, from any source', async () => {
+test('prompts that fill the context are rejected with the numbers, from any source', async () => {
   const model = promptApi(() => openToy(toyModel({ contextLength: 60 })))
   const initialPrompts = [{ role: 'user', content: 'x'.repeat(70) }]
   const quota = { name: 'QuotaExceededError', quota: 60, requested: expect.any(Number) }
@@ -265,7 +265,7 @@ const add = (execute: (given: { a: number }) => Promise<string>) => ({
   inputSchema: { type: 'object', properties: { a: { type: 'integer' } } },
 })
 
-test('tools are run, several at once, and the reply goes on from what they answer', async () => {
+test('tools are run, several at once, and the reply continues from what they answer', async () => {
   let running = 0
   let most = 0
   const execute = async ({ a }: { a: number }) => {
@@ -307,7 +307,7 @@ test('a tool that fails or never answers leaves the conversation as it was', asy
   expect(session.contextUsage).toBe(bare.contextUsage)
 })
 
-test('a model that calls for ever is ended', async () => {
+test('a model that calls forever is ended', async () => {
   let calls = 0
   const execute = async () => {
     calls++
@@ -334,7 +334,7 @@ test('a reply is held to a schema or an expression, and is none when it was cut 
   })
 })
 
-test('tools that cannot be run are refused', async () => {
+test('tools that cannot be run are rejected', async () => {
   const model = promptApi(() => openToy())
   const bare = { name: 'add', description: '', inputSchema: {} }
   await expect(model.create({ tools: [bare as never] })).rejects.toThrow(/no function execute/)

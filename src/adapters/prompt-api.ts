@@ -93,13 +93,13 @@ export type Availability = 'unavailable' | 'downloadable' | 'downloading' | 'ava
 export interface LanguageModelClass {
   /**
    * `available` once an engine is loaded; `unavailable` if the page cannot run one, or if `options` expect
-   * anything other than text and pictures. Pictures are `unavailable` once a loaded model cannot see.
+   * anything other than text and images. Images are `unavailable` once a loaded model cannot see.
    * Rejects with TypeError for options that contradict each other.
    */
   availability(options?: CreateOptions): Promise<Availability>
   /**
-   * Rejects with the error of loading, `NotSupportedError` for anything other than text and pictures, and for
-   * pictures if the model was loaded without a vision tower, `QuotaExceededError` for initial prompts that
+   * Rejects with the error of loading, `NotSupportedError` for anything other than text and images, and for
+   * images if the model was loaded without a vision tower, `QuotaExceededError` for initial prompts that
    * fill the context, or the signal's reason.
    */
   create(options?: CreateOptions): Promise<LocalLanguageModel>

@@ -87,7 +87,7 @@ function callSchema(tools: readonly Tool[], at: string): object {
 const VALUES: ReadonlySet<string> = new Set(['const', 'enum', 'default', 'example', 'examples'])
 /** Keywords that hold schemas under arbitrary names. */
 const NAMED: ReadonlySet<string> = new Set(['properties', 'patternProperties', '$defs', 'definitions'])
-/** Deeper nesting is refused when the schema is compiled. */
+/** Deeper nesting is rejected when the schema is compiled. */
 const MOST_DEPTH = 256
 
 /** The same schema as a part of another at `pointer`. References to its own parts are adjusted. */

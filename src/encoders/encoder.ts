@@ -71,7 +71,7 @@ function encoderParts(config: ModelConfig, traits: EncoderTraits): Parts {
 
 /**
  * Its output is the hidden states of the wanted rows, after the last norm. `kinds`: how many kinds of tokens
- * have an embedding of their own; without it, `positions.weight` contains that of the first kind.
+ * have their own embedding; without it, `positions.weight` contains that of the first kind.
  */
 export function encoder(config: ModelConfig, kinds?: number, traits = BERT_TRAITS): Graph {
   const parts = encoderParts(config, traits)

@@ -12,7 +12,7 @@ import {
 import type { ComputePort, Host, WorkerReply } from '../core/runtime/host.ts'
 import { deviceNotes } from '../core/store/device/notes.ts'
 
-/** From an engine worker. `script` is an absolute address; absent: the script that came with the library. */
+/** From an engine worker. `script` is an absolute address; absent: the library's own script. */
 export type ToPage =
   | {
       readonly type: 'compute-start'
@@ -63,7 +63,7 @@ function startComputeWorker(script?: string): ComputePort {
   }
 }
 
-/** Absolute addresses of files that lie elsewhere, for a strict content policy or a CDN. */
+/** Absolute addresses of files at another location, for a strict content policy or a CDN. */
 export interface HostAssets {
   /** Folder of the engine's `halfbyte-*.wasm`. */
   readonly wasm?: string | undefined
@@ -114,7 +114,7 @@ function moduleAddress(build: Build, memory: MemoryKind, { wasm }: HostAssets): 
   return new URL(`halfbyte-${build}-${memory}.wasm`, wasm.replace(/\/?$/, '/'))
 }
 
-/** A module of its own: bundlers copy it as a file, and leave the import to the browser. */
+/** A separate module: bundlers copy it as a file, and leave the import to the browser. */
 async function loadReader<Reader>(format: string, { href }: URL): Promise<Reader> {
   try {
     await import(/* @vite-ignore */ /* webpackIgnore: true */ href)
@@ -154,7 +154,8 @@ export function prepareModule(assets: HostAssets): void {
 }
 
 /**
- * One of the engine's modules, for what runs them without a host. In Node, the files lie beside the library.
+ * One of the engine's modules, for code that runs them without a host. In Node, the files are beside the
+ * library.
  */
 export const engineModule = (
   build: Build,
@@ -162,7 +163,7 @@ export const engineModule = (
   assets: HostAssets = {},
 ): Promise<WebAssembly.Module> => moduleAt(moduleAddress(build, memory, assets))
 
-/** What Node's `process` has, which reads the files that its `fetch` cannot. */
+/** Node's `process`, which can read the files that its `fetch` cannot. */
 interface NodeProcess {
   getBuiltinModule(name: 'fs/promises'): { readFile(address: URL): Promise<Uint8Array<ArrayBuffer>> }
 }
@@ -189,7 +190,7 @@ async function loadModule(address: URL): Promise<WebAssembly.Module> {
   }
 }
 
-/** A message to itself starts a new task soonest: timers are clamped to 4 ms. */
+/** A message to itself is the fastest way to start a new task: timers are clamped to 4 ms. */
 function taskYielder(): () => Promise<void> {
   const channel = new MessageChannel()
   const waiting: (() => void)[] = []

@@ -1,4 +1,4 @@
-// What the services of engines and embedders share: serving a page, aborts, reports of loads, texts.
+// Shared by the services of engines and embedders: serving a page, aborts, load reports, texts.
 import { expose } from 'comlink'
 import { checkList, wrongOption } from '../core/base/check-options.ts'
 import type { HostAssets } from './browser-host.ts'
@@ -31,7 +31,10 @@ export function serveConnection(service: object, prepare: (assets: HostAssets) =
   expose(service)
 }
 
-/** Milliseconds between two reports of a download. A page keeps what messages allocate for a long time. */
+/**
+ * Milliseconds between two reports of a download. A page keeps memory allocated by messages for a long
+ * time.
+ */
 const REPORT_MS = 50
 
 /** Tells a load's progress through `port`; a download's at intervals. */

@@ -38,7 +38,7 @@ const cannotProbe: ModelProber = async () => {
   throw new HalfbyteError('unsupported', "this engine's worker cannot probe; load the model instead")
 }
 
-/** More than any context holds. */
+/** More than fits in any context. */
 const MOST_IDS = 1 << 24
 
 /** The state of a session between turns. */
@@ -154,7 +154,7 @@ class Service implements EngineService {
   save(session: number, extra: SavedSession, port: MessagePort): Promise<Blob> {
     return this.#write(session, extra, port, async (pieces) => {
       const blobs: Blob[] = []
-      // A blob lies outside this heap, so the heap never holds a second copy of the state.
+      // A blob is outside this heap, so the heap never holds a second copy of the state.
       for await (const piece of pieces) blobs.push(new Blob([piece]))
       return new Blob(blobs)
     })

@@ -94,7 +94,7 @@ const ofRows = (name: OpName, encoding: Encoding, rows: readonly number[], extre
   )
 
 for (const [name, encoding] of OPS) {
-  test(`${name} is its definition to the bit`, () => {
+  test(`${name} matches its definition bit for bit`, () => {
     const rows = [1, 2, 3, 4, 5, 19, 34]
     const scenes = {
       ...ofRows(name, encoding, rows),
@@ -108,7 +108,7 @@ for (const [name, encoding] of OPS) {
 }
 
 for (const [name, encoding] of GATED) {
-  test(`${name} is its definition to the bit`, () => {
+  test(`${name} matches its definition bit for bit`, () => {
     const scenes = [1, 2, 3, 18].map((rows) => [
       `${rows} rows`,
       (machine: Machine) => {
@@ -224,7 +224,7 @@ test(`${Object.keys(ROW_OPS).join(', ')} are their definitions to the bit`, () =
 })
 
 for (const format of FORMATS) {
-  test(`attention to K ${format.k}, V ${format.v} is its definition to the bit`, () => {
+  test(`attention to K ${format.k}, V ${format.v} matches its definition bit for bit`, () => {
     const scenes = (
       [
         [0, 5],

@@ -41,7 +41,7 @@ function layProduct(machine: Machine, encoding: SparseEncoding, rows: number, ex
 }
 
 for (const encoding of TESTED) {
-  test(`${encoding} is its definition to the bit`, () => {
+  test(`${encoding} matches its definition bit for bit`, () => {
     const scenes = [1, 5].flatMap((rows) =>
       [false, true].map((extreme) => [
         `${rows} rows${extreme ? ' of extreme codes' : ''}`,

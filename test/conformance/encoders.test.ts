@@ -80,7 +80,7 @@ describe('the vectors of the definition', () => {
     { rotary_emb_interleaved: true },
     { activation_function: 'geglu' },
     { rotary_scaling_factor: 2 },
-  ])('of a nomic-bert with %o are refused', async (change) => {
+  ])('of a nomic-bert with %o are rejected', async (change) => {
     const { config, weights } = randomNomic(1)
     const load = withEmbedder(
       bertFolder({ weights, config: { ...config, ...change } }),
@@ -237,7 +237,7 @@ describe('a reranker', () => {
     },
   )
 
-  test('whose GGUF lacks a part of its head is refused', async () => {
+  test('whose GGUF lacks a part of its head is rejected', async () => {
     const { config, weights } = randomBert(1, { isReranker: true })
     // As llama.cpp's converter leaves it out.
     const left = new Map([...weights].filter(([name]) => !name.startsWith('pooler.')))
@@ -300,7 +300,7 @@ describe('a reranker', () => {
       }),
       /scores by .*Tanh/,
     ],
-  ])('with %s is refused', async (_, change, message) => {
+  ])('with %s is rejected', async (_, change, message) => {
     const model = change(randomBert(1, { isReranker: true }))
     const load = withEmbedder(bertFolder(model, { prefix: 'bert.' }), {}, async () => undefined)
     await expect(load).rejects.toMatchObject({ code: 'unsupported', message: expect.stringMatching(message) })
@@ -370,7 +370,7 @@ describe('a call', () => {
     })
   })
 
-  test('of a chat model is refused at load', async () => {
+  test('of a chat model is rejected at load', async () => {
     const config = new File([JSON.stringify({ architectures: ['LlamaForCausalLM'] })], 'config.json')
     const others = files.filter(({ name, size }) => name !== 'config.json' || size < 100)
     await expect(withEmbedder([...others, config], {}, async () => undefined)).rejects.toMatchObject({

@@ -32,7 +32,7 @@ const errorOf = (promise: Promise<unknown>) =>
   )
 
 test.each(HOSTILE_MODELS)(
-  '$title is refused as $code, and the next model loads',
+  '$title is rejected as $code, and the next model loads',
   async ({ code, says, files }) => {
     const service = nodeService()
     const given = await files()
@@ -108,7 +108,7 @@ describe('an aborted load', () => {
     expect(error).toBe(reason)
     await isClosed
     expect(await errorOf(loading as Promise<unknown>)).toMatchObject({ name: 'AbortError' })
-    // The read under way, and one read-ahead.
+    // The read in progress, and one read-ahead.
     expect(reads).toBeLessThanOrEqual(2)
   })
 })

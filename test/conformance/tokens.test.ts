@@ -28,7 +28,7 @@ describe('a folder with an added token that has no row', () => {
   const image = { content: '<image>', id: tokens.length, special: true, normalized: false }
   const { tokenizer } = jsonSpec({ added_tokens: [...list, image] })
 
-  test('says the same as without it, by a schema too, and refuses a text that has it', async () => {
+  test('says the same as without it, by a schema too, and rejects a text that has it', async () => {
     const usual = await withFiles(safetensorsFiles(model), (engine) =>
       engine.complete('hello world', GREEDY).text(),
     )
@@ -44,7 +44,7 @@ describe('a folder with an added token that has no row', () => {
     })
   })
 
-  test('is refused as a GGUF, and where the vocabulary itself has no row', async () => {
+  test('is rejected as a GGUF, and where the vocabulary itself has no row', async () => {
     const metadata = {
       'tokenizer.ggml.tokens': ['string[]', [...tokens, '[PAD]']],
       'tokenizer.ggml.token_type': ['i32[]', [...types, 3]],
@@ -61,7 +61,7 @@ describe('a folder with an added token that has no row', () => {
   })
 })
 
-test('an empty text goes on from BOS, and is refused by a model that begins with none', async () => {
+test('an empty text continues from BOS, and is rejected by a model that begins with none', async () => {
   const metadata = { 'tokenizer.ggml.add_bos_token': ['bool', true] } as const
   await withFiles([await ggufFile(model, 'F32', { metadata })], async (engine) => {
     const { usage } = await engine.complete('', { ...GREEDY, maxTokens: 5 }).result

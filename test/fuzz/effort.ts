@@ -13,7 +13,7 @@ const SYSTEM = 12
 
 /**
  * Call the result every `everyMs`: it returns the ms since the call before. A process that sleeps, as one
- * does that waits for ever, counts with `everyMs`; so does every look where there is no /proc.
+ * does that waits forever, counts with `everyMs`; so does every look where there is no /proc.
  */
 export function effortOf(pid: number, everyMs: number): () => number {
   let before = 0

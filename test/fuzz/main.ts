@@ -4,7 +4,7 @@
 //   npm run fuzz -- TARGET --at SEED:INDEX       reads the one input of that number
 //   npm run fuzz -- TARGET --read FILE           reads the input of a finding
 //
-// TARGET is one of test/fuzz/targets/ or `all`. The rule that every input is held to: it is read, or refused
+// TARGET is one of test/fuzz/targets/ or `all`. The rule that every input is held to: it is read, or rejected
 // with a HalfbyteError of another code than `internal`, in 5 s and with 512 MB at most. Everything else is a
 // finding, which is made smaller and written to build/fuzz/TARGET/. Once fixed, it moves to
 // test/fuzz/corpus/, which is read before each run, so that it stays fixed. The exit code is 1 with findings,

@@ -37,7 +37,7 @@ function smallDecoder(index: number): Uint8Array {
 
 /**
  * Decoders that load, by the index of their draw: three kinds of attention, windows, slopes, tables, states
- * that move. The others of the same draw are refused by name.
+ * that move. The others of the same draw are rejected by name.
  */
 export async function smallDecoders(): Promise<ReadonlyMap<number, Uint8Array>> {
   const found = new Map<number, Uint8Array>()

@@ -7,7 +7,7 @@ import { fuzz, readInputs, shown, smallest } from './runner.ts'
 const words = (...list: readonly string[]) => list.map((word) => ({ title: word, input: { word } }))
 const LIMITS = { inputMs: 1500, memoryBytes: 100 << 20 }
 
-test('inputs that are read or refused with a typed error are not findings', async () => {
+test('inputs that are read or rejected with a typed error are not findings', async () => {
   const tally = await readInputs('faulty', words('read', 'typed', 'read'), LIMITS)
   expect(tally).toMatchObject({ inputs: 3, outcomes: { read: 2, format: 1 }, findings: [] })
 })

@@ -14,7 +14,7 @@ import type { Answer, ChildOptions, Order } from './wire.ts'
 export interface Limits {
   /** Longest time of one input, in which the process works or sleeps. Default 5000. */
   readonly inputMs?: number
-  /** Most bytes of one input beyond what the process took before. Default 512 MB. */
+  /** Maximum bytes of one input beyond what the process took before. Default 512 MB. */
   readonly memoryBytes?: number
 }
 

@@ -8,7 +8,7 @@ export interface ChildOptions {
   readonly target: TargetName
   /** A file of two f64: the number of the input that is read, and when that began, in ms since 1970. */
   readonly clock: string
-  /** Most bytes that one input may add to the peak of the process. */
+  /** Maximum bytes that one input may add to the peak of the process. */
   readonly memoryBytes: number
 }
 

@@ -4,7 +4,7 @@
 // were made from its numbers: test/conformance/testing/writers/random-tensor.ts (the weights behind
 // golden/families.json) and src/core/formats/testing/random-blocks.ts (the hashes of llama.cpp's values).
 
-/** Draws of one input. Each input has draws of its own, so that any of a million can be made again alone. */
+/** Draws of one input. Each input has its own draws, so that any of a million can be made again alone. */
 export class Random {
   #state: number
 

@@ -73,7 +73,7 @@ async function exported(name: string): Promise<SoakModel> {
   return { ...EXPORTED, name, files: [await fileAt(path), await tokenizerFile(EXPORT_TOKENS)] }
 }
 
-/** ONNX Runtime's own operators with 4-bit weights, which lie in a file of their own. */
+/** ONNX Runtime's own operators with 4-bit weights, which lie in their own file. */
 async function contrib(folder: string): Promise<SoakModel> {
   const gguf = pathToFileURL(join(folder, 'tiny.gguf'))
   await writeFile(gguf, await ggufBytes(randomModel(TINY)))

@@ -1,4 +1,4 @@
-// One soak in a process of its own: runs random sessions on tiny models for a given time, and checks that
+// One soak in its own process: runs random sessions on tiny models for a given time, and checks that
 // memory, blocks, workers and files are freed.
 import { appendFileSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'

@@ -37,7 +37,7 @@ interface SiteReport {
 let sites = 0
 
 /**
- * Opens and closes tabs, each with conversations of its own, most of them in the middle of their work. The
+ * Opens and closes tabs, each with its own conversations, most of them in the middle of their work. The
  * first is the leader and the first to go, so the next leader loads the model and answers what was pending.
  */
 export async function site(model: SoakModel, options: LoadOptions, random: Random): Promise<SiteReport> {

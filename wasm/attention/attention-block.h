@@ -1,4 +1,4 @@
-/* attention-block.h: a block for a whole tile, in every format: dots, weights, values. In: a tile at a block. Out: the
+/* attention-block.h: one block for a tile, in every format: dots, weights, values. In: a tile at a block. Out: the
  * sums of its queries, updated by the block. The definition: attention.c.                                      exact */
 #ifndef HALFBYTE_ATTENTION_BLOCK_H
 #define HALFBYTE_ATTENTION_BLOCK_H
@@ -21,7 +21,7 @@ static struct range seen_groups(const struct tile *tile) {
 
 typedef void score_columns(struct tile *tile, uint32_t first, struct columns columns);
 typedef void accumulate_columns(struct tile *tile, uint32_t first, struct columns columns, uint32_t from, uint32_t to);
-/* By the number of queries. */
+/* Indexed by the number of queries. */
 #define ONE_TO_FOUR(name) {DOTS(name##_1), DOTS(name##_2), DOTS(name##_3), DOTS(name##_4)}
 static score_columns *const score_f32[] = ONE_TO_FOUR(score_floats), *const score_int8[] = ONE_TO_FOUR(score_codes);
 static accumulate_columns *const accumulate_f32[] = ONE_TO_FOUR(accumulate_f32), *const accumulate_int8[] = ONE_TO_FOUR(accumulate_codes),
@@ -37,14 +37,14 @@ static struct split split_of(uint32_t count, uint32_t most) {
 INLINE uint32_t size_of(struct split split, uint32_t part) { return split.least + (part < split.larger); }
 /* Vectors that a part of the tile works on at once. */
 INLINE uint32_t wide_of(uint32_t count) { return count == 1 ? 4 : 2; }
-/* Columns that a part processes before the next part does. A block of floats comes from memory during use, so all parts
- * use one column before any continues with the next. */
+/* Columns that a part processes before the next part runs. A block of floats is still arriving from memory, so all
+   parts finish one column before any starts the next. */
 INLINE uint32_t turn_of(const struct tile *tile, uint32_t format) {
     return format == KV_F32 && tile->count <= HEAD_TILE ? 1 : VECTORS;
 }
 
-/* tile->s = dots of all queries with the positions that some query of the tile sees. A whole block is read as streams
- * far apart, each continuing where it stopped, which prefetchers follow. */
+/* tile->s = dots of all queries with the positions that some query of the tile sees. A whole block is read as several
+   streams far apart, each continuing where it stopped, a pattern that prefetchers follow. */
 static void score_block(struct tile *tile, struct range groups) {
     const uint32_t format = tile->op->k_format, is_int8 = format == KV_INT8, whole = groups.from == 0 && groups.to == VECTORS;
     const struct split split = split_of(tile->count, is_int8 ? CODES_TILE : QUAD);
@@ -68,7 +68,7 @@ static void prepare_words(struct words *words, const struct tile *tile, const st
     words->scales = kv_scales(tile->v, tile->dim);
     words->offsets = kv_offsets(tile->v, tile->dim);
     if (!whole) {
-        /* int8: ratios hold the scales, so `seen` can hold the offsets. */
+        /* int8: `ratios` has the scales, so `seen` can hold the offsets. */
         float *seen = (float *)words->seen;
         for (uint32_t g = 0; g < VECTORS; g++) {
             const v128_t lanes = seen_lanes(g, query->low, query->high);
@@ -89,7 +89,7 @@ static void prepare_words(struct words *words, const struct tile *tile, const st
     for (uint32_t g = 0; g < VECTORS; g++) words->ratio[g] = mul(load(words->scales + 4 * g), factor);
 }
 
-/* s = scores of the dots. Returns the greatest seen score. Scores of positions that are not seen become -inf. */
+/* s = scores from the dots. Returns the largest visible score. Scores of invisible positions become -inf. */
 static float scores_of_floats(v128_t *s, float scale) {
     const v128_t scales = splat(scale);
     v128_t most = splat(-__builtin_inff());
@@ -118,7 +118,7 @@ static float mask_scores(v128_t *s, const struct query *query) {
     return wasm_f32x4_extract_lane(greatest(most), 0);
 }
 
-/* Applies the soft cap; returns the greatest score. A separate function, since few models have soft caps. */
+/* Applies the soft cap; returns the largest score. A separate function, because few models have soft caps. */
 static __attribute__((noinline)) float cap_scores(v128_t *s, float cap) {
     const struct exp_constants c = exp_constants();
     v128_t most = splat(-__builtin_inff());
@@ -129,7 +129,7 @@ static __attribute__((noinline)) float cap_scores(v128_t *s, float cap) {
     return wasm_f32x4_extract_lane(greatest(most), 0);
 }
 
-/* Limits scores to a range; returns the greatest. Separate for the same reason. */
+/* Clamps scores to a range; returns the largest. Separate for the same reason. */
 static __attribute__((noinline)) float limit_scores(v128_t *s, float least, float most) {
     v128_t greatest_of = splat(-__builtin_inff());
     for (uint32_t g = 0; g < VECTORS; g++) {
@@ -139,7 +139,7 @@ static __attribute__((noinline)) float limit_scores(v128_t *s, float least, floa
     return wasm_f32x4_extract_lane(greatest(greatest_of), 0);
 }
 
-/* Adds the biases of the block's positions to their scores; returns the greatest. Separate for the same reason. */
+/* Adds the biases of the block's positions to their scores; returns the largest. Separate for the same reason. */
 static __attribute__((noinline)) float bias_scores(v128_t *s, const float *bias) {
     const v128_t unit = splat(LOG2_E);
     v128_t most = splat(-__builtin_inff());
@@ -150,8 +150,8 @@ static __attribute__((noinline)) float bias_scores(v128_t *s, const float *bias)
     return wasm_f32x4_extract_lane(greatest(most), 0);
 }
 
-/* Turns the scores of query i into softmax weights, and updates its sums by the block. A position that is not seen has
- * the weight 2^-126, too small to change a sum. Its words are 0, and its f32 values are not read. */
+/* Turns the scores of query i into softmax weights, and updates its sums by the block. An invisible position gets the
+   weight 2^-126, too small to change a sum. Its words are 0, and its f32 values are not read. */
 INLINE void softmax(struct tile *tile, uint32_t i, const struct words *words, const int v_format) {
     v128_t *s = tile->s[i];
     const struct exp2_constants exp2 = exp2_constants();
@@ -197,8 +197,8 @@ static void softmax_fp8(struct tile *tile, uint32_t i, const struct words *words
     softmax(tile, i, words, KV_FP8);
 }
 
-/* For a query that sees nothing of the block: the values are added for its whole register tile, here with weights of
- * 0. */
+/* For a query that sees no position of the block: values are added for its whole register tile, so its weights are
+   0. */
 static void skip_block(struct tile *tile, uint32_t i) {
     tile->kept[i] = 1;
     tile->taken[i] = 0;
@@ -206,8 +206,7 @@ static void skip_block(struct tile *tile, uint32_t i) {
     for (uint32_t v = 0; v < BLOCK_POSITIONS / 8; v++) tile->w_codes[i][v] = splat(0);
 }
 
-/* All scores first, then all running maxima, then all weights. For a single query, each would wait for the one
- * before. */
+/* All scores first, then all running maxima, then all weights. Query by query, each would wait for the previous one. */
 static void softmax_block(struct tile *tile) {
     const struct op_attention *op = tile->op;
     for (uint32_t i = 0; i < tile->count; i++) {
@@ -265,8 +264,8 @@ static void accumulate_range(struct tile *tile, uint32_t first, uint32_t end, st
     }
 }
 
-/* f32 values that a query does not see can be anything. The positions that all queries see are added together, ragged
- * ends query by query. */
+/* f32 values that are invisible to a query may be garbage. Positions visible to all queries are added together, ragged
+   ends query by query. */
 static void accumulate_ragged(struct tile *tile, uint32_t first, uint32_t end) {
     struct range all = {0, BLOCK_POSITIONS};
     for (uint32_t i = first; i < end; i++) {

@@ -3,7 +3,7 @@
  *   dot   sum of key code * query code over dims      J   sum of value code * weight code over positions
  *
  * Both are the same product: vectors [4 lanes][4 inputs] of i8 codes times four factors that all lanes share. A factor
- * is too wide for the relaxed dot, so there are these forms, with the same exact results:
+ * is too wide for the relaxed dot, so there are several forms, with the same exact results:
  *
  *   planes  factor = 128 * high + low, two planes of 0..127, each for one relaxed dot. Signed factors have 64 added to
  *           high; the sums stored after the keys subtract it again
@@ -166,7 +166,7 @@ INLINE void score_codes(struct tile *tile, uint32_t first, const int n, uint32_t
 }
 
 /* y of n queries += the weighted values of groups from..to of 4 positions, in `vectors` vectors of dims: the first at
- * d4, `apart` from one to the next. Weights are 0 where a query does not see. */
+ * d4, `apart` from one to the next. Weights of invisible positions are 0. */
 INLINE void accumulate_codes(struct tile *tile, uint32_t first, const int n, uint32_t d4, uint32_t apart, const int vectors,
                              uint32_t from, uint32_t to) {
     v128_t out[QUAD][4];

@@ -46,7 +46,7 @@ SCORE_FLOATS(2, 2)
 SCORE_FLOATS(3, 2)
 SCORE_FLOATS(4, 2)
 
-/* The numbers that 4 e3m4 codes stand for, sign-extended to i32 lanes: exponent and mantissa move to f32's places. */
+/* The values of 4 e3m4 codes, sign-extended to i32 lanes: exponent and mantissa move to f32's places. */
 INLINE v128_t fp8_values(v128_t wide) {
     return mul(wasm_v128_and(wasm_i32x4_shl(wide, FP8_SHIFT), wasm_u32x4_splat(FP8_BITS)), splat(FP8_UNIT));
 }

@@ -23,7 +23,7 @@ const GROUPS = [
 const formats = FORMATS.map((format) => [`K ${format.k}, V ${format.v}`, format] as const)
 
 describe.each(formats)('%s', (_, format) => {
-  test.each(DIMS)('is its definition to the bit: heads of %i', (dim) => {
+  test.each(DIMS)('matches its definition bit for bit: heads of %i', (dim) => {
     // Up to 8 query heads per KV head; a prompt across a block's edge, then rows beside and after it.
     for (const [heads, kvHeads, rows] of GROUPS.filter((_, index) => (index + DIMS.indexOf(dim)) % 3 === 0)) {
       const shape = { heads, kvHeads, dim, format, quantized: dim % 32 === 0 }
@@ -44,7 +44,7 @@ describe.each(formats)('%s', (_, format) => {
     [2047, 7],
     [4095, 2],
     [8191, 1],
-  ])('is its definition to the bit: %i positions before %i rows', (position, rows) => {
+  ])('matches its definition bit for bit: %i positions before %i rows', (position, rows) => {
     for (const [window, unsplit] of [
       [0, false],
       [0, true],
@@ -62,7 +62,7 @@ describe.each(formats)('%s', (_, format) => {
     }
   })
 
-  test('attends to what the stored codes stand for', () => {
+  test('attends to the values of the stored codes', () => {
     const shape = { heads: 4, kvHeads: 2, dim: 32, format, ropeDims: 0 }
     const kv = kvOf(shape)
     const machine = plainMachine('relaxed')
@@ -95,7 +95,7 @@ describe.each(formats)('%s', (_, format) => {
     }
   })
 
-  test('gives a row the same bits however its sequence is cut', () => {
+  test('gives a row the same bits however its sequence is split', () => {
     const shape = { heads: 6, kvHeads: 2, dim: 12, format, window: 200 }
     const positions = 330
     const cut = (build: Build, sizes: readonly number[]) => {
@@ -119,7 +119,7 @@ describe.each(formats)('%s', (_, format) => {
 })
 
 describe('2^x', () => {
-  test('is within 2^-22 of the truth from -126 to 0, the same in both builds and in its scalar form', () => {
+  test('is within 2^-22 of the true value from -126 to 0, identically in both builds and in its scalar form', () => {
     const inputs = Float32Array.from({ length: 400_000 }, (_, i) => -126 * (1 - i / 400_000) ** 2)
     const [relaxed, ...others] = BUILDS.map((build) => evaluate(plainMachine(build), 'power_of_two', inputs))
     for (const { vector } of others) expect(vector).toEqual(relaxed!.vector)

@@ -71,12 +71,12 @@ static uint32_t head_tiles(const struct op_attention *op) { return (op->ratio + 
 static uint32_t heads_per_tile(const struct op_attention *op) {
     return (op->ratio + head_tiles(op) - 1) / head_tiles(op);
 }
-/* The heads of [from, to) that are here. from and to count the absent heads of the first KV head too. */
+/* The heads of [from, to) that are present. from and to also count the absent heads of the first KV head. */
 static struct range heads_here(const struct op_attention *op, uint32_t from, uint32_t to) {
     const uint32_t first = max_u32(from, op->absent) - op->absent, end = max_u32(to, op->absent) - op->absent;
     return (struct range){first, min_u32(end, op->heads)};
 }
-/* A power of two up to 16. A run never crosses a block, so all its rows have segments of one length. */
+/* A power of two up to 16. A run never crosses a block boundary, so all its rows have the same segment length. */
 static uint32_t rows_per_tile(const struct op_attention *op) {
     const uint32_t heads = heads_per_tile(op), most = min_u32(MAX_QUERIES, MAX_TILE_FLOATS / op->head_dim);
     uint32_t rows = 1;
@@ -84,7 +84,7 @@ static uint32_t rows_per_tile(const struct op_attention *op) {
     return rows;
 }
 /* Larger steps have enough tiles without splitting, and their parts would not fit in `parts`. Rows that see later rows
- * see only rows of the step, of which a small step has few. `tile_merge` relies on it that no row does. */
+   only see rows of this step, and a small step has few. `tile_merge` relies on no row seeing later ones. */
 static int is_split(const struct op_attention *op, const struct step *step) {
     if (!op->parts || op->after || step->tokens > SPLIT_ROWS) return 0;
     for (uint32_t i = 0; i < step->sequences; i++) {
@@ -126,23 +126,23 @@ static void begin_segment(struct tile *tile) {
     for (uint32_t d = 0; d < tile->count * tile->dim / 4; d++) tile->y[d] = splat(0);
 }
 
-/* Reads every line of `bytes`. The empty asm keeps LLVM from combining the words of four lines, lane by lane. */
+/* Reads every cache line of `bytes`. The empty asm keeps LLVM from combining the words of four lines, lane by lane. */
 INLINE void read_lines(const uint8_t *at, uint32_t bytes) {
     ROLLED for (uint32_t i = 0; i < bytes; i += 64) {
         uint32_t word = *(const uint32_t *)(at + i);
         __asm__ volatile("" : "+r"(word));
     }
 }
-/* Reads the codes of `heads` KV heads from `kv` on in an upcoming block, all at once. Inside the sums, each read would
- * wait for memory by itself. Floats have streams long enough for prefetchers. */
+/* Prefetches the codes of `heads` KV heads, starting at `kv`, of an upcoming block. Inside the sums, each read would
+   wait for memory separately. Floats have streams long enough for prefetchers. */
 static void read_ahead(const struct op_attention *op, uint32_t block, uint32_t kv, uint32_t heads) {
     const uint32_t k_bytes = key_bytes(op->k_format, op->head_dim), v_bytes = value_bytes(op->v_format, op->head_dim);
     if (op->k_format != KV_F32) read_lines(AT(const uint8_t *, block + op->k_offset + kv * k_bytes), heads * k_bytes);
     if (op->v_format != KV_F32) read_lines(AT(const uint8_t *, block + op->v_offset + kv * v_bytes), heads * v_bytes);
 }
-/* KV heads, from its own on, that a tile reads ahead for. The heads of a block are adjacent and load faster together,
- * so a tile also reads for the next heads, as many as stay in a second-level cache for a segment. Tiles of a single
- * segment run on different threads, and those of the whole context reach the next head too late. */
+/* KV heads, starting with its own, that a tile prefetches for. The heads of a block are adjacent and load faster
+ * together, so a tile also prefetches for the next heads, as many as stay in the second-level cache for a segment.
+ * Tiles of a single segment run on different threads, and those of the whole context reach the next head too late. */
 static uint32_t heads_ahead(const struct op_attention *op, uint32_t kv, const struct run *run, int split) {
     const uint32_t bytes = key_bytes(op->k_format, op->head_dim) + value_bytes(op->v_format, op->head_dim);
     const uint32_t most = max_u32(AHEAD_BYTES / (run->length / BLOCK_POSITIONS * bytes), 1);
@@ -150,7 +150,7 @@ static uint32_t heads_ahead(const struct op_attention *op, uint32_t kv, const st
     return kv % most == 0 ? min_u32(most, op->kv_heads - kv) : 0;
 }
 
-/* Blocks [b0, b1): those that some query sees. */
+/* Blocks [b0, b1): those visible to some query. */
 static void visit_blocks(struct tile *tile, const uint32_t *table, uint32_t kv, uint32_t b0, uint32_t b1) {
     const struct op_attention *op = tile->op;
     const uint32_t k_bytes = key_bytes(op->k_format, tile->dim), v_bytes = value_bytes(op->v_format, tile->dim);
@@ -174,7 +174,7 @@ static void visit_blocks(struct tile *tile, const uint32_t *table, uint32_t kv, 
     }
 }
 
-/* Merges the segment into the sums of the earlier ones. */
+/* Merges the segment into the sums of earlier segments. */
 static void merge_segment(struct query *query, v128_t *all, const v128_t *y, uint32_t dim, int is_first) {
     if (is_first) {
         query->all = query->segment;

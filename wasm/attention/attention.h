@@ -14,7 +14,7 @@ enum {
     MAX_QUERIES = 32, MAX_TILE_FLOATS = 2048, QUAD = 4, HEAD_TILE = 8, VECTORS = BLOCK_POSITIONS / 4,
     QUERY_MOST = 8191,  /* 14 bits with the sign: a block's dots stay below 2^31 up to head_dim 256 */
     WEIGHT_MOST = 16383, /* 14 bits without a sign */
-    AHEAD_BYTES = 768 * 1024 /* of codes that are read ahead for other tiles */
+    AHEAD_BYTES = 768 * 1024 /* of codes prefetched for other tiles */
 };
 #define LOG2_E 0x1.715476p0f
 
@@ -26,7 +26,7 @@ INLINE uint32_t first_seen(const struct op_attention *op, uint32_t to) {
 }
 /* Positions after its own that a row sees. */
 INLINE uint32_t seen_after(const struct op_attention *op, const struct sequence *seq) { return seq->whole ? ~0u : op->after; }
-/* The end of the positions that the row at `position` sees. */
+/* The end of the positions visible to the row at `position`. */
 INLINE uint32_t seen_end(const struct op_attention *op, const struct sequence *seq, uint32_t position) {
     const uint32_t end = seq->position + seq->rows, after = seen_after(op, seq);
     return after < end - position ? position + 1 + after : end;
@@ -37,7 +37,7 @@ INLINE uint32_t segment_length(uint32_t position) {
     while (blocks * MAX_SEGMENTS < position / BLOCK_POSITIONS + 1) blocks *= 2;
     return blocks * BLOCK_POSITIONS;
 }
-/* The biases of head `h` for the row at `position`, from that of position 0 on. */
+/* The biases of head `h` for the row at `position`, starting with that of position 0. */
 INLINE const float *biases_of(const struct op_attention *op, uint32_t h, uint32_t position) {
     return AT(const float *, op->bias) + h * (2 * op->reach + BLOCK_POSITIONS) + op->reach - position;
 }
@@ -46,8 +46,8 @@ INLINE float query_unit(float largest) { return largest < LEAST_RANGE ? 0 : larg
 INLINE float weight_factor(float most) { return most < LEAST_RANGE ? 0 : (float)WEIGHT_MOST / most; }
 INLINE float weight_unit(float most) { return most / (float)WEIGHT_MOST; }
 
-/* A query's softmax so far: the running max in all lanes; by position % 4, the sums of the weights, and of the weights
- * times the offsets of int8 values. Its y is in the tile. */
+/* The softmax state of a query: the running max in all lanes; by position % 4, the sums of the weights, and of the
+   weights times the offsets of int8 values. Its y is in the tile. */
 struct sums { v128_t top, weights, offsets; };
 
 /* One head of one row. Positions from..to are absolute, low..high are those of the current block; none: low >= high. */
@@ -58,7 +58,7 @@ struct query {
     float scale, sum_of_codes;  /* of int8 K: score = (dot * scale of key + offset of key * sum_of_codes) * scale */
 };
 
-/* The words of a block's values for queries that see positions low..high; 0 for positions that they do not see. */
+/* The words of a block's values for queries that see positions low..high; 0 for invisible positions. */
 struct words {
     uint32_t low, high;
     float unit;                      /* int8: most / WEIGHT_MOST, most: the largest seen scale */
@@ -72,7 +72,7 @@ struct tile {
     uint32_t dim, count;
     uint32_t base;  /* the first position of the current block */
     uint8_t *k, *v; /* of the current block */
-    uint32_t last_block, heads_ahead; /* the last block that its rows see; KV heads whose codes it reads ahead */
+    uint32_t last_block, heads_ahead; /* the last block visible to its rows; KV heads whose codes it prefetches */
     struct query queries[MAX_QUERIES];
     /* By query: the running max, the block's max, and the block's effect on y: the factors of the old and of the
      * new. */
@@ -93,12 +93,12 @@ INLINE v128_t seen_lanes(uint32_t vector, uint32_t low, uint32_t high) {
     const v128_t position = wasm_i32x4_add(wasm_u32x4_make(0, 1, 2, 3), wasm_u32x4_splat(4 * vector));
     return wasm_v128_and(wasm_i32x4_ge(position, wasm_u32x4_splat(low)), wasm_i32x4_lt(position, wasm_u32x4_splat(high)));
 }
-/* The greatest lane, in all lanes. */
+/* The largest lane, in all lanes. */
 INLINE v128_t greatest(v128_t v) {
     v = wasm_f32x4_pmax(v, wasm_i32x4_shuffle(v, v, 2, 3, 0, 1));
     return wasm_f32x4_pmax(v, wasm_i32x4_shuffle(v, v, 1, 0, 3, 2));
 }
-/* Moves `top` to the greater of two maxima. Returns the factors of the old and of the new sums: 2^(old - next). */
+/* Sets `top` to the larger of two maxima. Returns the factors of the old and of the new sums: 2^(old - next). */
 struct factors { v128_t kept, taken; };
 INLINE struct factors rescale(v128_t *top, v128_t other, const struct exp2_constants *c) {
     const v128_t next = wasm_f32x4_pmax(*top, other);

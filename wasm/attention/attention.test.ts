@@ -82,19 +82,19 @@ describe('rope_kv and attention', () => {
     ],
     ['a window of one', { ...STORIES, window: 1 }, [[{ position: 0, rows: 66 }]]],
     ['both sides', { ...QWEN, after: ALL }, [[{ position: 0, rows: 130 }]]],
-    ['both sides of few rows', { ...STORIES, after: ALL }, [[{ position: 0, rows: 7 }]]],
+    ['bidirectional, few rows', { ...STORIES, after: ALL }, [[{ position: 0, rows: 7 }]]],
     [
-      'both sides in two segments',
+      'bidirectional, two segments',
       { heads: 2, kvHeads: 2, dim: 8, after: ALL },
       [[{ position: 0, rows: 300 }]],
     ],
     [
-      'both sides of int8 keys and values',
+      'bidirectional, int8 keys and values',
       { ...QWEN, after: ALL, format: { k: 'int8', v: 'int8' } },
       [[{ position: 0, rows: 70 }]],
     ],
     [
-      'a window on both sides that ends in different segments',
+      'a bidirectional window that ends in different segments',
       { heads: 2, kvHeads: 1, dim: 8, window: 21, after: 20 },
       [[{ position: 0, rows: 300 }]],
     ],
@@ -132,7 +132,7 @@ describe('rope_kv and attention', () => {
       ],
     ],
     [
-      'both sides of several sequences',
+      'bidirectional, several sequences',
       { heads: 6, kvHeads: 2, dim: 32, after: ALL },
       [
         [
@@ -162,7 +162,7 @@ describe('rope_kv and attention', () => {
       [[{ position: 0, rows: 280 }], [{ position: 280, rows: 7, whole: true }]],
     ],
     [
-      'both sides after earlier steps',
+      'bidirectional, after earlier steps',
       { heads: 4, kvHeads: 2, dim: 16, after: 3 },
       [[{ position: 0, rows: 61 }], [{ position: 61, rows: 8 }]],
     ],
@@ -182,7 +182,7 @@ describe('rope_kv and attention', () => {
         ],
       ],
     ],
-  ])('are their definitions to the bit: %s', (_, shape, steps) => {
+  ])('match their definitions bit for bit: %s', (_, shape, steps) => {
     let laid: Laid | undefined
     const { machine, difference } = compare((each) => {
       const states = steps[0]!.map(() => layState(each, shape, 320))
@@ -262,7 +262,7 @@ describe('rope_kv and attention', () => {
     }
   })
 
-  test('give a row the same bits however its sequence is cut', () => {
+  test('give a row the same bits however its sequence is split', () => {
     for (const [shape, window] of [
       [QWEN, 0],
       [STORIES, 0],
@@ -290,7 +290,7 @@ describe('rope_kv and attention', () => {
     }
   })
 
-  test('give the rows of a sequence the same bits beside other sequences, on both sides', () => {
+  test('give the rows of a sequence the same bits beside other sequences, bidirectionally', () => {
     const shape: Shape = { heads: 3, kvHeads: 3, dim: 16, after: ALL }
     const rowsOf = (build: Build, lengths: readonly number[]) => {
       const machine = plainMachine(build)
@@ -305,7 +305,7 @@ describe('rope_kv and attention', () => {
     expect(rowsOf('simd128', [77, 1])).toEqual(alone)
   })
 
-  test('never read positions that are not seen', () => {
+  test('never read invisible positions', () => {
     // Poison is NaN: a read of the unwritten rest of a block, or of a block before the window, would show.
     for (const [build, format] of BUILDS.flatMap((build) => FORMATS.map((each) => [build, each] as const))) {
       const machine = plainMachine(build)

@@ -51,7 +51,7 @@ INLINE uint32_t value_at(uint32_t format, uint32_t p, uint32_t d) {
                              : (d / 4 * BLOCK_POSITIONS + p) * 4 + d % 4;
 }
 
-/* Affine int8 codes of one vector: how codes and values convert. */
+/* Affine int8 codes of one vector: converts between codes and values. */
 struct affine { float scale, offset, low, inverse; };
 INLINE struct affine affine_of(float low, float high) {
     const float range = high - low, scale = range < LEAST_RANGE ? 0 : range / 255.0f;
@@ -192,7 +192,7 @@ static inline void write_value(uint8_t *part, uint32_t format, uint32_t dim, uin
     }
 }
 
-/* The key that the stored codes stand for. */
+/* The key that the stored codes represent. */
 static inline void read_key(float *k, uint8_t *part, uint32_t format, uint32_t dim, uint32_t p) {
     for (uint32_t d = 0; d < dim; d++) {
         const uint32_t at = key_at(format, dim, p, d);

@@ -1,5 +1,5 @@
-// Stored keys and values. In: rows and formats. Out: the definition's bits, the stated errors, and keys moved
-// to other positions.
+// Stored keys and values. In: rows and formats. Out: the definition's bits, the stated errors, and keys
+// shifted to other positions.
 
 import { describe, expect, test } from 'vitest'
 import { PAIRING } from '../../src/core/abi/constants.ts'
@@ -24,12 +24,12 @@ const angle = (position: number, pair: number, pairs: number) => position * THET
 interface Layout extends KvShape {
   readonly ropeDims?: number
   readonly pairing?: number
-  /** The first pair that has its bias subtracted. Default: keys are stored with their bias. */
+  /** The first pair whose bias is subtracted. Default: keys are stored with their bias. */
   readonly still?: number
 }
 
 const BIAS = 200
-/** A bias of another size for each element of a key. */
+/** A bias of a different size for each element of a key. */
 const biasAt = (lane: number) => Math.fround(BIAS * (1 - (lane % 7) / 3))
 
 function stillFields(machine: Machine, { kvHeads, dim, still }: Layout): Readonly<Record<string, number>> {
@@ -135,7 +135,7 @@ const name = ({ format }: KvShape) => `K ${format.k}, V ${format.v}`
 const each = FORMATS.map((format) => [name({ format, dim: 0, kvHeads: 0 }), format] as const)
 
 describe('rope_kv stores keys and values', () => {
-  test.each(each)('to the bit as its definition: %s', (_, format) => {
+  test.each(each)('bit for bit like its definition: %s', (_, format) => {
     for (const [dim, ropeDims, pairing, still] of [
       [64, 64, PAIRING.halves, undefined],
       [12, 6, PAIRING.halves, undefined],
@@ -183,7 +183,7 @@ describe('rope_kv stores keys and values', () => {
   test.each([
     ['halves', PAIRING.halves, (pair: number) => [pair, pair + 12]],
     ['interleaved', PAIRING.interleaved, (pair: number) => [2 * pair, 2 * pair + 1]],
-  ] as const)('less the bias in still pairs and in dimensions that are not rotated: %s', (_, pairing, at) => {
+  ] as const)('without the bias, in still pairs and in unrotated dimensions: %s', (_, pairing, at) => {
     const plain = { kvHeads: 2, dim: 32, format: { k: 'f32', v: 'f32' }, ropeDims: 24, pairing } as const
     const still = new Set([...[9, 10, 11].flatMap(at), ...Array.from({ length: 8 }, (_, d) => 24 + d)])
     const [whole, less] = [plain, { ...plain, still: 9 }].map((shape) => {
@@ -216,7 +216,7 @@ describe('fp8 values are e3m4', () => {
     )
   }
 
-  test('every normal code and both zeros are read back, and numbers below the normal ones become 0 or 2^-2', () => {
+  test('every normal code and both zeros are read back, and subnormal numbers become 0 or 2^-2', () => {
     const [row] = stored([CODES.map(fp8Value)])
     expect(row!.scale).toBe(1)
     for (const [code, value] of row!.values.entries()) {
@@ -255,7 +255,7 @@ describe('fp8 values are e3m4', () => {
     }
   })
 
-  test('keeps the largest of a row of any size, and is within a 32nd of it everywhere', () => {
+  test('keeps the largest value of a row of any size, and is within a 32nd of it everywhere', () => {
     const random = randomFrom(12)
     const rows = Array.from({ length: 120 }, (_, row) => {
       const most = 2 ** (-99 + (row * 226) / 120) * (1 + random())
@@ -280,7 +280,7 @@ describe('shift_kv', () => {
     [130, 100, 5],
   ]
 
-  test.each(each)('is its definition to the bit: %s', (_, format) => {
+  test.each(each)('matches its definition bit for bit: %s', (_, format) => {
     for (const pairing of Object.values(PAIRING)) {
       for (const [from, to, count] of moved) {
         const { difference } = compare((machine) => {
@@ -296,7 +296,7 @@ describe('shift_kv', () => {
   })
 
   test.each(each)(
-    'leaves what writing at the new place would have, within the stated error: %s',
+    'leaves the same state as writing at the new position, within the stated error: %s',
     (_, format) => {
       const shape = { kvHeads: 2, dim: 32, format, ropeDims: 24, still: 8 }
       const { kOffset, vOffset } = offsets(shape)
@@ -333,7 +333,7 @@ describe('shift_kv', () => {
     },
   )
 
-  test('moves keys that were never rotated as they are, and leaves the source alone', () => {
+  test('moves unrotated keys unchanged, and leaves the source alone', () => {
     const shape = { kvHeads: 1, dim: 8, format: { k: 'int8', v: 'int8' }, ropeDims: 0 } as const
     const { kOffset, vOffset, bytes } = offsets(shape)
     const machine = plainMachine('simd128')

@@ -14,7 +14,7 @@
  *   least < most: a rotated key is limited to this range (limit.h), before k_bias is subtracted
  *
  *   block of position P = positions[m]: tables[group][P / 64] of the row's sequence, position p = P % 64 in it, in the
- *   layer's formats: kv.h. Attention reads only what is stored here, also for the newest position.
+ *   layer's formats: kv.h. Attention reads only what is stored here, even for the newest position.
  *
  *   tile  one row. k is normalised in place, but only its copy in the block is rotated. */
 #include "core/kernel.h"

@@ -48,8 +48,8 @@ enum {
     PART_SUMS = 12
 };
 
-/* What one row of an op stands for. ROWS_ROUTED + u: each row of the step appears u times, once for each expert that it
- * is routed to. */
+/* What one row of an op represents. ROWS_ROUTED + u: each row of the step appears u times, once for each expert that it
+   is routed to. */
 enum rows { ROWS_TOKENS = 0, ROWS_LOGITS = 1, ROWS_ROUTED = 2 };
 
 enum op_code {
@@ -119,21 +119,21 @@ enum norm_kind { NORM_ROW = 1, NORM_CENTRED = 2, NORM_EACH = 4, NORM_LATER = 8 }
 /* Every record begins with its code and the kind of rows it works on, and is OP_BYTES long. */
 struct op { uint32_t code, rows; };
 
-/* What selects a row of a table: the token's id, its position, or its kind, such as the part of a pair of texts. A
- * token's word is its id with its kind above the lowest ID_BITS. A word with INPUT_BIT stands for a row that the step
- * brings itself, such as a part of a picture. BY_INPUT: every row is of that sort, and there is no table. */
+/* What selects a row of a table: the token's id, its position, or its kind, such as its place in a pair of texts. A
+   token's word is its id, with its kind above the lowest ID_BITS. A word with INPUT_BIT stands for a row that the step
+   supplies itself, such as a part of an image. BY_INPUT: every row is supplied, and there is no table. */
 enum selector { BY_ID = 0, BY_POSITION = 1, BY_KIND = 2, BY_INPUT = 3 };
 
 /* y[m] = scale * table[id], where `by` selects the id. The table holds the rows [first, first + vocab) of `whole`. An
- * id outside of them gives zeros. For a row that the step brings, y[m] = inputs[m], without the scale; of several
- * shards, the first has it and the others have zeros. */
+   id outside them gives zeros. For a row supplied by the step, y[m] = inputs[m], without the scale; on shards, the
+   first has it and the others have zeros. */
 struct op_embed {
     uint32_t code, rows, table, encoding, vocab, n, y, y_stride;
     float scale;
     uint32_t first, whole, by;
 };
 
-/* y[m] = x[m] * weight / sqrt(mean(x[m]^2) + eps), as f32 rows (y) and/or a8 rows (q); 0 means not wanted. With `parts`
+/* y[m] = x[m] * weight / sqrt(mean(x[m]^2) + eps), as f32 rows (y) and/or a8 rows (q); 0: not wanted. With `parts`
  * above 1, the row consists of that many parts, each a whole number of groups of 32 and normalised by its own mean.
  * ROWS_LOGITS: the input row is logit_rows[r], the output row is r. */
 struct op_rmsnorm { uint32_t code, rows, x, x_stride, weight, n, y, y_stride, q, q_stride; float eps; uint32_t parts; };
@@ -167,12 +167,11 @@ struct op_rope_kv {
 
 /* y[m] = softmax(scale * q[m] K^T) V over positions 0..position[m], or the last `window` of them when window > 0.
  * cap > 0: scores s become cap * tanh(s / cap) before the softmax. least < most: then they are limited to this range.
- * Output as f32 rows (y) and/or a8 rows (a8, only when head_dim % 32 == 0); 0 means not wanted.
- * parts: room for [SPLIT_ROWS][heads][MAX_SEGMENTS][PART_SUMS + head_dim] f32. Steps of up to SPLIT_ROWS rows then also
- * split the positions of a row among tiles. 0: they do not. The result is the same.
- * ratio: query heads for each KV head. The first `absent` query heads of the first KV head are not here; the last KV
- * head may lack its last query heads.
- * after: how many positions after its own a row also sees, but none past the last row of its sequence in the step.
+ * Output as f32 rows (y) and/or a8 rows (a8, only when head_dim % 32 == 0); 0: not wanted. parts: space for
+ * [SPLIT_ROWS][heads][MAX_SEGMENTS][PART_SUMS + head_dim] f32. Steps of up to SPLIT_ROWS rows then also split the
+ * positions of a row among tiles. 0: they do not; the result is the same. ratio: query heads for each KV head. The
+ * first `absent` query heads of the first KV head are missing, and so may be the last query heads of the last KV head.
+ * after: the number of positions after its own that a row also sees, up to the last row of its sequence in the step.
  * bias (0: none): f32 [heads][2 * reach + BLOCK_POSITIONS], added to the scores last. Column reach + d is for the
  * position d after the row's own. No row is at a position past `reach`.
  * sinks (0: none): f32 [heads], one more score for each head's softmax, of a position whose value is zero. */
@@ -197,9 +196,9 @@ struct op_swiglu {
 struct op_linear_swiglu { uint32_t code, rows, w, bias, n, k, x, x_stride, q, q_stride, activation; };
 
 /* Moves positions [from, from + count) of the block table from_blocks to [to, to + count) of to_blocks, in one layer. K
- * is rotated by the angles of to - from, f32 [rope_dims/2][cosine, sine]; V is copied. Positions move in ascending
- * order, so each one is read before it is overwritten. k_bias and still: as in op_rope_kv. Needs no step.
- * rows: ROWS_TOKENS. */
+ * is rotated by the angles of to - from, f32 [rope_dims/2][cosine, sine]; V is copied. Positions are moved in ascending
+ * order, so each is read before it is overwritten. k_bias and still: as in op_rope_kv. Needs no step. rows:
+ * ROWS_TOKENS. */
 struct op_shift_kv {
     uint32_t code, rows, from_blocks, from, to_blocks, to, count, angles, kv_heads, head_dim;
     uint32_t rope_dims, pairing, k_offset, v_offset, k_format, v_format, k_bias, still;
@@ -216,7 +215,7 @@ struct op_conv1d {
     uint32_t code, rows, x, x_stride, w, bias, channels, taps, group, state_offset, y, y_stride, q, q_stride, activation;
 };
 
-/* The selective scan of Mamba, as f32 rows (y) and/or a8 rows (q); 0 means not wanted. Formulas and layouts: scan.c. */
+/* The selective scan of Mamba, as f32 rows (y) and/or a8 rows (q); 0: not wanted. Formulas and layouts: scan.c. */
 struct op_scan {
     uint32_t code, rows, u, u_stride, dt, dt_stride, z, z_stride, b, b_stride, c, c_stride;
     uint32_t decay, skip, channels, states, group, state_offset, y, y_stride, q, q_stride;
@@ -260,7 +259,7 @@ struct op_layernorm { uint32_t code, rows, x, x_stride, weight, bias, n, y, y_st
 /* y[m] *= scale, then y[m] = cap * tanh(y[m] / cap) when cap > 0 */
 struct op_rescale { uint32_t code, rows, y, y_stride, n; float scale, cap; };
 
-/* y[m] = the number from least to most that is nearest to x[m]. least <= 0 <= most, so zeros stay. y may be x. */
+/* y[m] = x[m] clamped to least..most. least <= 0 <= most, so zeros stay. y may be x. */
 struct op_clamp { uint32_t code, rows, x, x_stride, y, y_stride, n; float least, most; };
 
 /* norm = sqrt(sum / size + eps). With x: sum is the sum of squares of the `size` values x[m]; y[m] *= norm, and the sum
@@ -306,7 +305,7 @@ struct op_join_heads { uint32_t code, rows, s, s_stride, shared, x, x_stride, x_
 /* y[m] = sum of weight * x[place] over the choices of row m, best first. rows: ROWS_TOKENS. */
 struct op_combine { uint32_t code, rows, x, x_stride, y, y_stride, n, route, experts, used; };
 
-/* touch 1: makes the memory of `count` parts of the state present. touch 0: writes the checksum of each part into its
+/* touch 1: faults in the memory of `count` parts of the state. touch 0: writes the checksum of each part into its
  * entry of the list. Layout: check-parts.c. Needs no step. rows: ROWS_TOKENS. */
 struct op_check_parts { uint32_t code, rows, parts, count, touch; };
 
@@ -315,18 +314,18 @@ struct sequence { uint32_t row0, rows, position, whole, tables[MAX_STATE_GROUPS]
 
 /* The ragged descriptor of one step. ids, sequence_of and positions: u32 [tokens]; seqs: struct sequence [sequences];
  * logit_rows: u32 [logit_count], row indices; ropes[i]: f32 [tokens][rope_dims/2][2] cosine, sine. inputs: f32
- * [tokens][n of the op that reads them], of which only rows with INPUT_BIT are read; 0: no row has INPUT_BIT. */
+ * [tokens][n of the op that reads them], of which only rows with INPUT_BIT are read; 0 if no row has INPUT_BIT. */
 struct step {
     uint32_t tokens, sequences, logit_count, ids, sequence_of, positions, seqs, logit_rows, ropes[MAX_ROPES], inputs;
 };
 
-/* What the threads of a pool share. Each word that threads write often has a cache line of its own. */
+/* State shared by the threads of a pool. Each word that threads write often has its own cache line. */
 struct sync {
     uint32_t command, pad0[15];            /* incremented to start a run; workers sleep on it */
     uint32_t plan, step, first, last, threads, quit, pad1[10];
     uint32_t arrived, pad2[15];            /* threads at the barrier */
     uint32_t generation, pad3[15];         /* incremented by the last thread to arrive */
     uint32_t claims[CLAIM_WORDS];          /* SLICES lines: tiles claimed of a slice, from its front and its back */
-    uint32_t poison, pad5[15];             /* non-zero: a thread died; all others leave */
+    uint32_t poison, pad5[15];             /* non-zero: a thread died; all others must leave */
 };
 #endif

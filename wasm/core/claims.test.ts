@@ -48,7 +48,7 @@ function share(
 const cost = fc.double({ min: 0.1, max: 20, noNaN: true })
 
 describe('claims', () => {
-  test('every tile is taken by one thread, whatever their speeds and whenever they arrive', () => {
+  test('every tile is taken by exactly one thread, whatever the threads’ speeds and arrival times', () => {
     const thread = fc.tuple(cost, fc.double({ min: 0, max: 50, noNaN: true }))
     fc.assert(
       fc.property(
@@ -68,14 +68,14 @@ describe('claims', () => {
     )
   })
 
-  test('equal threads take what is theirs, in order', () => {
+  test('equal threads take their own tiles, in order', () => {
     expect(share(8, [1, 1]).tiles).toEqual([
       [0, 1, 2, 3],
       [4, 5, 6, 7],
     ])
   })
 
-  test('all wait for one tile of the slower thread at most', () => {
+  test('nobody waits longer than one tile of the slower thread', () => {
     fc.assert(
       fc.property(fc.integer({ min: 20, max: 120 }), fc.integer({ min: 2, max: 8 }), (count, slowness) => {
         const { end } = share(count, [1, slowness])

@@ -1,4 +1,5 @@
-/* kernel.h: what a kernel gives to the walk of the plan. In: op records and the step. Out: tile counts and tiles.
+/* kernel.h: the interface between a kernel and the plan runner. In: op records and the step. Out: tile counts and
+ * tiles.
  *
  * A kernel owns no memory and no threads. tile(op, step, t) computes tile t of tiles(op, step). Each tile writes memory
  * that no other tile of the op writes. No tile reads what another tile of the same round writes. An op has one round or

@@ -16,7 +16,7 @@ const PATIENCE_SECONDS = Number(
   /PATIENCE_SECONDS = (\d+)/.exec(readFileSync(new URL('sync.h', import.meta.url), 'utf8'))?.[1],
 )
 
-/** Norm, matrix, activation and residual, chained: a row that comes too late shows in the next op. */
+/** Norm, matrix, activation and residual, chained: a late row shows up in the next op. */
 function layPlan(machine: Machine, m: number, layers: number): Rows {
   const wide = 256
   const n = 512
@@ -61,7 +61,7 @@ function layPlan(machine: Machine, m: number, layers: number): Rows {
       y: out.at,
       y_stride: out.stride,
     })
-    // The gated values once more, of the same product.
+    // The gated values once more, from the same product.
     machine.op('linear_swiglu_w4a8_g32', {
       w: up,
       n: n / 2,
@@ -117,7 +117,7 @@ async function startPool(build: Build, threads: number, task = 'serve'): Promise
   return { machine, sync, workers, ends }
 }
 
-/** As a pool does it: fields, command, then the caller's own share. */
+/** As in a pool: fields, command, then the caller's own share. */
 function run({ machine, sync }: Pool, threads: number, first: number, last: number): number {
   const word = sync / 4
   machine.u32.set([machine.ops[0]!, machine.step, first, last, threads], word + SYNC.plan)
@@ -153,7 +153,7 @@ describe.each(BUILDS)('run, %s', (build) => {
     await Promise.all(pool.ends)
   })
 
-  test('two threads share out the positions of rows, and put them together as one does', async () => {
+  test('two threads split the positions of rows, and merge them like one thread', async () => {
     const shape = { heads: 4, kvHeads: 2, dim: 16, format: { k: 'int8', v: 'f32' } } as const
     const lay = (machine: Machine) => {
       const states = [layState(machine, shape, 1300), layState(machine, shape, 40)]
@@ -183,9 +183,9 @@ describe.each(BUILDS)('run, %s', (build) => {
     }
   })
 
-  test('a poisoned run ends with 1, and so do all after it', async () => {
+  test('a poisoned run returns 1, and so do all later runs', async () => {
     // The second thread never arrives. Instead it poisons the pool after a tenth of a second, long before the
-    // first one would lose its patience.
+    // first one would time out.
     const pool = await startPool(build, 2, 'poison')
     layPlan(pool.machine, 2, 1)
     const before = performance.now()
@@ -200,7 +200,7 @@ describe.each(BUILDS)('run, %s', (build) => {
     await pool.ends[0]
   })
 
-  test('an unknown op poisons instead of calling into nowhere', () => {
+  test('an unknown op poisons the pool instead of calling a bad function pointer', () => {
     const machine = plainMachine(build)
     layPlan(machine, 1, 1)
     const sync = machine.words(new Array(SYNC_WORDS).fill(0))
@@ -209,7 +209,7 @@ describe.each(BUILDS)('run, %s', (build) => {
     expect(machine.u32[sync / 4 + SYNC.poison]).toBe(1)
   })
 
-  test('a module says which ABI it was built for', () => {
+  test('a module reports the ABI that it was built for', () => {
     expect(plainMachine(build).exports.abi_version()).toBe(ABI_VERSION)
   })
 })

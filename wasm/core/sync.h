@@ -1,5 +1,5 @@
 /* sync.h: atomics, sleeping and the barrier of a pool. In: struct sync in shared memory. Out: threads in step.
- * The plain build has one thread: there the same names are ordinary loads and stores, and no thread ever waits. */
+ * The plain build has one thread: its versions are ordinary loads and stores, and no thread ever waits. */
 #ifndef HALFBYTE_SYNC_H
 #define HALFBYTE_SYNC_H
 #include <stdint.h>
@@ -27,8 +27,8 @@ static inline void sleep_while(uint32_t *p, uint32_t expected, int64_t nanosecon
 static inline void wake_all(uint32_t *p) { (void)p; }
 #endif
 
-/* Reads of a word before its reader sleeps: 25 us on a fast core, about 150 us on a slow one. Waking costs 5-35 us,
- * leaving a spin loop 0.3 us; most waits inside a step are shorter than the spin. */
+/* Number of times a word is read before its reader sleeps: 25 us on a fast core, about 150 us on a slow one. Waking
+ * costs 5-35 us, leaving a spin loop 0.3 us; most waits inside a step are shorter than the spin. */
 enum { SPINS = 150000 };
 /* When no tile is claimed and no thread arrives for this long, the missing threads are assumed dead. */
 enum { PATIENCE_SECONDS = 20 };
@@ -36,9 +36,9 @@ enum { PATIENCE_SECONDS = 20 };
 enum { SLEEPER = 1 };
 
 /* The tiles of an op are divided into one slice per thread. A thread first takes the tiles of its own slice in order.
- * It then reads on from where its last tile ended, and writes no cache line that another thread writes. After that it
- * takes what is left of the other slices, from their ends. A claim is one addition: the low word counts the tiles taken
- * from the front, the high word those taken from the back. */
+ * So it continues reading where its last tile ended, and writes no cache line that another thread writes. After that it
+ * takes the remaining tiles of other slices, from their ends. A claim is one addition: the low word counts the tiles
+ * taken from the front, the high word those taken from the back. */
 static inline uint64_t *claims_of(struct sync *sync, uint32_t slice) {
     return (uint64_t *)(sync->claims + slice * (CLAIM_WORDS / SLICES));
 }
@@ -84,14 +84,14 @@ static inline void sleep_at_barrier(struct sync *sync, uint32_t generation) {
         quiet = progress == last ? quiet + 1 : 0;
         last = progress;
         if (quiet > PATIENCE_SECONDS) return poison_all(sync);
-        /* If the barrier opens in between, the bit only costs the next opening a needless wake. */
+        /* If the barrier opens in between, the bit only causes a needless wake at the next opening. */
         atomic_set_bits(&sync->generation, SLEEPER);
         sleep_while(&sync->generation, generation | SLEEPER, 1000000000);
     }
 }
 
-/* Returns 0 when all `threads` have arrived, 1 when the pool is poisoned. The last to arrive makes the tiles free
- * again. */
+/* Returns 0 when all `threads` have arrived, 1 when the pool is poisoned. The last thread to arrive resets the tile
+   counters. */
 static inline uint32_t barrier(struct sync *sync, uint32_t threads) {
     const uint32_t generation = atomic_read(&sync->generation) & ~SLEEPER;
     if (atomic_increment(&sync->arrived) + 1 == threads) {

@@ -1,12 +1,12 @@
 // The width of comments. In: the C, TypeScript and JavaScript files of the repository. Out: comment lines
-// that are wider than the format allows. Biome breaks the lines of code, but no comments.
+// that are wider than the format allows. Biome breaks lines of code, but not comments.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-/** Folders that hold no source. Neither do those whose names begin with a dot. */
+/** Folders without source, in addition to those whose names begin with a dot. */
 const SKIPPED = ['build', 'dist', 'node_modules']
 /** Columns of a line. */
 const C_WIDTH = 120
@@ -26,7 +26,7 @@ function widthOf(path: string): number | undefined {
   return /\.[cm]?[jt]sx?$/.test(path) ? SCRIPT_WIDTH : undefined
 }
 
-/** Line numbers of comment lines, and of code that a comment follows, that are wider than `width`. */
+/** Line numbers of comment lines, and of code with a trailing comment, that are wider than `width`. */
 function wideComments(text: string, width: number): number[] {
   let inComment = false
   return text.split('\n').flatMap((line, index) => {
@@ -50,7 +50,7 @@ test('comment lines are found in both languages', () => {
   expect(wideComments(`/* one\n * two */\nconst code = '${long}'\n// ${long}`, 30)).toEqual([])
 })
 
-test('comment lines are not wider than the format', () => {
+test('comment lines are no wider than the format', () => {
   const wide = [...filesIn('')].flatMap((path) => {
     const width = widthOf(path)
     if (width === undefined) return []

@@ -1,5 +1,5 @@
-// Wild values. In: NaN, infinities and the largest floats where kernels choose experts, keep states or round.
-// Out: the end of the step, with every place in its range: such numbers must never become an address.
+// Wild values. In: NaN, infinities and the largest floats where kernels choose experts, keep state or round.
+// Out: a completed step with every index in range: such numbers must never become an address.
 
 import { expect, test } from 'vitest'
 import { ACTIVATION, ROWS, SCORING } from '../../src/core/abi/constants.ts'
@@ -8,7 +8,7 @@ import { layState, layStep } from '../testing/attention.ts'
 import { BUILDS, type Machine, plainMachine, type Rows } from '../testing/machine.ts'
 
 const WILD = [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 3.4e38, -3.4e38, 1e-45, -0, 1]
-/** Rows with only wild values, with some, with one kind. */
+/** Rows with only wild values, with some, and with one kind. */
 function wild(machine: Machine, count: number, width: number): Rows {
   const random = randomFrom(count * width)
   const any = () => WILD[Math.floor(random() * WILD.length)]!
@@ -89,7 +89,7 @@ test.each(BUILDS)('%s: keys and values of any kind are stored and attended to', 
   }
 })
 
-test.each(BUILDS)('%s: rows of any kind are normed, gated and quantised', (build) => {
+test.each(BUILDS)('%s: rows of any kind are normalised, gated and quantised', (build) => {
   const machine = plainMachine(build)
   const m = 20
   const n = 96

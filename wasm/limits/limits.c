@@ -1,4 +1,4 @@
-/* limits.c: what this machine can do at best. In: records of work without a model. Out: the work, done by one thread or
+/* limits.c: the peak speeds of this machine. In: records of work without a model. Out: the work, done by one thread or
  * by all, and its result, so no work can be optimised away. A module of its own, which the engine never loads.
  *
  * It has the exports of run.c and the same barriers: the engine's own pool runs it, and waiting costs the same as in

@@ -43,15 +43,15 @@ describe('layernorm', () => {
     [768, 2, true],
     [44, 5, false],
     [37, 2, true],
-  ])('is its definition to the bit for %i lanes, %i rows, bias %s', (n, m, hasBias) => {
+  ])('matches its definition bit for bit for %i lanes, %i rows, bias %s', (n, m, hasBias) => {
     expect(compare((machine) => layernorm(machine, n, m, hasBias)).difference).toBeUndefined()
   })
 
-  test('gathers the rows whose logits are wanted', () => {
+  test('gathers the rows whose logits are needed', () => {
     expect(compare((machine) => layernorm(machine, 64, 6, true, [5, 0])).difference).toBeUndefined()
   })
 
-  test('takes the mean away and divides by the deviation', () => {
+  test('subtracts the mean and divides by the standard deviation', () => {
     const machine = plainMachine('relaxed')
     const { x, y } = layernorm(machine, 37, 3, true)
     machine.run()
@@ -81,11 +81,11 @@ describe('rescale', () => {
     [40, 0.25, 0],
     [1100, 1, 30],
     [64, 0.5, 50],
-  ])('is its definition to the bit for %i lanes, scale %f, cap %f', (n, scale, cap) => {
+  ])('matches its definition bit for bit for %i lanes, scale %f, cap %f', (n, scale, cap) => {
     expect(compare((machine) => rescale(machine, n, scale, cap)).difference).toBeUndefined()
   })
 
-  test('caps as the hyperbolic tangent does', () => {
+  test('caps like the hyperbolic tangent', () => {
     const machine = plainMachine('relaxed')
     const { y } = rescale(machine, 1100, 1, 30)
     machine.run()
@@ -97,7 +97,7 @@ describe('rescale', () => {
 
 function clamp(machine: Machine, n: number, isInPlace: boolean) {
   const wide = machine.rows(3, n + 32, (row, lane) => (lane - n / 2) * 10 ** (row - 1))
-  // A view in the middle of rows, as a part of a merged product is.
+  // A view in the middle of rows, like a part of a merged product.
   const x = { ...wide, at: wide.at + 4 * 32, width: n }
   const y = isInPlace ? x : machine.rows(3, n, () => 7)
   tokens(machine, 3)
@@ -112,11 +112,11 @@ describe('clamp', () => {
     [37, true],
     [1100, true],
     [1121, false],
-  ])('is its definition to the bit for %i lanes, in place %s', (n, isInPlace) => {
+  ])('matches its definition bit for bit for %i lanes, in place %s', (n, isInPlace) => {
     expect(compare((machine) => clamp(machine, n, isInPlace)).difference).toBeUndefined()
   })
 
-  test.each([true, false])('moves what is out of the range to its ends, in place %s', (isInPlace) => {
+  test.each([true, false])('moves values outside the range to its ends, in place %s', (isInPlace) => {
     const machine = plainMachine('simd128')
     const { wide, x, y, least, most } = clamp(machine, 37, isInPlace)
     machine.f32[x.at / 4 + 3] = Number.NaN
@@ -127,7 +127,7 @@ describe('clamp', () => {
     const after = machine.floats(y, 0)
     expect([...after]).toEqual([...before].map((value) => Math.min(most, Math.max(least, value))))
     expect(after[3]).toBeNaN()
-    // What lies beside a view is another's; behind other rows there are zeros.
+    // Values next to a view belong to other values; past the end of other rows there are zeros.
     expect([...machine.floats(wide, 0).subarray(0, 32)]).toEqual(around)
     const padding = [...machine.floats({ ...y, width: 64 }, 0).subarray(37)]
     if (!isInPlace) expect(padding).toEqual(new Array(27).fill(0))
@@ -158,11 +158,11 @@ describe('renorm', () => {
     [768, 784, true],
     [37, 96, false],
     [768, 1536, false],
-  ])('is its definition to the bit for %i lanes of %i values, with them %s', (n, size, hasX) => {
+  ])('matches its definition bit for bit for %i lanes of %i values, with x %s', (n, size, hasX) => {
     expect(compare((machine) => renorm(machine, n, size, hasX)).difference).toBeUndefined()
   })
 
-  test('takes a norm back and leaves the squares, then divides by the norm of all', () => {
+  test('undoes a norm and stores the squares, then divides by the norm of all', () => {
     for (const hasX of [true, false]) {
       const machine = plainMachine('relaxed')
       const { x, y, before, squaresAt } = renorm(machine, 40, 96, hasX)
@@ -299,7 +299,7 @@ test('add scales what it adds', () => {
 describe('heads', () => {
   const shape = { heads: 6, kvHeads: 2, dim: 32, quantized: true }
 
-  test.each(FORMATS)('attention within ranges to K $k, V $v is its definition to the bit', (format) => {
+  test.each(FORMATS)('attention within ranges to K $k, V $v matches its definition bit for bit', (format) => {
     for (const cap of [0, 2]) {
       const { difference } = compare((machine) => {
         const ranges = { scoreLimits: [-0.5, 1], keyLimits: [-0.75, 0.5] } as const

@@ -205,7 +205,7 @@ describe('experts', () => {
     [1, true],
     [5, false],
     [30, true],
-  ])('%i rows go to the experts of their greatest logits, normalised %s', (m, normalize) => {
+  ])('%i rows go to the experts with their largest logits, normalised %s', (m, normalize) => {
     const machine = plainMachine('relaxed')
     const { logits, route } = lay(machine, 'f32', m, normalize)
     machine.run()

@@ -15,7 +15,7 @@ static const struct kernel *const kernels[] = {
     [ENC_W4_CHANNEL] = &DOTS_16(linear_w4a8_channel),
 };
 
-/* One expert's linear, as an op and a step of its own. */
+/* One expert's linear, as a separate op and step. */
 struct expert { struct op_linear op; struct step step; };
 static struct expert expert_of(const struct op_linear_experts *op, const uint32_t *starts, uint32_t e) {
     const uint32_t first = starts[e];

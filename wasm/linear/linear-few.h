@@ -5,7 +5,7 @@
  *     for each stream  block of weights                        from memory, read once
  *       acc[stream][t] += ...                                  in registers, or in memory where they exceed them
  *
- *   The number of rows is a constant, so each number has its own code: BY_TOKEN_TILES. */
+ *   The number of rows is a compile-time constant, so each number has its own code: BY_TOKEN_TILES. */
 #ifndef HALFBYTE_LINEAR_FEW_H
 #define HALFBYTE_LINEAR_FEW_H
 #include "linear/linear.h"
@@ -15,7 +15,8 @@
  * -zero times the sum of the codes of x. */
 struct block_layout { uint32_t head, bytes; int32_t zero; };
 
-/* One group of some rows, ready for all panels. offset: the scale times the sum of the codes of x, for minimums. */
+/* One group of several rows, prepared for all panels. offset: the scale times the sum of the codes of x, for
+   minimums. */
 struct group { struct activations qx[TOKEN_TILE]; v128_t sx[TOKEN_TILE], start[TOKEN_TILE], offset[TOKEN_TILE]; };
 
 INLINE void prepare_group(struct group *group, int8_t *x, uint32_t stride, uint32_t k, uint32_t g, const int tokens,
@@ -35,7 +36,7 @@ INLINE void prepare_group(struct group *group, int8_t *x, uint32_t stride, uint3
 typedef void add_stream(v128_t (*acc)[TOKEN_TILE][2], const uint32_t p, const uint8_t *block, const struct group *group,
                         struct masks masks, const int tokens);
 
-/* Rows m..m + tokens. From more than `most` rows on, the sums of all streams exceed the registers. */
+/* Rows m..m + tokens. With more than `most` rows, the sums of all streams exceed the registers. */
 INLINE void few_rows(const struct op_linear *op, const struct span *span, uint32_t m, const int tokens,
                      const struct block_layout blocks, const int most, add_stream *add) {
     const uint32_t k = op->k, stride = op->x_stride, G = round_up(k, GROUP) / GROUP, bytes = blocks.bytes;
@@ -49,8 +50,8 @@ INLINE void few_rows(const struct op_linear *op, const struct span *span, uint32
     for (uint32_t g = 0; g < G; g++, w += bytes) {
         struct group group;
         prepare_group(&group, x, stride, k, g, tokens, blocks.zero);
-        /* Each panel has its own loads: prefetchers that go by the address of the load instruction then see even
-         * strides. */
+        /* Each panel has its own loads: prefetchers that are indexed by the load instruction then see regular
+           strides. */
         UNROLLED for (uint32_t p = 0; p < STREAMS; p++) add(acc, p, w + of_stream(streams, p), &group, unpack, tokens);
     }
     write_streams(op, span, m, acc, tokens);

@@ -10,12 +10,12 @@
  *     for each panel   laid: codes, scales                     STREAMS * width
  *       sums[panel][m] += ...                                  TOKEN_TILE rows at a time, in registers
  *
- *   The innermost loop is a function of its own: inlined, it would spill what the outer loops keep in registers. */
+ *   The innermost loop is a separate function: inlined, it would spill the registers of the outer loops. */
 #ifndef HALFBYTE_LINEAR_MANY_H
 #define HALFBYTE_LINEAR_MANY_H
 #include "linear/linear-few.h"
 
-/* A block, unpacked for the dots of all rows. */
+/* A block, unpacked for the dots with all rows. */
 struct laid { v128_t codes[LAID_BYTES], scales[2], minimums[2]; };
 typedef void lay_block(struct laid *laid, const uint8_t *block, struct masks masks);
 /* The signature of write_panel(). */

@@ -18,7 +18,7 @@
 #include "rows/swiglu.h"
 
 enum {
-    ROW_CHUNK = 32, /* 16 KB of made values: a quarter of a thread's stack */
+    ROW_CHUNK = 32, /* 16 KB of computed values: a quarter of a thread's stack */
     LEAST_TILES = 16, /* enough to share the work among threads */
     GROUP_PANELS = GROUP / PANEL
 };

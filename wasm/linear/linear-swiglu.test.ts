@@ -44,7 +44,7 @@ function layWeights(machine: Machine, encoding: Encoding, { n, k }: Case): numbe
   })
 }
 
-/** What both scenes read. Input row m is the same for any number of rows. */
+/** Inputs of both scenes. Input row m is the same for any number of rows. */
 function layInputs(machine: Machine, encoding: Encoding, c: Case) {
   const wide = roundUp(c.n, 32)
   const randoms = Array.from({ length: c.m }, (_, row) => randomFrom(1000 + row))
@@ -91,7 +91,7 @@ describe.each(OPS)('%s', (name, linear, encoding) => {
     { n: 1120, k: 64, m: 3, bias: true },
     { n: 128, k: 32, m: 70 },
     { n: 172, k: 64, m: 3, logitRows: [2, 0] },
-  ])('is a linear and a swiglu to the bit for $n outputs, $k inputs, $m rows', (c) => {
+  ])('matches a linear plus a swiglu bit for bit for $n outputs, $k inputs, $m rows', (c) => {
     let q: Rows | undefined
     const { machine, difference } = compare((each) => {
       q = fused(each, name, encoding, c)
@@ -116,7 +116,7 @@ describe.each(OPS)('%s', (name, linear, encoding) => {
     expect(padding.every((code) => code === 0)).toBe(true)
   })
 
-  test('gives a row the same bits whatever rows are beside it', () => {
+  test('gives a row the same bits whatever other rows are in the step', () => {
     const run = (m: number) => {
       const machine = plainMachine('relaxed')
       const q = fused(machine, name, encoding, { n: 1120, k: 64, m })

@@ -41,7 +41,7 @@ void DOTS(linear_w4a8_channel__ref)(const struct op_linear *op, uint32_t m) {
     }
 }
 
-/* Where the sums of row m start. */
+/* The initial sums of row m. */
 INLINE v128_t start_of(const struct op_linear *op, uint32_t m) {
     const uint32_t G = round_up(op->k, GROUP) / GROUP;
     const int32_t *sums = a8_sums(AT(int8_t *, op->x + m * op->x_stride), op->k);

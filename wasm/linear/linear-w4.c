@@ -79,7 +79,7 @@ INLINE void add_block(v128_t (*acc)[2], const uint8_t *block, const struct group
     }
 }
 
-/* Finishes a panel's sums here. V8 would otherwise finish all four after the last dot and spill what waits for them.
+/* Finishes a panel's sums here. V8 would otherwise finish all four after the last dot and spill them until then.
  * Two tokens have too few dots to hide the latency of this, so on x64 it is 3 % faster to finish their panels in
  * pairs. */
 INLINE void settle(v128_t (*acc)[TOKEN_TILE][2], uint32_t panel, const int tokens) {

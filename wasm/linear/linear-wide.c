@@ -4,8 +4,8 @@
  *
  *   A tile of registers is `panels` panels times `tokens` rows: their f32 sums, the i32 sums of one group, a vector of
  *   codes of each row, a splat, the weights of one panel. 4 panels x 1 row, 2 x 2, 1 x 3 and 1 x 4 fit in 28, the
- *   number that V8 allocates. A splat is made from a lane of a loaded vector: loading a splat would need an addition as
- *   well.
+ *   number that V8 allocates. A splat is made from a lane of a loaded vector: loading a splat would also need an
+ *   addition.
  *
  *   w4, w4m   low nibbles by a mask, high nibbles by a shift of bytes, which is one instruction here
  *   w8        code - 128, so a byte needs one dot: dot-relaxed.h says why that is exact
@@ -165,7 +165,7 @@ LAY(lay_w4, W4)
 LAY(lay_w4m, W4M)
 LAY(lay_w8, W8)
 
-/* few, many: by number of rows, minus one. zero: the operand of the dots that a code of 0 in the file becomes. */
+/* few, many: by number of rows, minus one. zero: the dot operand that corresponds to a code of 0 in the file. */
 struct kind { uint32_t bytes; int32_t zero; int minimums; add_tile *few[TOKEN_TILE], *many[TWO]; lay_blocks *lay; };
 static const struct kind w4 = {144, 8, 0, {add_w4_1, add_w4_2, add_w4_3, add_w4_4}, {add_laid_1, add_laid_2}, lay_w4};
 static const struct kind w4m = {160, 0, 1, {add_w4m_1, add_w4m_2, add_w4m_3, add_w4m_4}, {add_laid_m_1, add_laid_m_2}, lay_w4m};

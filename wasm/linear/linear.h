@@ -1,4 +1,5 @@
-/* linear.h: what the linear kernels share. In: an op_linear. Out: its tiles, and rows written with bias and residual.
+/* linear.h: code shared by the linear kernels. In: an op_linear. Out: its tiles, and rows written with bias and
+ * residual.
  *
  *   A tile is STREAMS panels, `stride` panels apart, times up to TOKEN_CHUNK rows. Many cores read several streams far
  *   apart faster than one: a single stream has too few cache misses in flight.
@@ -15,8 +16,8 @@
 
 /* Panels of a tile, far apart in memory. N is padded to this many panels, so every tile is whole. */
 enum { STREAMS = 4 };
-/* Rows of one tile: enough to pay for laying weights, few enough to keep all sums in the first-level cache. From MANY
- * rows on, a tile is `width` times as wide, to pay for preparing activations. */
+/* Rows of one tile: enough to amortise laying out weights, few enough to keep all sums in the first-level cache. From
+   MANY rows, a tile is `width` times as wide, to amortise preparing activations. */
 enum { TOKEN_CHUNK = 32, MANY = 16, WIDTH = 2, MOST_WIDTH = 4 };
 
 INLINE uint32_t panel_stride(const struct op_linear *op) { return round_up(op->n, STREAMS * PANEL) / PANEL / STREAMS; }
@@ -60,7 +61,7 @@ INLINE struct span side(const struct span *span, uint32_t i) {
     return one;
 }
 
-/* Hides from the compiler what p points to: it is loaded and stored as written. */
+/* Hides from the compiler what p points to, so that it is loaded and stored as written. */
 #define IN_MEMORY(p) __asm__ volatile("" : "+r"(p)::"memory")
 
 /* The rows of a span, up to TOKEN_TILE at a time. `rows` gets a constant number, so each number has its own loop. */
@@ -77,7 +78,7 @@ INLINE struct span side(const struct span *span, uint32_t i) {
         }                                                                                                              \
     }
 
-/* The product of a span as a tile of the kernel computes it, for kernels that continue with the result. */
+/* The product of a span, computed like a tile of the kernel, for kernels that continue with the result. */
 typedef void linear_product(const struct op_linear *op, const struct span *span);
 linear_product DOTS(linear_w8a8_product), DOTS(linear_w4a8_product), DOTS(linear_w4ma8_product);
 
@@ -103,7 +104,7 @@ INLINE void write_panel(const struct op_linear *op, uint32_t m, uint32_t panel, 
     store(y, low);
     store(y + 4, high);
 }
-/* The f32 sums of a span of one panel of each stream, times a constant number of rows: their start and their end. */
+/* The f32 sums of a span of one panel of each stream, times a constant number of rows: how they start and end. */
 INLINE void zero_sums(v128_t (*sums)[TOKEN_TILE][2], const int tokens) {
     UNROLLED for (int p = 0; p < STREAMS; p++) {
         UNROLLED for (int t = 0; t < tokens; t++) sums[p][t][0] = sums[p][t][1] = splat(0);

@@ -29,7 +29,7 @@ interface Case {
   readonly accumulate?: boolean
 }
 
-/** Input row m is the same in every scene, whatever the number of rows. */
+/** Input row m is the same in every scene, for any number of rows. */
 function layInput(machine: Machine, encoding: Encoding, { k, m, extreme = false }: Case): Rows {
   const randoms = Array.from({ length: m }, (_, row) => randomFrom(1000 + row))
   const draw = (row: number) => randoms[row]!()
@@ -77,7 +77,7 @@ describe.each(OPS)('%s', (name, encoding) => {
     { n: 32, k: 96, m: 130 },
     { n: 64, k: 96, m: 6, extreme: true },
     { n: 32, k: 4864, m: 17, extreme: true },
-  ])('is its definition to the bit for $n outputs, $k inputs, $m rows', (c) => {
+  ])('matches its definition bit for bit for $n outputs, $k inputs, $m rows', (c) => {
     let y: Rows | undefined
     const { machine, difference } = compare((each) => {
       y = scene(name, encoding, c)(each)
@@ -86,7 +86,7 @@ describe.each(OPS)('%s', (name, encoding) => {
     expect(machine.floats(y!, c.m - 1).every(Number.isFinite)).toBe(true)
   })
 
-  test('gives a row the same bits whatever rows are beside it', () => {
+  test('gives a row the same bits whatever other rows are in the step', () => {
     for (const build of BUILDS) {
       const run = (m: number) => {
         const machine = plainMachine(build)
@@ -126,7 +126,7 @@ describe.each(OPS)('%s', (name, encoding) => {
     }
   })
 
-  test('works on as many rows as logits are wanted', () => {
+  test('works on exactly the rows whose logits are needed', () => {
     const { difference } = compare((machine) => {
       const c = { n: 40, k: 64, m: 5 }
       const x = layInput(machine, encoding, c)

@@ -1,5 +1,5 @@
-// Outliers. In: activations in which a few channels are 100 times larger. Out: the accuracy that one scale
-// per group keeps and one scale per token would lose, through the whole quantised product.
+// Outliers. In: activations in which a few channels are 100 times larger. Out: whether one scale per group
+// keeps the accuracy of a quantised product that one scale per token would lose.
 
 import { expect, test } from 'vitest'
 import { matrixBytes, roundUp } from '../../src/core/abi/encodings.ts'
@@ -78,7 +78,7 @@ function relativeError(lay: (machine: Machine, rows: readonly Float32Array[]) =>
   return Math.sqrt(wrong / signal)
 }
 
-test('scales per group keep what outlier channels would drown with one scale per token', () => {
+test('scales per group keep the precision that outlier channels would destroy with one scale per token', () => {
   const group = relativeError(perGroup)
   const token = relativeError(perToken)
   // A step of 100 / 127 keeps little of values within 1: the error is about half of the values.

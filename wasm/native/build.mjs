@@ -25,7 +25,7 @@ const run = promisify(execFile)
 const SANITIZERS = [
   '-fsanitize=address,undefined,float-cast-overflow',
   '-fno-sanitize-recover=all',
-  // Frames stay on the stack: kernels store addresses of their frames in 32-bit words.
+  // Frames stay on the real stack: kernels store addresses of their frames in 32-bit words.
   '-fsanitize-address-use-after-return=never',
   '-fno-omit-frame-pointer',
   '-g1',

@@ -89,7 +89,7 @@ static double call(const char *name, const double *arguments) {
     return fail(name), 0;
 }
 
-/* Returns 0 when the other side has gone. */
+/* Returns 0 when the other side has closed. */
 static int receive(void *to, size_t bytes) {
     for (size_t done = 0; done < bytes;) {
         const ssize_t count = read(0, (uint8_t *)to + done, bytes - done);
@@ -116,7 +116,7 @@ static void *serve_calls(void *none) {
         if (!receive(regions, header.regions * sizeof *regions)) break;
         for (uint32_t i = 0; i < header.regions; i++) {
             uint8_t *at = AT(uint8_t *, regions[i].at);
-            if (at < MEMORY || at + regions[i].bytes > MEMORY + MEMORY_BYTES) fail("an operand outside of memory");
+            if (at < MEMORY || at + regions[i].bytes > MEMORY + MEMORY_BYTES) fail("an operand outside the memory");
             ASAN_UNPOISON_MEMORY_REGION(at, regions[i].bytes);
         }
         choose(header.form);
@@ -132,13 +132,13 @@ static void *serve_calls(void *none) {
 static void *map(uint8_t *at, size_t bytes, int file) {
     const int kind = file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
     if (mmap(at, bytes, PROT_READ | PROT_WRITE, kind | MAP_NORESERVE | MAP_FIXED_NOREPLACE, file, 0) != at) {
-        fail("the memory of the kernels is taken");
+        fail("the kernels' address range is already in use");
     }
     return at;
 }
 
 int main(int count, char **given) {
-    if (count != 2) fail("one argument: the file that is the memory");
+    if (count != 2) fail("expected one argument: the memory file");
     fcntl(0, F_SETFL, fcntl(0, F_GETFL) & ~O_NONBLOCK);
     ASAN_POISON_MEMORY_REGION(map(MEMORY, MEMORY_BYTES, open(given[1], O_RDWR)), MEMORY_BYTES);
     pthread_attr_t low;

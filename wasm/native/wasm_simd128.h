@@ -31,7 +31,7 @@ static inline float __builtin_wasm_max_f32(float a, float b) {
 #if defined(__wasm_relaxed_simd__)
 #define NATIVE_VERB static inline __attribute__((always_inline)) v128_t
 
-/* Sums of products that an i16 cannot hold differ between machines. */
+/* Sums of products that overflow an i16 differ between machines. */
 NATIVE_VERB wasm_i16x8_relaxed_dot_i8x16_i7x16(v128_t a, v128_t b) {
     int8_t x[16], w[16];
     int16_t sums[8];
@@ -47,8 +47,8 @@ NATIVE_VERB wasm_i16x8_relaxed_dot_i8x16_i7x16(v128_t a, v128_t b) {
 NATIVE_VERB wasm_i32x4_relaxed_dot_i8x16_i7x16_add(v128_t a, v128_t b, v128_t c) {
     return wasm_i32x4_add(wasm_i32x4_extadd_pairwise_i16x8(wasm_i16x8_relaxed_dot_i8x16_i7x16(a, b)), c);
 }
-/* Indices of 16 to 127 give a different result on each machine. Here they give a number that no table holds by
- * chance. */
+/* Indices of 16 to 127 give a different result on each machine. Here they give a number that no table contains by
+   accident. */
 NATIVE_VERB wasm_i8x16_relaxed_swizzle(v128_t a, v128_t index) {
     uint8_t from[16], at[16], to[16];
     __builtin_memcpy(from, &a, 16);

@@ -97,7 +97,7 @@ describe.each([
 ] as const)('%s', (_, ops) => {
   const cases = ops.flatMap((op) => [[1], [9], [2, 1, 5], [1, 1, 1, 1]].map((part) => ({ ...op, part })))
   test.each(cases)(
-    'is its definition to the bit: $words words of state, rows $part',
+    'matches its definition bit for bit: $words words of state, rows $part',
     ({ words, lay, part }) => {
       const { difference } = compare((machine) => {
         const states = slabs(machine, part, words)
@@ -125,7 +125,7 @@ describe.each([
     return { rows, state: machine.f32.slice(state / 4, state / 4 + 16 + words) }
   }
 
-  test.each(ops)('$words words of state: any chunking gives the same rows and the same state', (op) => {
+  test.each(ops)('$words words of state: any chunking gives the same rows and state', (op) => {
     const right = run(op, [11], 'relaxed')
     expect(right.state.subarray(0, 16).every((value) => value === 7)).toBe(true)
     for (const build of BUILDS) {
@@ -151,7 +151,7 @@ test('a sequence that has no rows in a step keeps its state', () => {
 })
 
 describe('softplus', () => {
-  test('is within 5e-7 of the truth from -87 to 87, the same in both builds and in its scalar form', () => {
+  test('is within 5e-7 of the true value from -87 to 87, identically in both builds and in its scalar form', () => {
     const inputs = Float32Array.from({ length: 200_000 }, (_, i) => -87 + (i / 200_000) * 174)
     const relaxed = evaluate(plainMachine('relaxed'), 'step_size', inputs)
     expect(relaxed.vector).toEqual(evaluate(plainMachine('simd128'), 'step_size', inputs).vector)

@@ -17,8 +17,8 @@
 #include "simd/softplus.h"
 #include "rows/swiglu.h"
 
-/* ABREAST: vectors of step sizes and of gates that are computed together. A single one would wait for its own
- * results. */
+/* ABREAST: vectors of step sizes and of gates that are computed together. A single one would stall on its own
+   results. */
 enum { CHANNELS = GROUP, ABREAST = 2 };
 
 /* definition: OP_SCAN */
@@ -49,7 +49,7 @@ void scan__ref(const struct op_scan *op, const struct step *step, uint32_t s) {
 }
 
 /* Updates `states` states from n on of one panel by one row, and adds them to the sums. Operands that the exponentials
- * do not need are loaded after them, since the exponentials fill the registers. */
+   do not need are loaded after them, because the exponentials fill the registers. */
 INLINE void advance(v128_t sum[2], const v128_t delta[2], const v128_t input[2], const float *decay, float *h,
                     const float *b, const float *c, const int states, const struct exp2_constants *constants) {
     v128_t factor[4], next[4];

@@ -31,8 +31,8 @@ INLINE void quantize_by__ref(float largest, const float *x, int8_t *codes, float
     }
 }
 
-/* The largest magnitudes of the 8 vectors x. Without the sign bit, floats order as integers do, and NaN is the
- * largest. */
+/* The largest magnitudes of the 8 vectors x. Without the sign bit, floats order like integers, and NaN is the
+   largest. */
 INLINE v128_t most_of(const v128_t *x) {
     const v128_t magnitude = wasm_u32x4_splat(0x7fffffff);
     v128_t most = wasm_v128_and(x[0], magnitude);

@@ -17,7 +17,7 @@ import { BUILDS, compare, evaluate, type Machine, plainMachine, type Rows } from
 import { fillMatrix } from '../testing/weights.ts'
 
 const tokens = (machine: Machine, rows: number) => machine.setStep({ sequences: [{ position: 0, rows }] })
-/** The encodings that a table may have: the others only exist for linear ops. */
+/** The encodings allowed for a table: the others exist only for linear ops. */
 const TESTED = (Object.keys(ENCODINGS) as PackedEncoding[]).filter(
   (encoding): encoding is Encoding => groupEncoding(encoding) === encoding,
 )
@@ -35,7 +35,7 @@ const awkward = (seed: number) => {
 }
 
 describe('embed', () => {
-  test.each(TESTED)('reads rows of a %s table and never past its end', (encoding) => {
+  test.each(TESTED)('reads rows of a %s table, never past its end', (encoding) => {
     for (const build of BUILDS) {
       const vocab = 37
       const n = 80
@@ -86,7 +86,7 @@ describe('embed', () => {
     expect(new Set(rows(byKind).map(String)).size).toBe(3)
   })
 
-  test('copies the rows that the step brings, on the first of several shards alone', () => {
+  test('copies the rows supplied by the step, only on the first of several shards', () => {
     const n = 40
     const machine = plainMachine('simd128')
     const table = machine.matrix('f32', 3, n, fillMatrix('f32', 12))
@@ -116,7 +116,7 @@ describe('embed', () => {
     expect(other).toEqual([zeros, zeros, zeros, zeros])
   })
 
-  test('makes zeros for ids whose rows are elsewhere', () => {
+  test('writes zeros for ids whose rows are on another shard', () => {
     const vocab = 32
     const n = 40
     const machine = plainMachine('simd128')
@@ -174,11 +174,11 @@ describe('rmsnorm', () => {
     [172, 3, 'q'],
     [896, 5, 'both'],
     [40, 2, 'both'],
-  ] as const)('is its definition to the bit for %i lanes, %i rows, %s', (n, m, want) => {
+  ] as const)('matches its definition bit for bit for %i lanes, %i rows, %s', (n, m, want) => {
     expect(compare((machine) => norm(machine, n, m, want)).difference).toBeUndefined()
   })
 
-  test('gathers the rows whose logits are wanted', () => {
+  test('gathers the rows whose logits are needed', () => {
     expect(compare((machine) => norm(machine, 64, 6, 'both', [5, 0, 3])).difference).toBeUndefined()
     const all = plainMachine('relaxed')
     const some = plainMachine('relaxed')
@@ -190,7 +190,7 @@ describe('rmsnorm', () => {
     expect(some.floats(b.y, 1)).toEqual(all.floats(a.y, 0))
   })
 
-  test('divides by the root of the mean square', () => {
+  test('divides by the root mean square', () => {
     const machine = plainMachine('relaxed')
     const { x, y } = norm(machine, 172, 3, 'both')
     machine.run()
@@ -227,11 +227,11 @@ describe('quantize', () => {
     [172, 4],
     [1056, 3],
     [4864, 2],
-  ])('is its definition to the bit for %i lanes, %i rows', (n, m) => {
+  ])('matches its definition bit for bit for %i lanes, %i rows', (n, m) => {
     expect(compare((machine) => quantize(machine, n, m)).difference).toBeUndefined()
   })
 
-  test('in another order it is the row that lies in that order', () => {
+  test('with an order, it equals the quantised reordered row', () => {
     const n = 1056
     const m = 3
     const random = randomFrom(4)
@@ -263,7 +263,7 @@ describe('quantize', () => {
     [172, 4],
     [1056, 3],
     [4864, 2],
-  ])('with one scale for all of %i lanes it is its definition to the bit for %i rows', (n, m) => {
+  ])('with one scale for all of %i lanes it matches its definition bit for bit for %i rows', (n, m) => {
     const places = Array.from({ length: n }, (_, lane) => n - 1 - lane)
     for (const order of n % 32 === 0 ? [undefined, places] : [undefined]) {
       expect(compare((machine) => quantize(machine, n, m, undefined, order, 1)).difference).toBeUndefined()
@@ -304,7 +304,7 @@ describe('quantize', () => {
     }
   })
 
-  test('rounds halves to even and shows what is not a number', () => {
+  test('rounds halves to even and propagates NaN', () => {
     const machine = plainMachine('relaxed')
     const row = [127, 0.5, 1.5, 2.5, -0.5, -1.5, -126.5, -127]
     const { q } = quantize(machine, 64, 1, (_, lane) => (lane === 40 ? Number.NaN : (row[lane] ?? 0)))
@@ -438,7 +438,7 @@ describe('add', () => {
     [32, 1],
     [172, 5],
     [2080, 2],
-  ])('is its definition to the bit for %i lanes, %i rows', (n, m) => {
+  ])('matches its definition bit for bit for %i lanes, %i rows', (n, m) => {
     let y: Rows | undefined
     const { machine, difference } = compare((each) => {
       const random = randomFrom(n)
@@ -453,7 +453,7 @@ describe('add', () => {
 })
 
 describe('the exponential', () => {
-  test('is within 1.2e-7 of the truth from -87 to 88, the same in both builds and in its scalar form', () => {
+  test('is within 1.2e-7 of the true value from -87 to 88, identically in both builds and in its scalar form', () => {
     const inputs = Float32Array.from({ length: 200_000 }, (_, i) => -87 + (i / 200_000) * 175)
     const relaxed = evaluate(plainMachine('relaxed'), 'exponential', inputs)
     const simd128 = evaluate(plainMachine('simd128'), 'exponential', inputs)
@@ -465,7 +465,7 @@ describe('the exponential', () => {
     expect(worst).toBeLessThan(1.2e-7)
   })
 
-  test('clamps what f32 cannot hold and keeps NaN', () => {
+  test('clamps results outside f32 and keeps NaN', () => {
     const { vector } = evaluate(
       plainMachine('relaxed'),
       'exponential',
@@ -479,7 +479,7 @@ describe('the exponential', () => {
 })
 
 describe('check_parts', () => {
-  test('puts the checksums of its definition after the parts, and touches nothing else', () => {
+  test('writes the checksums of its definition after the parts, and touches nothing else', () => {
     const lay = (machine: Machine) => {
       const random = randomFrom(3)
       const parts = [64, 640, 8256].map((bytes) => {

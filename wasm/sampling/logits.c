@@ -1,4 +1,4 @@
-/* logits: what a sampler does to a whole row. In: f32 [n]. Out: the row changed in place, or sums over it.     exact
+/* logits: a sampler's operations on a row. In: f32 [n]. Out: the row changed in place, or sums over it.     exact
  *
  *   guide    row = guide + scale * (row - guide)
  *   mask     -infinity where the bit of the id is 0: bit i % 32 of word i >> 5

@@ -1,5 +1,5 @@
 /* dot-pairs.h: exact integer dots, two inputs at once into i16. In: 8 weight vectors, activations. Out: i32 lanes.
- * Included by dot-relaxed.h only. dot-quads.h and dot-simd128.h have the same names and the same results.
+ * Included only by dot-relaxed.h. dot-quads.h and dot-simd128.h have the same names and the same results.
  *
  * An i16 lane sums 8 pairs: at most 8 * 2 * 128 * 15 = 30720. */
 

@@ -20,8 +20,8 @@ INLINE v128_t splat_codes(const struct activations *x, const uint32_t j, const i
     return tokens == 1 ? splat_lane(x->halves[j / 4], (int)j % 4) : load_splat(x->codes + 4 * j);
 }
 
-/* LLVM turns a signed product of codes that it knows to be at least 0 into a product of widened words, six instructions
- * for two. It does not know what a shift by `nibble` leaves. */
+/* LLVM turns a signed product of codes known to be at least 0 into a product of widened words, six instructions instead
+   of two. It does not know the result of a shift by `nibble`. */
 struct masks { v128_t low4, flip; uint32_t nibble; };
 INLINE struct masks masks(void) {
     uint32_t nibble = 4;
@@ -81,7 +81,7 @@ INLINE void dot_nibbles(v128_t *low, v128_t *high, const uint8_t *w, uint32_t st
     }
 }
 
-/* The stored byte that dot_bytes() and dot_laid_bytes() multiply as 0. The sums start at what is left of it. */
+/* The stored byte that dot_bytes() and dot_laid_bytes() multiply as 0. The initial sums account for the difference. */
 enum { BYTE_ZERO = 128 };
 
 /* dot[t] += dots with the bytes of 8 vectors `step` bytes apart, minus BYTE_ZERO. */

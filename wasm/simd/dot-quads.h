@@ -30,8 +30,8 @@ INLINE void add_laid(v128_t *low, v128_t *high, const v128_t *laid, const struct
         }
     }
 }
-/* With more rows than this, the f32 sums of four panels are kept in memory: linear-w4.c. A lower limit was not
- * measured. */
+/* With more rows than this, the f32 sums of four panels are kept in memory: linear-w4.c. Lower limits were not
+   measured. */
 enum { MOST_IN_REGISTERS = TOKEN_TILE, MOST_BYTES_IN_REGISTERS = TOKEN_TILE };
 /* Sums that continue from group to group are the accumulators of the next dots. */
 enum { ADDS_LAST = 0 };

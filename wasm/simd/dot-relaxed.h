@@ -1,5 +1,5 @@
-/* dot-relaxed.h: what the forms of the relaxed dot share, and the choice of form for this machine. Included by simd.h
- * only.
+/* dot-relaxed.h: code shared by the forms of the relaxed dot, and the choice of form for this machine. Included by
+ * simd.h only.
  *
  *   weight vector   16 bytes [row 0..3][input 4j..4j+3]        activations   i8 [32], one group of one token
  *   lane r of a sum belongs to row r: a 4-byte splat of the activations meets four rows at once.
@@ -79,7 +79,7 @@ INLINE void lay_bytes(v128_t *laid, const uint8_t *w, struct masks masks) {
 #include "simd/dot-quads.h"
 #endif
 
-/* The stored byte that dot_bytes() and dot_laid_bytes() multiply as 0. The sums start at what is left of it. */
+/* The stored byte that dot_bytes() and dot_laid_bytes() multiply as 0. The initial sums account for the difference. */
 enum { BYTE_ZERO = 0 };
 /* dot[t] += dots with the unsigned bytes of 8 vectors, `step` bytes apart: 16 times the high nibbles plus the low
  * ones. */

@@ -1,4 +1,4 @@
-/* dot-simd128.h: what the forms of the plain dot share, and the choice of form for this machine. Included by simd.h
+/* dot-simd128.h: code shared by the forms of the plain dot, and the choice of form for this machine. Included by simd.h
  * only.
  *
  *   weight vector   16 bytes [row 0..3][input 4j..4j+3]        activations   i8 [32], one group of one token
@@ -9,9 +9,9 @@
  *
  * Both are exact, so their results are the same. */
 
-/* The form for this machine. Plain SIMD has the same results everywhere; only the sign of a NaN that an instruction
- * makes tells x64, where it is set, from Arm. A wrong guess costs time. The zero is read from memory, since compilers
- * may fold a constant division. */
+/* The form for this machine. Plain SIMD has the same results everywhere; only the sign of a NaN produced by an
+ * instruction distinguishes x64, where it is set, from Arm. A wrong guess only costs time. The zero is read from
+ * memory, since compilers may fold a constant division. */
 INLINE enum dot_form best_dots(void) {
     volatile float zero = 0;
     return bits_of(zero / zero) >> 31 ? BY_QUADS : BY_PRODUCTS;
@@ -19,7 +19,7 @@ INLINE enum dot_form best_dots(void) {
 #define WITH_PAIRS(name) name
 #define WITH_WIDE(name) name
 #define WITH_PRODUCTS(name) name##__products
-/* DOTS_16: for kernels without a wide form, which is none here. */
+/* DOTS_16: for kernels without a wide form, which does not exist here. */
 #define DOTS_16(name) DOTS(name)
 
 /* Tokens whose sums fit in the registers together. */

@@ -24,13 +24,13 @@ INLINE struct exp2_constants exp2_constants(void) {
     UNROLLED for (int i = 0; i < 5; i++) c.terms[i] = constant(bits_of(exp2_terms[i]));
     return c;
 }
-/* With four vectors or more, all vectors finish a step before any starts the next. LLVM would otherwise emit one
- * vector's whole chain after another, and a processor with a small instruction window waits for each. */
+/* With four or more vectors, all vectors finish a step before any starts the next. LLVM would otherwise emit one
+   vector's whole chain after another, and a processor with a small instruction window stalls on each. */
 INLINE v128_t abreast(v128_t v, const int n) {
     if (n >= 4) pin(v);
     return v;
 }
-/* x[i] = 2^x[i] of n vectors, step by step for all of them: a single one would wait for its own results. */
+/* x[i] = 2^x[i] of n vectors, step by step for all of them: a single one would stall on its own results. */
 #define EACH UNROLLED for (int i = 0; i < n; i++)
 INLINE void exp2_vectors(v128_t *x, const int n, const struct exp2_constants *c) {
     v128_t t[4], square[4], p[4];

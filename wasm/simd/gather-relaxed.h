@@ -4,8 +4,8 @@
  *
  *   weight vector   16 bytes [row 0..7][2 kept weights], signed         index   16 bytes, 0..15, of the same weights
  *
- * Activations are the second operand of the dot, which some machines (Arm) read as signed and others (x64) do not. So
- * the table holds the two nibbles of activations + 128 apart, 0..15. A lane: at most 8 * 2 * 127 * 15 = 30480. */
+ * Activations are the second operand of the dot, which is signed on some machines (Arm) and unsigned on others (x64).
+ * So the table holds the two nibbles of activations + 128 apart, 0..15. A lane: at most 8 * 2 * 127 * 15 = 30480. */
 
 /* flip: turns activations into the entries of the table. */
 struct lookup { v128_t low4, flip, weigh; };

@@ -8,7 +8,8 @@
 
 #include "core/abi.h"
 
-/* Sanitizers take half a minute for each file of unrolled loops: wasm/native defines these names for itself. */
+/* With sanitizers, each file of unrolled loops takes half a minute to compile, so wasm/native defines these names
+   itself. */
 #ifndef INLINE
 #define INLINE static inline __attribute__((always_inline))
 #define ROLLED _Pragma("clang loop unroll(disable)")
@@ -40,8 +41,8 @@ INLINE v128_t splat_lane(v128_t v, const int i) {
     }
 }
 
-/* Keeps v where it is computed. LLVM would nest a chain of dots into one expression whose loads all come first, and V8
- * would spill them. The lane is never used, so V8 drops it. (clang 19 cannot take a v128 in an asm operand.) */
+/* Pins v to where it is computed. LLVM would nest a chain of dots into one expression with all loads first, and V8
+   would spill them. The lane is never used, so V8 drops it. (clang 19 cannot take a v128 in an asm operand.) */
 INLINE void pin(v128_t v) { __asm__ volatile("" ::"r"(wasm_i32x4_extract_lane(v, 0)) : "memory"); }
 /* to[i] = value for i < n, in this order. */
 #define FOR_ALL(n, to, value) UNROLLED for (int i = 0; i < (n); i++) { (to)[i] = value; pin((to)[i]); }
@@ -58,7 +59,7 @@ INLINE float sum4(v128_t v) {
     return wasm_f32x4_extract_lane(pairs, 0) + wasm_f32x4_extract_lane(pairs, 1);
 }
 
-/* The sum of i32 lanes, modulo 2^32: codes of NaN and of infinities can be any words. */
+/* The sum of i32 lanes, modulo 2^32: codes of NaN and infinities can be arbitrary words. */
 INLINE uint32_t sum_lanes(v128_t v) {
     const v128_t pairs = wasm_i32x4_add(v, wasm_i32x4_shuffle(v, v, 2, 3, 0, 1));
     return (uint32_t)wasm_i32x4_extract_lane(pairs, 0) + (uint32_t)wasm_i32x4_extract_lane(pairs, 1);
@@ -74,8 +75,8 @@ INLINE float half_unit__ref(uint16_t h) { return float_of((h & 0x8000u) << 16 | 
 INLINE v128_t half_unit_high(v128_t u) { return wasm_v128_and(wasm_i32x4_shr(u, 3), wasm_u32x4_splat(0x8fffe000)); }
 INLINE v128_t half_unit_low(v128_t u) { return half_unit_high(wasm_i32x4_shl(u, 16)); }
 
-/* f16 elements, exact, subnormals included: half_unit times 2^112. Infinities and NaN are not valid weights: they read
- * as finite numbers from 65536 up. */
+/* f16 elements, exact, subnormals included: half_unit times 2^112. Infinities and NaN are not valid weights: they are
+   read as finite numbers from 65536 up. */
 INLINE float half__ref(uint16_t h) { return half_unit__ref(h) * 0x1p112f; }
 struct half_constants { v128_t mask, factor; };
 INLINE struct half_constants half_constants(void) {
@@ -130,7 +131,7 @@ INLINE v128_t exp4(v128_t x, const struct exp_constants *c) {
     p = add(add(mul(p, mul(r, r)), r), c->p[6]);
     return wasm_i32x4_add(p, wasm_i32x4_shl(t, 23));
 }
-/* x[i] = e^x[i] of n <= 4 vectors, step by step for all of them: a single one would wait for its own results. */
+/* x[i] = e^x[i] of n <= 4 vectors, step by step for all of them: a single one would stall on its own results. */
 INLINE void exp_vectors(v128_t *x, const int n, const struct exp_constants *c) {
     v128_t t[4], p[4];
     FOR_ALL(n, x, wasm_f32x4_pmin(wasm_f32x4_pmax(x[i], c->least), c->most))

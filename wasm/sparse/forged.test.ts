@@ -1,4 +1,4 @@
-// Forged sparse matrices. In: packs of each format with changes in the bytes that steer kernels. Out: a typed
+// Forged sparse matrices. In: packs of each format with changed bytes that control kernels. Out: a typed
 // error before any kernel runs, or a matrix with which no kernel reads or writes memory outside its operands.
 
 import { describe, expect, test } from 'vitest'
@@ -17,11 +17,11 @@ const SPARSE = (Object.keys(ENCODINGS) as PackedEncoding[]).filter(isSparse)
 const N = 64
 const K = 1120
 const ROWS = 3
-/** Forged packs of each format; and how many of the accepted ones are multiplied. */
+/** The number of forged packs of each format, and of accepted ones that are multiplied. */
 const FORGERIES = 400
 const MULTIPLIED = 16
 
-/** Multiplies the matrix with all that a step takes. Returns 0 when all bytes except y are unchanged. */
+/** Multiplies the matrix in a complete step. Returns 0 if all bytes except y are unchanged. */
 function multiply(build: Build, encoding: (typeof SPARSE)[number], slot: Uint8Array): number {
   const machine: Machine = plainMachine(build)
   const w = machine.allocate(slot.length)
@@ -70,7 +70,7 @@ describe.each(SPARSE)('a forged %s', (encoding) => {
     }
   }
 
-  test('is refused, or read within its bytes', async () => {
+  test('is rejected, or read within its bytes', async () => {
     const random = randomFrom(encoding.length)
     const table = new Uint32Array(good.slice(0, 12).buffer)
     const below = (most: number) => Math.floor(random() * most)
@@ -86,7 +86,7 @@ describe.each(SPARSE)('a forged %s', (encoding) => {
       const slot = await load(bytes)
       if (slot !== undefined) accepted.push(slot)
     }
-    // Values may be anything, so some packs are accepted. Every format except sp24 has bytes that steer
+    // Values may be anything, so some packs are accepted. Every format except sp24 has bytes that control
     // kernels.
     expect(accepted.length).toBeGreaterThan(FORGERIES / 20)
     expect(accepted.length).toBeLessThan(FORGERIES)
@@ -94,7 +94,7 @@ describe.each(SPARSE)('a forged %s', (encoding) => {
       expect(multiply(BUILDS[index % BUILDS.length]!, encoding, slot)).toBe(0)
   })
 
-  test('is refused with each count and each entry of a list at its most', async () => {
+  test('is rejected with any count or list entry at its maximum', async () => {
     if (format === 'sp24') return
     const first = new Uint32Array(good.slice(0, 4).buffer)[0]!
     const changes = Array.from({ length: 64 }, (_, at) => first + at).filter((at) => good[at] !== 0)

@@ -77,7 +77,7 @@ static void tile(const struct op *o, const struct step *step, uint32_t t) {
     }
 }
 
-/* MADE: the most rows times groups that a tile computes at once. */
+/* MADE: the maximum of rows times groups that a tile computes at once. */
 enum { MADE = 8, LEAST_TILES = 16 };
 struct strip_tiling { uint32_t groups, side, chunks; };
 

@@ -47,9 +47,9 @@ void DOTS(sparse_w8_sb84__ref)(const uint8_t *strip, uint32_t groups, int16_t *c
     codes__ref(strip, groups, codes, scales, 1);
 }
 
-/* x: several rows, interleaved quad by quad. One load then reads a quad of each row, and one sum is enough for what is
- * subtracted from them. With a sum for each of four rows, V8 moved eleven vectors to and from its frame at every
- * block. */
+/* x: several rows, interleaved quad by quad. One load then reads a quad of each row, and one sum is enough for the
+   value subtracted from them. With one sum per row for four rows, V8 moved eleven vectors to and from its frame at
+   every block. */
 struct scratch {
     float terms[ROW_TILE][ITEMS][8], sx[ROW_TILE][SEGMENT];
     int8_t x[SEGMENT * GROUP * ROW_TILE];
@@ -100,7 +100,7 @@ INLINE void add_beside(struct sums *sums, const uint8_t *value, struct quad x, s
 INLINE void item(const uint8_t *list, const uint8_t *w, struct scratch *s, const int8_t *x, struct constants c, v128_t eights,
                  const uint32_t blocks, const int tokens, const int wide) {
     const uint8_t *position = (const uint8_t *)&kept[list[0]];
-    /* Without this, every load through it would add the table's address again. */
+    /* Otherwise every load through it would add the table's address again. */
     __asm__("" : "+r"(position));
     const uint32_t id = list[1], group4 = id & ~3u, bytes = wide ? 32 : 16, side = side_of(tokens);
     const uint8_t *value = w + 16;
@@ -140,7 +140,7 @@ INLINE void items(const uint8_t **list, const uint8_t **w, const uint8_t *head, 
     const uint8_t *l = *list, *end = l + 2 * head[blocks], *v = *w;
     const uint32_t bytes = 16 + blocks * (wide ? 32 : 16);
     if (tokens == 1 && !wide) {
-        /* Two at a time, since V8 checks its stack limit at every iteration. */
+        /* Two at a time, because V8 checks its stack limit in every iteration. */
         for (; end - l >= 4; l += 4, v += 2 * bytes) {
             item(l, v, s, x, c, eights, blocks, tokens, wide);
             item(l + 2, v + bytes, s, x, c, eights, blocks, tokens, wide);

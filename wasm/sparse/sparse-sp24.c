@@ -13,7 +13,7 @@
  *     nibble   b b a a    a: position in the first four inputs, b: in the next four
  *     tables   [x0 x1 x2 x3 x0 x1 x2 x3 x0 ..]  depends on a     [x4 x4 x4 x4 x5 x5 x5 x5 x6 ..]  depends on b
  *
- *   A kept weight that is zero has the zero code and any position. */
+ *   A kept weight of zero has the zero code and an arbitrary position. */
 #include "sparse/sparse.h"
 
 enum { SCALES = 16 * STRIP_PANELS, POSITIONS = 32, QUADS = GROUP / 4 };

@@ -66,7 +66,7 @@ struct scratch { float terms[ROW_TILE][SEGMENT][STRIP]; };
 /* The kept activations of one group and row, then zeros, and where the sums of the group start. */
 struct kept_inputs { v128_t codes[2], start; };
 
-/* Bytes of ones, then of zeros. At 32 - n, a mask of n bytes begins. */
+/* Bytes of ones, then of zeros. A mask of n bytes begins at 32 - n. */
 static const uint64_t first_bytes[8] __attribute__((aligned(16))) = {~0ull, ~0ull, ~0ull, ~0ull, 0, 0, 0, 0};
 
 INLINE void keep_inputs(struct kept_inputs *to, const int8_t *x, const uint8_t *inputs, v128_t flip, v128_t eights,
@@ -78,7 +78,7 @@ INLINE void keep_inputs(struct kept_inputs *to, const int8_t *x, const uint8_t *
         store(&to->codes[1], high);
         sum = add_sums(eightfold(low, eights), eightfold(high, eights));
     } else if (quads == 0) {
-        /* No list to read: it could lie past the end of memory. */
+        /* There is no list to read: its address could be past the end of memory. */
         to->start = wasm_i32x4_splat(0);
         return;
     } else {

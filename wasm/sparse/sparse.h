@@ -1,11 +1,11 @@
-/* sparse.h: what the sparse linear kernels share. In: a matrix of strips. Out: the products of one strip.
+/* sparse.h: code shared by the sparse linear kernels. In: a matrix of strips. Out: the products of one strip.
  *
  *   matrix  | u32 [strips + 1] where each strip begins, and the end, from the matrix' first byte | strips |
  *   strip   the data of 32 outputs (4 panels), in the order in which the kernel reads it. The format defines the
  *           layout: sparse-sb84.c, sparse-sv32.c. Strips begin at multiples of 16 bytes
  *
  *   One strip is one stream: consecutive blocks of some groups, each with its masks, scales and values. Separate arrays
- *   of masks, scales and values were half as fast from memory. So were four strips far apart read in turn, which is
+ *   of masks, scales and values were half as fast from memory. So was reading four strips far apart in turn, which is
  *   fastest for dense panels (docs/internals/sparse.md).
  *
  *   Dropped weights have the zero code (8 in w4, 128 in w8), so the products have the same bits as those of the dense
@@ -21,7 +21,7 @@ enum { STRIP = 32, STRIP_PANELS = STRIP / PANEL, ROW_TILE = 4 };
 /* y[t] = the strip's products with row m + t of x, t < rows, without bias; 1 <= rows <= ROW_TILE. */
 typedef void strip_product(const uint8_t *strip, const struct op_linear *op, uint32_t m, uint32_t rows, float (*y)[STRIP]);
 strip_product DOTS(sparse_w4_sb84), DOTS(sparse_w8_sb84), DOTS(sparse_w4_sv32), DOTS(sparse_w8_sv32);
-/* This has one form: it uses the 16-bit half of the dot on every machine. */
+/* sp24 has one form: it uses the 16-bit half of the dot on every machine. */
 strip_product sparse_w8_sp24;
 
 /* The scalar definition of a format: codes [32][32 G] minus the zero code, scales [32][G] as f16 patterns. */

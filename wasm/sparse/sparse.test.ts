@@ -98,7 +98,7 @@ describe.each(TESTED)('linear_sparse of %s', (encoding) => {
     { n: 64, k: 256, m: 6, kept: 0 },
     { n: 64, k: 256, m: 6, kept: 1 },
     { n: 64, k: 96, m: 6, kept: 0.8, extreme: true },
-  ])('is its definition and the dense kernel to the bit: $n x $k, $m rows, $kept kept', (c) => {
+  ])('matches its definition and the dense kernel bit for bit: $n x $k, $m rows, $kept kept', (c) => {
     const panels = densePanels(encoding, c)
     const { difference } = compare(scene(encoding, c, panels))
     expect(difference).toBeUndefined()
@@ -109,7 +109,7 @@ describe.each(TESTED)('linear_sparse of %s', (encoding) => {
     }
   })
 
-  test('gives a row the same bits whatever rows are beside it', () => {
+  test('gives a row the same bits whatever other rows are in the step', () => {
     for (const build of BUILDS) {
       const run = (m: number) => {
         const c = { n: 72, k: 160, m, kept: 0.5, bias: true }
@@ -120,7 +120,7 @@ describe.each(TESTED)('linear_sparse of %s', (encoding) => {
     }
   })
 
-  test('works on as many rows as logits are wanted', () => {
+  test('works on exactly the rows whose logits are needed', () => {
     const { difference } = compare((machine) => {
       const c = { n: 40, k: 64, m: 5, kept: 0.5 }
       const x = layInput(machine, c)

@@ -1,4 +1,4 @@
-/* check_parts: the work that all threads share when saved state is read. In: parts of the state. Out: their memory, or
+/* check_parts: the work shared by all threads when saved state is read. In: parts of the state. Out: their memory, or
  * their checksums.                                                                                             exact
  *
  *   parts  u32 [count][6]: address, bytes (a multiple of 64), the four lanes of its checksum

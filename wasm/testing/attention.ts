@@ -1,4 +1,4 @@
-// Places a step of rope_kv and attention over blocks in a machine.
+// Sets up a step of rope_kv and attention over blocks in a machine.
 
 import { ABI, NORM, PAIRING } from '../../src/core/abi/constants.ts'
 import { EXACT_KV, type KvFormat } from '../../src/core/graph/ir.ts'
@@ -14,7 +14,7 @@ export interface Shape {
   readonly window?: number
   readonly quantized?: boolean
   readonly format?: KvFormat
-  /** Query heads of one KV head, and how many of the first KV head are not here. */
+  /** Query heads of one KV head, and how many of the first KV head are absent. */
   readonly ratio?: number
   readonly absent?: number
   /** Norms of q and k, by their bits; 0: of each head, before it is rotated. */
@@ -22,7 +22,7 @@ export interface Shape {
   readonly normBias?: boolean
   /** Soft cap of the scores. */
   readonly cap?: number
-  /** Ranges that scores, and rotated keys, are limited to. */
+  /** Ranges that scores and rotated keys are clamped to. */
   readonly scoreLimits?: readonly [number, number]
   readonly keyLimits?: readonly [number, number]
   /** Positions after its own that a row sees. Default 0. */

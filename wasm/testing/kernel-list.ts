@@ -1,4 +1,4 @@
-// Tells which of the kernels that tests under sanitizers have to run did not run.
+// Lists the kernels that sanitizer tests have to run but did not.
 
 import { ENCODINGS, groupEncoding, isSparse, type PackedEncoding } from '../../src/core/abi/encodings.ts'
 import { OPS, type OpName, opEntry } from '../../src/core/abi/ops.ts'

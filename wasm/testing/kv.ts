@@ -30,8 +30,7 @@ export const valueBytes = ({ dim, format }: KvShape): number =>
   format.v === 'f32' ? 256 * dim : 64 * dim + (format.v === 'int8' ? 2 : 1) * 256
 
 /**
- * Fills one layer's keys and values of a block with numbers as models have them: any code, scales of ordinary
- * size.
+ * Fills one layer's keys and values of a block with realistic numbers: any code, scales of ordinary size.
  */
 export function fillBlock(
   machine: Machine,

@@ -1,5 +1,5 @@
-// A build of the kernels with poisoned memory to place operands in, whose ops are run by the kernels or by
-// their definitions.
+// A build of the kernels with poisoned memory for operands. Ops run with the kernels or with their
+// definitions.
 import { existsSync, readFileSync } from 'node:fs'
 import { ABI, ROWS, SEQUENCE_WORDS, STEP_WORDS } from '../../src/core/abi/constants.ts'
 import { type Encoding, matrixBytes, roundUp } from '../../src/core/abi/encodings.ts'
@@ -9,7 +9,7 @@ import type { EngineExports } from '../../src/core/runtime/module.ts'
 import { isNative, nativeExports, type Operands } from './native.ts'
 
 /**
- * What a test runs: a module and a form of its dots, whatever this machine would choose.
+ * What a test runs: a module and a dot form, regardless of what this machine would choose.
  */
 export type Build = 'relaxed' | 'relaxed pairs' | 'relaxed wide' | 'simd128' | 'simd128 products'
 const hasRelaxed = isNative || detectFeatures(globalThis).relaxedSimd
@@ -30,7 +30,7 @@ export const DOT_FORM = {
   'simd128 products': 3,
 } as const
 
-/** What the test modules export besides the engine's own names: see wasm/testing/*.c. */
+/** The exports of the test modules besides the engine's own: see wasm/testing/*.c. */
 export interface TestExports extends EngineExports {
   reference(op: number, step: number): void
   /** One of DOT_FORM. */
@@ -68,8 +68,8 @@ const PAGES = 160
 const GAP = 96
 const POISON = 0xff
 /**
- * Bytes after the last operand that are poison too. To poison the rest of the memory would cost more than
- * most scenes, because the system clears each of its pages first.
+ * Poisoned bytes after the last operand. Poisoning the rest of memory would cost more than most scenes,
+ * because the system first clears each page.
  */
 const REACH = 1 << 16
 
@@ -83,7 +83,7 @@ export class Machine {
   readonly f32: Float32Array
   step = 0
   #next = BASE
-  /** What lies between BASE and this is poison, unless it was written since. */
+  /** Everything between BASE and this is poison, unless it has been written since. */
   #poisoned = BASE
   #scratch: number
   readonly #operands = new Map<number, number>()
@@ -130,7 +130,7 @@ export class Machine {
     return this.#scratch
   }
 
-  /** All memory that was handed out, to the byte. */
+  /** All allocated memory, exact to the byte. */
   operands(): Operands {
     return [...this.#operands].filter(([, bytes]) => bytes > 0)
   }
@@ -142,7 +142,7 @@ export class Machine {
     return at
   }
 
-  /** Makes an operand of the word after the lanes of each row, and of those up to it. */
+  /** Makes the word after the lanes of each row, and everything up to it, part of the operand. */
   wordBehind({ at, stride, count, width }: Rows): void {
     for (let m = 0; m < count; m++) this.#operands.set(at + m * stride, roundUp(width, 32) * 4 + 4)
   }
@@ -305,12 +305,12 @@ export class Machine {
 }
 
 /**
- * The memory of the last machine that `compare` or `compareAll` has finished with. A new one costs more than
- * most scenes: its pages are cleared one by one, and an emulated processor never frees them.
+ * The memory of the last machine that `compare` or `compareAll` finished with. Allocating a new one costs
+ * more than most scenes: its pages are cleared one by one, and an emulated processor never frees them.
  */
 let used: WebAssembly.Memory | undefined
 const modules = new Map<Build, WebAssembly.Module>()
-/** used: the memory of a machine that no longer runs. */
+/** used: the memory of a finished machine. */
 export function plainMachine(build: Build, used?: WebAssembly.Memory): Machine {
   const module = modules.get(build) ?? readModule(build, 'plain')
   modules.set(build, module)
@@ -318,8 +318,8 @@ export function plainMachine(build: Build, used?: WebAssembly.Memory): Machine {
 }
 
 /**
- * Places the scene in three machines and runs it by the scalar definitions, by the relaxed kernels and by the
- * simd128 kernels. Returns the first machine and where the memories differ, including poison: undefined when
+ * Sets up the scene in three machines and runs it with the scalar definitions, the relaxed kernels and the
+ * simd128 kernels. Returns the first machine and where the memories differ, including poison; undefined if
  * they do not.
  */
 export function compare(scene: (machine: Machine) => void): {
@@ -345,7 +345,7 @@ export function compare(scene: (machine: Machine) => void): {
 }
 
 /**
- * The same for many scenes, each run before the next is placed, in one memory for all. Returns the names of
+ * The same for many scenes, each run before the next is set up, all in one memory. Returns the names of
  * the scenes that differ, with the build.
  */
 export function compareAll(
@@ -375,7 +375,7 @@ export function compareAll(
 }
 
 /**
- * A function of one number as kernels compute it, by vectors and by scalars. Takes as many inputs as fill
+ * A function of one number as computed by kernels, with vectors and with scalars. The inputs must fill whole
  * vectors.
  */
 export function evaluate(

@@ -1,5 +1,5 @@
 // The exports of the kernels compiled for this machine under sanitizers, called in a separate process where
-// all memory but the operands is poison (wasm/native/host.c).
+// all memory except the operands is poisoned (wasm/native/host.c).
 import { spawn, spawnSync } from 'node:child_process'
 import {
   appendFileSync,
@@ -39,7 +39,7 @@ const NEAR_BYTES = 4096
 /** The address and the size of each operand. */
 export type Operands = readonly (readonly [at: number, bytes: number])[]
 
-/** A process that serves calls until one of them ends it, and its last output. */
+/** A process that serves calls until one of them kills it, and its last output. */
 class Host {
   readonly #input: number
   readonly #output: number
@@ -67,7 +67,7 @@ class Host {
   }
 
   /**
-   * Throws the sanitizer's report when a call ends the process. The process cannot be used again after that.
+   * Throws the sanitizer's report if a call kills the process. The process cannot be used after that.
    */
   call(u8: Uint8Array, message: Uint8Array, operands: Operands): number {
     const spans = spansOf(operands)
@@ -140,7 +140,8 @@ export function nativeExports(
 }
 
 /**
- * Adds what a call runs to the list of covered code: a function, and the kernel of each op with its encoding.
+ * Adds the code that a call runs to the coverage list: a function, and the kernel of each op with its
+ * encoding.
  */
 function note(build: Build, name: string, given: readonly number[], u32: Uint32Array): void {
   const kernels = name === 'run' ? kernelsOf(u32, given[1]!, given[3]!, given[4]!) : [name]

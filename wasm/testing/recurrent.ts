@@ -42,7 +42,7 @@ export function setStep(machine: Machine, part: Part, slabs: readonly number[], 
     machine.u32[sequences + index * SEQUENCE_WORDS + SEQUENCE.tables] = at
 }
 
-/** Inputs [row][lane] of random numbers: the same for the same row counted from `first`, for any chunk. */
+/** Inputs [row][lane] of random numbers: the same for the same row, counted from `first`, in any chunk. */
 export function drawn(seed: number, width: number, size = 1, first = 0): Value {
   const cache = new Map<number, Float32Array>()
   return (row, lane) => {

@@ -29,8 +29,8 @@ void linear_swiglu__ref(const struct op_linear_swiglu *op, uint32_t m) {
 __attribute__((export_name("reference")))
 void reference(const void *op, const struct step *step) { define(op, step); }
 
-/* choose_dots: the form of the dots that run() uses from now on, of enum dot_form.
- * dots_in_use: the form it uses now, or -1 before a module's first run if none was chosen. */
+/* choose_dots: sets the dot form that run() uses from now on (enum dot_form). dots_in_use: the current form, or -1
+   before a module's first run if none was chosen. */
 void choose_dots(uint32_t form);
 uint32_t dots_in_use(void);
 __attribute__((export_name("choose_dots")))
@@ -38,7 +38,7 @@ void choose(uint32_t form) { choose_dots(form); }
 __attribute__((export_name("dots_in_use")))
 uint32_t in_use(void) { return dots_in_use(); }
 
-/* y[i] = e^x[i], by vectors and by scalars. n is a multiple of 4. */
+/* y[i] = e^x[i], with vectors and with scalars. n is a multiple of 4. */
 __attribute__((export_name("exponential")))
 void exponential(float *y, float *scalar, const float *x, uint32_t n) {
     const struct exp_constants c = exp_constants();
@@ -48,7 +48,7 @@ void exponential(float *y, float *scalar, const float *x, uint32_t n) {
     }
 }
 
-/* y[i] = softplus(x[i]), by vectors and by scalars. n is a multiple of 4. */
+/* y[i] = softplus(x[i]), with vectors and with scalars. n is a multiple of 4. */
 __attribute__((export_name("step_size")))
 void step_size(float *y, float *scalar, const float *x, uint32_t n) {
     const struct exp_constants c = exp_constants();
@@ -58,7 +58,7 @@ void step_size(float *y, float *scalar, const float *x, uint32_t n) {
     }
 }
 
-/* y[i] = 2^x[i], x at most 0, by vectors and by scalars. n is a multiple of 4. */
+/* y[i] = 2^x[i], x at most 0, with vectors and with scalars. n is a multiple of 4. */
 __attribute__((export_name("power_of_two")))
 void power_of_two(float *y, float *scalar, const float *x, uint32_t n) {
     const struct exp2_constants c = exp2_constants();

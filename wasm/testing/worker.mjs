@@ -1,4 +1,4 @@
-// Starts a compute thread on a shared test module, as workers/ does.
+// Starts a compute thread on a shared test module, like workers/.
 import { parentPort, workerData } from 'node:worker_threads'
 
 const { module, memory, stackTop, sync, thread, task } = workerData

@@ -1,7 +1,7 @@
 // Measures the speed of the linear kernels and of attention next to the machine's limits, on one thread, with
 // the built test modules.
 //
-// Cold: the working set cycles through far more memory than any cache holds. Figures are medians of
+// Cold: the working set cycles through far more memory than any cache holds. The figures are medians of
 // interleaved rounds.
 //
 //   node wasm/tools/bench.mjs [rounds] [name part]
@@ -24,7 +24,7 @@ const load = (build) => {
   })
   return { ...exports, data: new Uint8Array(memory.buffer).slice(0, exports.__heap_base.value) }
 }
-/** Both modules have their data at the same address: each gets its own back before it runs. */
+/** Both modules have their data at the same address, so each gets its own data restored before it runs. */
 const use = (build) => new Uint8Array(memory.buffer).set(modules[build].data)
 const modules = { relaxed: load('relaxed'), simd128: load('simd128') }
 const u32 = new Uint32Array(memory.buffer)
@@ -53,8 +53,8 @@ const allocate = (bytes) => {
 }
 
 /**
- * Milliseconds per call: several samples of 3 ms each. Some are short enough to miss other work of the
- * machine.
+ * Milliseconds per call: several samples of 3 ms each. Some are short enough to avoid interference from other
+ * work.
  */
 const time = (each) => {
   for (
@@ -165,7 +165,10 @@ const attention = (build, { heads, kvHeads, dim, context, m, k = 'f32', v = 'f32
   }
 }
 
-/** Rotates and stores keys and values. `still`: the first pair that is stored less a bias; default none. */
+/**
+ * Rotates and stores keys and values. `still`: the first pair that is stored without its bias; default
+ * none.
+ */
 const rotate = (build, { heads, kvHeads, dim, m, k, v, still }) => {
   next = scratch
   const blocks = Math.ceil(m / 64)
@@ -287,7 +290,7 @@ for (let round = 0; round < Number(rounds); round++) {
 }
 const value = ({ samples, perCall }, part) =>
   perCall === undefined ? at(samples, part) * 1000 : perCall / (at(samples, part) / 1000)
-/** The faster of the relaxed dots: the build uses that one. */
+/** The faster of the relaxed dots, which the build uses. */
 const limit = (unit, name) =>
   benches
     .filter(

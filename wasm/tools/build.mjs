@@ -58,7 +58,7 @@ const modified = (path) => (existsSync(path) ? statSync(path).mtimeMs : 0)
 const newest = (paths) => Math.max(0, ...paths.map(modified))
 
 /**
- * Runs the jobs, at most as many at once as there are cores. Throws the first failure after the others ended.
+ * Runs the jobs, at most one per core at a time. Throws the first failure after all others have ended.
  */
 const inParallel = async (jobs) => {
   const waiting = [...jobs]
@@ -89,7 +89,7 @@ const build = async () => {
   const engine = engineSources()
   const tests = sourcesIn('testing')
   const limits = sourcesIn('limits')
-  if (engine.length === 0) throw new Error('no C file in wasm/: there is nothing to build')
+  if (engine.length === 0) throw new Error('there are no C files in wasm/, so there is nothing to build')
   const headers = [
     ...filesIn().filter((path) => path.endsWith('.h')),
     ...filesIn('tools'),
@@ -167,7 +167,8 @@ const build = async () => {
   links.push({ path: solver, objects: [solved], args })
   const start = performance.now()
   await inParallel(compiles)
-  // All objects of a module may be older than it and yet differ: a deleted source shows in the folder's time.
+  // All objects of a module may be older than it and still differ: a deleted source shows in the folder's
+  // modification time.
   const folders = newest([...engine, ...tests, ...limits].map((source) => join(source, '..')))
   const stale = links.filter(
     ({ path, objects }) => modified(path) < Math.max(newest(objects), folders, shared),

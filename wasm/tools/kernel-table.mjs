@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { engineSources, sourcesIn } from './sources.mjs'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-/** What `#include "kernels.h"` needs. */
+/** The contents of `kernels.h`. */
 export const GENERATED = join(root, 'build/generated')
 const KINDS = ['plain', 'dots', 'dense']
 
@@ -30,7 +30,7 @@ const entries = (texts, kind, codes) => {
     )) {
       if (!KINDS.includes(form)) throw new Error(`${file}: "${line}" must end with ${KINDS.join(', ')}`)
       if (!codes.includes(code)) throw new Error(`${file}: "${line}" names no op of wasm/core/abi.h`)
-      if (found.has(code)) throw new Error(`${file}: ${code} has a ${kind} already`)
+      if (found.has(code)) throw new Error(`${file}: ${code} already has a ${kind}`)
       found.set(code, `${form}(${code}, ${name})`)
     }
   }
@@ -38,8 +38,8 @@ const entries = (texts, kind, codes) => {
 }
 
 /**
- * The prototype and the call of each definition. The names of its parameters say how it is called: with `m`
- * for each row, with `s` for each sequence, else once.
+ * The prototype and the call of each definition. Its parameter names determine how it is called: with `m` for
+ * each row, with `s` for each sequence, otherwise once.
  */
 const definitions = (texts) =>
   texts.flatMap(([, text]) =>
@@ -60,7 +60,7 @@ const definitions = (texts) =>
     }),
   )
 
-/** The header's text. Throws for an op without a kernel, and for a line that cannot be right. */
+/** The header's text. Throws for an op without a kernel, and for an invalid line. */
 const kernelHeader = () => {
   const read = (path) => [basename(path), readFileSync(path, 'utf8')]
   const texts = engineSources().map(read)

@@ -12,7 +12,7 @@ const ASIDE = ['testing', 'limits', 'native', 'solve']
 export const filesIn = (folder = '') =>
   readdirSync(join(WASM, folder), { recursive: true }).map((name) => join(WASM, folder, name))
 
-/** The C files of a folder by name, at any depth: moving a file does not change a module's bytes. */
+/** The C files of a folder by name, at any depth: so that moving a file does not change a module's bytes. */
 export const sourcesIn = (folder = '') => {
   const nameOf = (path) => basename(path, '.c').replaceAll('-', '_')
   return filesIn(folder)
@@ -31,7 +31,7 @@ export const FORM_DEFINES = {
   wide: ['-DDOT_WIDE'],
   products: ['-DDOT_PRODUCTS'],
 }
-/** The forms that each build has. */
+/** The forms of each build. */
 export const FORMS_OF_BUILD = {
   relaxed: ['quads', 'pairs', 'wide'],
   simd128: ['quads', 'products'],

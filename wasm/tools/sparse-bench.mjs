@@ -3,7 +3,7 @@
 //
 // Cold: the matrix is one of many copies that are together larger than any cache. Samples of 1 ms alternate
 // between dense and sparse. The figures are their lower tenths, which other work on the machine affects
-// least, and the middle halves of the ratios.
+// least, and the interquartile ranges of the ratios.
 //
 //   node wasm/tools/sparse-bench.mjs [rounds] [name part] [--threads 2] [--curves]
 
@@ -51,7 +51,7 @@ const densePanels = (base) => {
   return bytes
 }
 
-/** One build on one memory: activations, outputs, a step, and threads that serve. */
+/** One build on one memory: activations, outputs, a step, and compute threads. */
 const openMachine = async (build) => {
   const file = new URL(
     `../../build/test-wasm/halfbyte-${build}-${threads === 1 ? 'plain' : 'shared'}.wasm`,
@@ -118,7 +118,7 @@ const openMachine = async (build) => {
   return { memory, u8, u32, f32, allocate, run, close, y, x, stride }
 }
 
-/** Puts copies of a matrix in the machine. Returns a call that uses the next copy. */
+/** Places copies of a matrix in the machine. Returns a call that uses the next copy. */
 const lay = (machine, bytes, region, fields) => {
   const size = Math.ceil(bytes.length / 64) * 64
   const copies = Math.max(1, Math.floor(COLD_BYTES / size))

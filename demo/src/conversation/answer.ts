@@ -1,5 +1,5 @@
-// An answer. In: a speaker and a conversation that ends with a question. Out: the answer as it grows, the
-// tools that it uses, and the engine's figures.
+// An answer. In: a speaker and a conversation that ends with a question. Out: the streaming answer, the tools
+// that it uses, and the engine's figures.
 import { type GenerationResult, HalfbyteError, isHalfbyteError } from '../../../src/index.ts'
 import { type Training, trainingOf } from '../models/training.ts'
 import type { Settings } from '../shell/settings.ts'
@@ -18,7 +18,7 @@ import type { Asked } from './store/versions.ts'
 
 export { Speaker, trainingOf }
 
-/** What the engine reported about an answer. */
+/** The engine's report about an answer. */
 export interface Figures {
   readonly tokensPerSecond: number
   readonly firstTokenMs: number
@@ -29,7 +29,7 @@ export interface Figures {
   readonly writtenTokens: number
 }
 
-/** An answer as far as it came. */
+/** An answer so far. */
 export interface Answer {
   readonly content: string
   readonly thoughts?: string
@@ -39,7 +39,7 @@ export interface Answer {
   readonly ending?: Ending
 }
 
-/** The page that an answer grows in. */
+/** The page that displays a streaming answer. */
 export interface AnswerPage extends Omit<Listener, 'grow'> {
   grow(answer: Answer): void
   /** Called when the answer has ended without an error. */
@@ -48,12 +48,12 @@ export interface AnswerPage extends Omit<Listener, 'grow'> {
   failed(error: unknown): void
 }
 
-/** Calls of tools in one answer. A model that only calls would not end by itself. */
+/** Maximum number of tool calls in one answer. A model might otherwise call tools forever. */
 const MOST_TOOLS = 4
 
 /**
- * Generates the answer to a conversation's last message, or the rest of the answer that was `begun`. After an
- * error this resolves to what there is of it, marked as interrupted.
+ * Generates the answer to a conversation's last message, or the rest of an answer that was `begun`. After an
+ * error this resolves to the partial answer, marked as interrupted.
  */
 export async function speakAnswer(
   speaker: Speaker,
@@ -119,9 +119,9 @@ export async function speakAnswer(
     content = says ?? withoutCalls(content, false)
     const isSilent = !stop.aborted && content.trim() === ''
     if (isWhole || isSilent) content = worded(content, thoughts, used, said)
-    // The page's own words cannot be continued.
+    // The page's own texts cannot be continued.
     const isOurs = isSilent && content.trim() !== ''
-    // The page shows it as it shows what a model says, from the next frame on.
+    // The page shows it like a model's answer, starting with the next frame.
     page.grow(soFar())
     page.measured(figuresOf(result, speaker))
     return { ...soFar(), ...(!isOurs && endingOf(result)) }
@@ -133,8 +133,8 @@ export async function speakAnswer(
 }
 
 /**
- * What the page says instead of the model: help for someone who may be in danger, and which language a model
- * knows that knows one.
+ * The page's own answers: help for someone who may be in danger, and a note for a model that knows only one
+ * language.
  */
 export function ownAnswer(
   messages: readonly StoredMessage[],
@@ -166,7 +166,7 @@ async function explained(
   }
 }
 
-/** What the calculator may use: the question, and what was worked out before. */
+/** The input of the calculator: the question and earlier results. */
 const saidBefore = (messages: readonly StoredMessage[]): Said => ({
   question: messages.findLast(({ role }) => role === 'user')?.content ?? '',
   results: messages.flatMap(({ used = [] }) => resultsOf(used)),
@@ -177,7 +177,7 @@ const withResults = ({ question, results }: Said, used: readonly UsedTool[]): Sa
   results: [...results, ...resultsOf(used)],
 })
 
-/** An answer to show, also where the model has said nothing, or nothing but the call of a tool. */
+/** An answer to show, even if the model said nothing or only called a tool. */
 function worded(content: string, thoughts: string, used: readonly UsedTool[], said: Said): string {
   if (content.trim() !== '') return checkedWords(content, used, said)
   const result = used.at(-1)?.result

@@ -1,5 +1,5 @@
-// Care. In: sentences of people in danger, and sentences that only sound alike. Out: which the page answers
-// itself.
+// Care. In: sentences of people in danger, and harmless sentences that sound similar. Out: which the page
+// answers itself.
 import { describe, expect, test } from 'vitest'
 import { LATER_ENGLISH } from '../words/later-english.ts'
 import { LATER_HEBREW } from '../words/later-hebrew.ts'
@@ -123,7 +123,7 @@ test('a long text takes no longer than its beginning', () => {
   expect(needsCare(`${'i really just want to '.repeat(20_000)}`)).toBe(false)
 })
 
-test('files count only where the person says nothing beside them', () => {
+test('files count only if the user writes nothing else', () => {
   const said = (text: string) => [
     { role: 'user' as const, content: withQuotes(text, [{ name: 'Pasted text', text: 'I want to die.' }]) },
   ]

@@ -1,13 +1,13 @@
-// Care. In: what a person writes. Out: whether it says that someone may take their life or harm themselves.
-// The page then answers by itself, whatever the model would say.
+// Care. In: a user's message. Out: whether someone may be at risk of suicide or self-harm. The page then
+// answers itself, whatever the model would say.
 
 import { splitQuotes } from './files/attachments.ts'
 import type { StoredMessage } from './store/conversations.ts'
 
-/** A longer text is a document, of which only the beginning is read. */
+/** Longer texts are documents, of which only the beginning is checked. */
 const MOST_LETTERS = 4000
 
-/** In small letters, with straight apostrophes and single blanks, without Hebrew vowel points. */
+/** In lower case, with straight apostrophes and single spaces, without Hebrew vowel points. */
 const plain = (text: string): string =>
   text
     .slice(0, MOST_LETTERS)
@@ -16,7 +16,7 @@ const plain = (text: string): string =>
     .replaceAll(/[\u0591-\u05c7]/g, '')
     .replaceAll(/\s+/g, ' ')
 
-/** Alternatives, separated by `|`, in as many parts as lines allow. */
+/** Alternatives, separated by `|`, in several parts to fit the line width. */
 const either = (...parts: readonly string[]): string => `(?:${parts.join('|')})`
 
 const MEANS = either(
@@ -67,7 +67,7 @@ const HEBREW: readonly string[] = [
   '(?:עדיף|טוב יותר) (?:להם|לכולם|לעולם) בלעדיי?(?![א-ת])',
 ]
 
-/** What such words are not about. */
+/** Harmless uses of such words. */
 const ELSE = new RegExp(
   either(
     '\\b(?:die|kill myself|killing myself) (?:laughing|of (?:laughter|embarrassment|boredom|shame|old age))',
@@ -83,15 +83,15 @@ const PHRASES: readonly RegExp[] = [
   ...HEBREW.map((phrase) => new RegExp(phrase)),
 ]
 
-/** True if someone who wrote this may be in danger, or knows someone who may be. */
+/** True if the writer, or someone they know, may be in danger. */
 export function needsCare(text: string): boolean {
   const said = plain(text).replaceAll(ELSE, ' ')
   return PHRASES.some((phrase) => phrase.test(said))
 }
 
 /**
- * Whether the last message is a person's that needs care. Files that go with it are not what they say, unless
- * they say nothing else: then a file may be a long text that they pasted.
+ * Whether the last message is from a user who needs care. Attached files do not count as the user's words,
+ * unless there are no others: a file may then be a long pasted text.
  */
 export function wantsCare(messages: readonly StoredMessage[]): boolean {
   const last = messages.at(-1)

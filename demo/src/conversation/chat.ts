@@ -1,5 +1,5 @@
-// The chat. In: what the person does. Out: its state, and three events: `change` when that state changes,
-// `grow` when only the answer got longer, `progress` when only loading advanced.
+// The chat. In: user actions. Out: its state, and three events: `change` when that state changes, `grow` when
+// only the answer got longer, `progress` when only loading advanced.
 import { type Engine, isHalfbyteError, makeRoom, type Smaller } from '../../../src/index.ts'
 import { GrowthSaver } from '../../../src/ui/chat/growth-saver.ts'
 import type { ModelChoice } from '../models/embedded.ts'
@@ -26,16 +26,16 @@ import { unkeep } from './store/kept.ts'
 import { FILES, startChoice } from './store/remember.ts'
 import { type Asked, again, asked, continued, edited } from './store/versions.ts'
 
-/** Answers whose figures are kept. */
+/** Number of answers whose figures are kept. */
 const MOST_FIGURES = 12
-/** What an answer needs. It loads when the first message is written. */
+/** The code for answers. It loads when the first message is written. */
 const ANSWER = () => import('./answer.ts')
 
 type Answered = Omit<StoredMessage, 'role'>
 
 interface Growing {
   readonly conversation: Conversation
-  /** The messages that stay if no answer comes. */
+  /** The messages to keep if no answer comes. */
   readonly left: readonly StoredMessage[]
   /** True if they are stored. */
   readonly isStored: boolean
@@ -47,32 +47,32 @@ export class Chat extends Conversations {
     () => this.changed(),
     () => this.dispatchEvent(new Event('progress')),
   )
-  /** Parts of the page's code that load later. */
+  /** Parts of the page's code that are loaded later. */
   readonly parts = new Parts(() => this.changed())
-  /** True once the stored conversations were read. */
+  /** True once the stored conversations have been read. */
   isOpen = false
-  /** Those of the model's last answers, oldest first. */
+  /** The figures of the model's last answers, oldest first. */
   history: readonly Figures[] = []
   /** Linear memory of the engine. */
   memoryBytes: number | undefined
-  /** Name of the file that answered at the last visit. */
+  /** Name of the model file used on the last visit. */
   lost: string | undefined
-  /** Opens that file again; undefined where the browser cannot. */
+  /** Reopens that file; undefined if the browser cannot. */
   openLost: (() => Promise<void>) | undefined
   /**
-   * Called with the length of the growing answer. The engine continues after the returned promise resolves.
+   * Called with the length of the streaming answer. The engine continues after the returned promise resolves.
    */
   room: (letters: number) => Promise<void> | undefined = () => undefined
 
   #page: Settings = readSettings()
-  /** The engine that answers, and what speaks for it from its first answer on. */
+  /** The engine that answers, and its speaker, which exists from the first answer on. */
   #engine: Engine | undefined
   #speaker: Speaker | undefined
   #answered: Promise<void> = Promise.resolve()
   /** Resolves when the engine is not needed for an answer. */
   #spoken: Promise<void> = Promise.resolve()
   #stopping = new AbortController()
-  /** The answer that grows, and what of its conversation is stored without it. */
+  /** The streaming answer, and the stored part of its conversation without it. */
   #growing: Growing | undefined
   readonly #saver = new GrowthSaver(() => {
     if (this.#growing === undefined) return
@@ -80,17 +80,17 @@ export class Chat extends Conversations {
     this.store.draft(conversation, left, isStored)
   })
 
-  /** What holds for the next answer of the open conversation. */
+  /** The settings for the next answer of the open conversation. */
   get settings(): Settings {
     return this.#settingsOf(this.conversation)
   }
 
-  /** True if a change of instructions, tools or sampling is for the open conversation alone. */
+  /** True if a change to instructions, tools or sampling applies only to the open conversation. */
   get hasOwn(): boolean {
     return this.conversation.messages.length > 0 || this.conversation.settings !== undefined
   }
 
-  /** True if conversations stay on this device. */
+  /** True if conversations are stored on this device. */
   get keeps(): boolean {
     return !this.store.isRefused
   }
@@ -99,12 +99,12 @@ export class Chat extends Conversations {
     return this.#answered
   }
 
-  /** True while a question can be asked: a model answers, or soon will. */
+  /** True while a question can be asked: a model is ready, or soon will be. */
   get canAsk(): boolean {
     return this.model.engine !== undefined || this.model.phase.name === 'loading'
   }
 
-  /** True when a changed setting needs a reload of the model. */
+  /** True if a changed setting requires reloading the model. */
   get needsReload(): boolean {
     const { used } = this.model
     return used !== undefined && !sameEngineSettings(used.settings, this.settings)
@@ -119,7 +119,7 @@ export class Chat extends Conversations {
     })
   }
 
-  /** Brings back the conversation of the page's address, or the newest, and the last model. */
+  /** Restores the conversation in the page's address, or the newest one, and the last model. */
   async start(): Promise<void> {
     nameBuild()
     const { choice, crashed, lost } = await startChoice()
@@ -135,8 +135,8 @@ export class Chat extends Conversations {
   }
 
   /**
-   * Replaces the loaded model, which answers until the new one can. `unasked`: loads it even if it does not
-   * seem to fit. `isKept`: whether its files stay on this device.
+   * Replaces the loaded model, which keeps answering until the new one is ready. `unasked`: loads it even if
+   * it does not seem to fit. `isKept`: whether its files are stored on this device.
    */
   async load(choice: ModelChoice, unasked = false, isKept?: boolean): Promise<void> {
     this.problem = undefined
@@ -154,7 +154,7 @@ export class Chat extends Conversations {
     await this.#weigh(engine)
   }
 
-  /** Opens the file of the last visit, at once where the browser need not ask. */
+  /** Opens the file of the last visit, at once if the browser need not ask. */
   async #findLost(): Promise<void> {
     const kept = await (await FILES()).keptFiles()
     if (kept === undefined) return
@@ -172,7 +172,7 @@ export class Chat extends Conversations {
     await this.load(this.model.choice, true)
   }
 
-  /** Loads the chosen model and stores nothing of it. */
+  /** Loads the chosen model without storing it. */
   async loadUnkept(): Promise<void> {
     await this.load(this.model.choice, true, false)
   }
@@ -200,7 +200,8 @@ export class Chat extends Conversations {
   }
 
   /**
-   * Replaces message `index` with `said` and answers it; what followed the earlier one is kept as a version.
+   * Replaces message `index` with `said` and answers it; the earlier message and what followed it are kept as
+   * a version.
    */
   async resend(index: number, said: Said): Promise<void> {
     await this.#answer((messages) => asked(edited(messages, index, said)))
@@ -211,14 +212,17 @@ export class Chat extends Conversations {
     await this.#answer(again)
   }
 
-  /** Loads another model to answer the last question again, unless something else is said meanwhile. */
+  /**
+   * Loads another model to answer the last question again, unless the user sends something else
+   * meanwhile.
+   */
   async askOther(choice: ModelChoice): Promise<void> {
     const { messages } = this.conversation
     await this.load(choice)
     if (this.model.used?.choice === choice && this.conversation.messages === messages) await this.regenerate()
   }
 
-  /** Goes on with the last answer, which was cut short. */
+  /** Continues the last answer, which was cut off. */
   async goOn(): Promise<void> {
     await this.#answer(continued)
   }
@@ -227,7 +231,7 @@ export class Chat extends Conversations {
     this.#stopping.abort()
   }
 
-  /** Takes note of what the page says about an answer, or about the last visit's file. */
+  /** Dismisses the current notice about an answer, or about the last visit's file. */
   understand(): void {
     this.problem = undefined
     this.lost = undefined
@@ -247,7 +251,7 @@ export class Chat extends Conversations {
     this.changed()
   }
 
-  /** Makes what holds in this conversation the default for new ones. */
+  /** Saves this conversation's settings as the defaults for new ones. */
   useForNew(): void {
     const none: Change = { page: this.#page, model: {}, own: undefined }
     const { page, model } = sorted(none, this.#page, this.settings, false)
@@ -267,7 +271,7 @@ export class Chat extends Conversations {
     else this.#speaker?.keepNow()
   }
 
-  /** Fetches what an answer needs, when one will soon be asked for. */
+  /** Loads the code for answers when a question is likely to follow soon. */
   prepare(): void {
     void this.parts.load(ANSWER)
   }
@@ -276,9 +280,12 @@ export class Chat extends Conversations {
     await this.#speaker?.drop(id)
   }
 
-  /** `change` makes the messages to answer from those that there are, also if another tab has added some. */
+  /**
+   * `change` derives the messages to answer from the current ones, including any that another tab has
+   * added.
+   */
   async #answer(change: (messages: readonly StoredMessage[]) => Asked): Promise<void> {
-    // From its first message on, a conversation keeps the instructions and tools that it began with.
+    // From its first message on, a conversation keeps its initial instructions and tools.
     const { system, tools } = this.settings
     const isFirst = this.conversation.messages.length === 0
     const settings = { system, tools, ...this.conversation.settings }
@@ -294,7 +301,7 @@ export class Chat extends Conversations {
     const answered = Promise.withResolvers<void>()
     this.#answered = answered.promise
     const grow = () => {
-      // Asked for anew or continued, an answer follows a question that is stored.
+      // When an answer is regenerated or continued, its question is already stored.
       this.#growing = {
         conversation: home,
         left: turn.unanswered,
@@ -305,7 +312,7 @@ export class Chat extends Conversations {
     grow()
     this.changed()
     try {
-      // When this task ends, the page shows the person's message.
+      // The page shows the user's message when this task ends.
       await nextTask()
       await this.store.alone(before.id, stopping.signal, async () => {
         const known = (await this.store.newest(before.id)) ?? before
@@ -323,13 +330,13 @@ export class Chat extends Conversations {
         const messages: readonly StoredMessage[] = isAnswered
           ? [...home.messages, { role: 'assistant', ...said }]
           : turn.unanswered
-        // Another tab may go on only when this turn is there for it to read.
+        // Another tab may continue only once this turn is stored.
         home = await this.store.put(withMessages(home, messages))
       })
     } catch (error) {
       this.#endGrowth()
       home = withMessages(home, turn.unanswered)
-      // Stopped while another tab was answering here, or before a model was there: the question stays.
+      // Stopped while another tab was answering, or before a model was loaded: the question stays.
       if (stopping.signal.aborted) home = await this.store.put(home)
       else this.#fail(error)
     }
@@ -343,7 +350,10 @@ export class Chat extends Conversations {
     if (this.model.engine !== undefined) await this.#weigh(this.model.engine)
   }
 
-  /** What the page itself says, or the model, which may still be loading; undefined if nobody can answer. */
+  /**
+   * The page's own answer, or that of the model, which may still be loading; undefined if neither can
+   * answer.
+   */
   async #say(home: Conversation, turn: Asked, stop: AbortSignal): Promise<Answered | undefined> {
     if (!(await this.parts.load(ANSWER))) return undefined
     const { ownAnswer, speakAnswer, Speaker, trainingOf } = await ANSWER()
@@ -368,7 +378,7 @@ export class Chat extends Conversations {
     }
   }
 
-  /** The engine that answers, or the one that loads; undefined if that fails. */
+  /** The engine in use, or the one that is loading; undefined if that fails. */
   async #engineSoon(stop: AbortSignal): Promise<Engine | undefined> {
     for (;;) {
       stop.throwIfAborted()
@@ -397,7 +407,7 @@ export class Chat extends Conversations {
     }
   }
 
-  /** What is still to be saved is saved as a draft: the page may end before the answer is stored. */
+  /** Unsaved text is saved as a draft: the page may close before the answer is stored. */
   #endGrowth(): void {
     this.#saver.flush()
     this.#saver.end()

@@ -1,5 +1,4 @@
-// The composer. In: whether a message can be answered, or one is being answered. Out: events `send`, with the
-// message's text, quoted files and pictures, and `stop`.
+// Message input. Emits `send` (text, quoted files, images) and `stop`.
 import { html, LitElement, nothing, type TemplateResult } from 'lit'
 import { isHalfbyteError } from '../../../src/index.ts'
 import { Composer } from '../../../src/ui/chat/composer.ts'
@@ -11,9 +10,9 @@ import type { ComposerFiles } from './files/composer-files.ts'
 import { canListen, type Listening, listenTo } from './speech/voice.ts'
 import type { Said } from './store/conversations.ts'
 
-/** Key of an unsent text, for this tab alone. */
+/** Storage key of an unsent text, for this tab only. */
 const DRAFT = 'halfbyte-draft'
-/** Characters of a longer text that is pasted are a file's. */
+/** Pasted texts longer than this become files. */
 const MOST_PASTED = 2000
 
 const isText = (file: Attachment): file is TextFile => !isPicture(file)
@@ -35,10 +34,10 @@ export class ChatComposer extends LitElement {
   }
   /** True if a message is answered at once. */
   declare ready: boolean
-  /** True if a message is answered as soon as the model is there. */
+  /** True if a message is answered as soon as the model is loaded. */
   declare waiting: boolean
   declare busy: boolean
-  /** True if the model does not see pictures. */
+  /** True if the model has no vision tower. */
   declare blind: boolean
   /** Tokens of the model's context. Undefined while there is no model. */
   declare context: number | undefined
@@ -46,20 +45,20 @@ export class ChatComposer extends LitElement {
   declare hint: string
   /** Files that go with the next message. */
   declare attached: readonly Attachment[]
-  /** Why files were not attached. */
+  /** Why some files were not attached. */
   declare wrong: string
-  /** What to know of those that were. */
+  /** A note about the attached files. */
   declare note: string
-  /** Reads of files in progress. A message waits for them. */
+  /** Number of file reads in progress. A message waits for them. */
   declare reading: number
-  /** True where the platform recognises speech on this device. */
+  /** True if the platform recognises speech on this device. */
   declare hears: boolean
-  /** Set while the person speaks. */
+  /** Set while the user speaks. */
   declare listening: Listening | undefined
   readonly #composer = new Composer(this)
-  /** The part for files, once there was one. */
+  /** The code for files, once there has been one. */
   #files: ComposerFiles | undefined
-  /** True while the keys are held that paste without a form. */
+  /** True while the keys for pasting plain text are held. */
   #isPlain = false
 
   constructor() {
@@ -111,13 +110,12 @@ export class ChatComposer extends LitElement {
   }
 
   /**
-   * Keeps what is written, and texts of files, in case the page closes; they are there again after a reload
-   * of this tab.
+   * Saves the typed text, and texts of files, in case the page closes; a reload of this tab restores them.
    */
   keepDraft(): void {
     const text = this.field?.value ?? ''
     writeSessionItem(DRAFT, text || undefined)
-    // The browser refuses what is too long, and then keeps the text alone.
+    // The browser rejects what is too long, and then keeps the text alone.
     const texts = this.attached.filter(isText)
     if (texts.length > 0) writeSessionItem(DRAFT, withQuotes(text, texts))
   }
@@ -128,7 +126,7 @@ export class ChatComposer extends LitElement {
     return this.#files
   }
 
-  /** Writes what the person says after what is there already. */
+  /** Appends recognised speech to the existing text. */
   async #listen(): Promise<void> {
     if (this.listening !== undefined) return this.listening.stop()
     const before = this.field?.value.trim() ?? ''
@@ -138,18 +136,18 @@ export class ChatComposer extends LitElement {
     this.focus()
   }
 
-  /** Puts a text into the field, for the person to send. */
+  /** Puts text into the field, for the user to send. */
   write(text: string): void {
     this.#composer.write(text)
     this.focus()
   }
 
-  /** Adds files to the message, or says why not. */
+  /** Attaches files to the message, or says why not. */
   async attach(files: readonly File[]): Promise<void> {
     await this.#read((part) => part.attach(files))
   }
 
-  /** `text`: what to write into the field where the part does not load. */
+  /** `text`: the text to put into the field if that code does not load. */
   async #read(read: (part: ComposerFiles) => Promise<void>, text = ''): Promise<void> {
     this.wrong = ''
     this.note = ''
@@ -197,7 +195,7 @@ export class ChatComposer extends LitElement {
   #onPicked(event: Event): void {
     const input = event.target as HTMLInputElement
     const files = [...(input.files ?? [])]
-    // The same file can be picked again.
+    // So that the same file can be picked again.
     input.value = ''
     if (files.length > 0) void this.attach(files)
   }
@@ -205,7 +203,7 @@ export class ChatComposer extends LitElement {
   #onPaste(event: ClipboardEvent): void {
     const files = [...(event.clipboardData?.files ?? [])]
     const text = this.#isPlain ? '' : (event.clipboardData?.getData('text/plain') ?? '')
-    // A token of English has about four letters. Such a text has half of the context.
+    // An English token has about four letters, so such a text fills half of the context.
     const isLong = text.length > Math.min(MOST_PASTED, 2 * (this.context ?? MOST_PASTED))
     if (files.length === 0 && !isLong) return
     event.preventDefault()

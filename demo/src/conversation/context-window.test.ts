@@ -1,8 +1,9 @@
-// In: conversations of known lengths. Out: whether the part that the model reads fits, and is cut rarely.
+// In: conversations of known lengths. Out: whether the part that the model reads fits, and is rarely
+// shortened.
 import { expect, test } from 'vitest'
 import { firstThatFits, leftOut } from './context-window.ts'
 
-/** A counter for messages of these token counts, to which the template adds nothing. */
+/** A counter for messages with these token counts, and a template that adds nothing. */
 const counter = (...tokens: number[]) => ({
   from: async (first: number) => tokens.slice(first).reduce((sum, count) => sum + count, 0),
   text: async (index: number) => tokens[index] ?? 0,
@@ -20,7 +21,7 @@ test('room for the answer is a quarter of the context, or less when answers are 
   expect(await firstThatFits(0, [0, 2], { ...window, maxTokens: 10 }, count)).toBe(0)
 })
 
-test('the oldest turns go until half of the context is free, and no answer comes first', async () => {
+test('the oldest turns are dropped until half of the context is free, and no answer comes first', async () => {
   const count = counter(30, 10, 5, 15, 5, 20, 10)
   expect(await firstThatFits(0, [0, 2, 4, 6], window, count)).toBe(4)
 })
@@ -29,12 +30,12 @@ test('what was dropped stays dropped while the rest fits', async () => {
   expect(await firstThatFits(4, [0, 2, 4, 6], window, counter(30, 10, 5, 15, 5, 20, 10))).toBe(4)
 })
 
-test('the last question is sent even when it does not fit', async () => {
+test('the last question is sent even if it does not fit', async () => {
   expect(await firstThatFits(0, [0, 2], window, counter(10, 10, 500))).toBe(2)
   expect(await firstThatFits(0, [0], window, counter(500))).toBe(0)
 })
 
-test('in a long conversation only what may fit is counted, and what the template adds counts too', async () => {
+test('in a long conversation only messages that may fit are counted, including what the template adds', async () => {
   const counted = { whole: 0, tokens: 0, texts: new Set<number>() }
   const length = 601
   const count = {

@@ -1,17 +1,20 @@
-// Context window. In: a conversation that may exceed the context. Out: the first message that the model
-// should read.
+// Context window. In: a conversation that may exceed the context. Out: the first message for the model to
+// read.
 
-/** Share of the context that a conversation may fill after a cut. The rest postpones the next cut. */
+/**
+ * Share of the context that a conversation may fill after dropping turns. The rest postpones the next
+ * drop.
+ */
 const KEPT = 0.5
 /** Largest share of the context reserved for the answer. */
 const ANSWER = 0.25
-/** Messages whose texts are counted at the same time. */
+/** Number of messages whose texts are counted at the same time. */
 const AT_ONCE = 16
 
 export interface Counter {
   /** Tokens of the messages from `first` on, including everything that the model's template adds. */
   from(first: number): Promise<number>
-  /** Tokens of one message's text alone, so that texts together never have more than `from` says. */
+  /** Tokens of one message's text alone; their sum never exceeds the result of `from`. */
   text(index: number): Promise<number>
 }
 
@@ -27,8 +30,8 @@ export const roomForAnswer = ({ contextLength, maxTokens }: Window): number =>
 
 /**
  * Returns the index of the first message to send: `first` or a later question. `questions` has the indices of
- * all questions, of which the last is the last message. That one is sent even when it does not fit; the
- * engine then reports that. Messages long before those that fit are not counted.
+ * all questions; the last one is the last message. It is sent even if it does not fit; the engine then
+ * reports that. Messages long before those that fit are not counted.
  */
 export async function firstThatFits(
   first: number,
@@ -43,7 +46,7 @@ export async function firstThatFits(
   const later = questions.filter((index) => index > first)
   const start = await earliest(first + 1, last, kept, count)
   const possible = later.filter((index) => index >= start)
-  // Fewer messages have fewer tokens.
+  // Token counts decrease with fewer messages.
   let low = 0
   let high = possible.length
   while (low < high) {
@@ -67,7 +70,7 @@ export function leftOut(kept: readonly string[], messages: readonly string[]): n
   return kept.length === 0 ? 0 : (start ?? 0)
 }
 
-/** The earliest message, not before `first`, from which on the texts alone have at most `limit` tokens. */
+/** The earliest message, not before `first`, from which the texts alone have at most `limit` tokens. */
 async function earliest(first: number, last: number, limit: number, count: Counter): Promise<number> {
   let sum = 0
   for (let end = last + 1; end > first; ) {

@@ -1,5 +1,4 @@
-// Conversations. In: what the person does with them, and what other tabs do. Out: the open one, and all of
-// them.
+// Conversations. In: actions of the user and of other tabs. Out: the open conversation, and all of them.
 import type { Explained } from '../models/explain.ts'
 import type { OwnSettings } from '../shell/own-settings.ts'
 import type { Figures } from './answer.ts'
@@ -9,20 +8,20 @@ import { type Conversation, newConversation, pinned, renamed, withMessages } fro
 import { unkeep } from './store/kept.ts'
 import { forked, turned } from './store/versions.ts'
 
-/** The conversations of one page, of which one is open. It sends `change` when it has changed. */
+/** The conversations of one page, one of which is open. Emits `change`. */
 export abstract class Conversations extends EventTarget {
   conversation: Conversation = newConversation()
   isAnswering = false
   figures: Figures | undefined
-  /** True if the last message is an answer that was given during this visit. */
+  /** True if the last message is an answer generated during this visit. */
   hasSpoken = false
   /** The last error in an answer. */
   problem: Explained | undefined
   /** Number of failed attempts to store unsaved conversations. */
   tries = 0
-  /** True once something could not be stored in this visit. */
+  /** True once something could not be stored during this visit. */
   wasTroubled = false
-  /** What models have read is the first to go when the device is full: they can read it again. */
+  /** Stored model state is the first to be removed when the device is full: it can be computed again. */
   protected readonly store = new ConversationStore(() => unkeep())
 
   constructor() {
@@ -37,13 +36,13 @@ export abstract class Conversations extends EventTarget {
     }
   }
 
-  /** Resolves when nothing is being answered. */
+  /** Resolves when no answer is in progress. */
   abstract readonly answered: Promise<void>
 
-  /** Ends the answer under way. */
+  /** Ends the answer in progress. */
   abstract stop(): void
 
-  /** Frees what a model holds of a conversation that was removed. */
+  /** Frees a model's state for a removed conversation. */
   protected abstract forget(id: string): Promise<void>
 
   /** Newest first. */
@@ -51,7 +50,7 @@ export abstract class Conversations extends EventTarget {
     return this.store.all
   }
 
-  /** The conversations that were removed last, which can be brought back. */
+  /** The most recently removed conversations, which can be restored. */
   get removed(): readonly Conversation[] {
     return this.store.removed
   }
@@ -66,7 +65,7 @@ export abstract class Conversations extends EventTarget {
     return this.store.unsaved
   }
 
-  /** Tries again to store them. */
+  /** Retries storing them. */
   async retry(): Promise<void> {
     await this.store.retry()
   }
@@ -84,7 +83,7 @@ export abstract class Conversations extends EventTarget {
     this.changed()
   }
 
-  /** Goes on from message `index` in a conversation of its own. */
+  /** Forks the conversation at message `index`. */
   async fork(index: number): Promise<void> {
     if (this.isAnswering) return
     const fork = forked(this.conversation, index)
@@ -103,17 +102,17 @@ export abstract class Conversations extends EventTarget {
     if (conversation !== undefined && id !== this.conversation.id) this.show(conversation)
   }
 
-  /** Gives a conversation a title. If it is being answered, this waits for the answer's end. */
+  /** Sets a conversation's title. If an answer is in progress, this waits for its end. */
   async rename(id: string, title: string): Promise<void> {
     await this.#change(id, (conversation) => renamed(conversation, title))
   }
 
-  /** Puts a conversation above the others, or back. While it is answered, this waits for the answer's end. */
+  /** Pins or unpins a conversation. If an answer is in progress, this waits for its end. */
   async pin(id: string, isPinned: boolean): Promise<void> {
     await this.#change(id, (conversation) => pinned(conversation, isPinned))
   }
 
-  /** Gives the open conversation settings of its own. While it is answered, they are stored at the end. */
+  /** Sets the open conversation's own settings. If an answer is in progress, they are stored at its end. */
   async adapt(settings: OwnSettings | undefined): Promise<void> {
     const { id, messages } = this.conversation
     const change = ({ settings: before, ...plain }: Conversation): Conversation => ({
@@ -125,7 +124,7 @@ export abstract class Conversations extends EventTarget {
     if (messages.length > 0) await this.#change(id, change)
   }
 
-  /** Changes what is stored beside the messages. */
+  /** Changes the data stored beside the messages. */
   async #change(id: string, change: (conversation: Conversation) => Conversation): Promise<void> {
     if (id === this.conversation.id) await this.answered
     const conversation = this.store.find(id)
@@ -136,7 +135,7 @@ export abstract class Conversations extends EventTarget {
     await stored
   }
 
-  /** Stores the conversations of a file. Resolves to those that are new here. */
+  /** Stores the conversations of a file. Resolves to the new ones. */
   async add(write: Adding): Promise<readonly New[]> {
     const fresh = await this.store.add(write)
     this.changed()
@@ -154,14 +153,14 @@ export abstract class Conversations extends EventTarget {
     }
   }
 
-  /** Brings back one of those that were removed last. */
+  /** Restores a recently removed conversation. */
   async restore(id: string): Promise<void> {
     const stored = this.store.restore(id)
     this.changed()
     await stored
   }
 
-  /** Shows what another tab has done. */
+  /** Applies another tab's change. */
   #follow(id: string, conversation: Conversation | undefined): void {
     if (id === this.conversation.id) {
       if (conversation === undefined) this.show(newConversation())
@@ -184,5 +183,5 @@ export abstract class Conversations extends EventTarget {
   }
 }
 
-/** The browser asks whether to leave the page, in words of its own. */
+/** The browser asks whether to leave the page, in its own words. */
 const askToStay = (event: Event): void => event.preventDefault()

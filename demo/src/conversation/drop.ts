@@ -1,4 +1,4 @@
-// Dropping. In: a page. Out: the files and folders that a person drops on it.
+// Drag and drop. In: a page. Out: the files and folders dropped on it.
 import type { ReactiveController, ReactiveControllerHost } from 'lit'
 
 /** Gives the host the class `dropping` while files are dragged over the page. */
@@ -39,7 +39,7 @@ export class DropTarget implements ReactiveController {
     const transfer = event.dataTransfer
     if (transfer?.types.includes('Files') !== true) return
     event.preventDefault()
-    // The browser reveals them only during the event.
+    // The browser exposes them only during the event.
     const items = [...transfer.items].map(revealed)
     const plain = [...transfer.files]
     void import('./files/dropped-files.ts')
@@ -51,15 +51,15 @@ export class DropTarget implements ReactiveController {
   }
 }
 
-/** What a browser reveals of one dropped item. */
+/** What a browser exposes of one dropped item. */
 export interface Dropped {
   readonly file: File | null
   readonly entry: FileSystemEntry | null
-  /** Only Chromium has handles. It gives none of folders that it holds for private. */
+  /** Only Chromium has handles, except for folders that it considers sensitive. */
   readonly handle: Promise<FileSystemHandle | null> | undefined
 }
 
-/** Typings of the DOM lack what only Chromium has. */
+/** The DOM typings lack Chromium-only APIs. */
 interface Item extends DataTransferItem {
   getAsFileSystemHandle?(): Promise<FileSystemHandle | null>
 }

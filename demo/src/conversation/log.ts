@@ -1,4 +1,4 @@
-// The log. In: a conversation. Out: its messages, with the growing end in view until the person scrolls up.
+// The log. In: a conversation. Out: its messages, following the streaming end until the user scrolls up.
 import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit'
 import { keyed } from 'lit/directives/keyed.js'
 import { repeat } from 'lit/directives/repeat.js'
@@ -9,7 +9,7 @@ import { Opening } from './opening.ts'
 import { Repaint } from './render/repaint.ts'
 import type { Conversation, StoredMessage } from './store/conversations.ts'
 
-/** Screens above the visible part that are rendered. The rest follows when the person comes near. */
+/** Number of screens rendered above the visible part. The rest follows when the user scrolls near. */
 const AHEAD = 2
 
 export class ChatLog extends LitElement {
@@ -22,16 +22,16 @@ export class ChatLog extends LitElement {
     streaming: { type: Boolean },
   }
   declare conversation: Conversation
-  /** Name of the model that answers next. */
+  /** Name of the model for the next answer. */
   declare model: string
   /** Shown while the conversation is empty. */
   declare welcome: TemplateResult | typeof nothing
   declare acts: MessageActs
-  /** True while the model cannot be asked anything. */
+  /** True while no question can be asked. */
   declare busy: boolean
-  /** True while the last message grows. */
+  /** True while the last message is streaming. */
   declare streaming: boolean
-  /** How much of an opened conversation is shown: its end first, and more with each frame. */
+  /** How much of an opened conversation is shown: first its end, then more with each frame. */
   #opening = new Opening([])
   readonly #earlier = new Repaint(
     () => this.#showEarlier(),
@@ -68,7 +68,7 @@ export class ChatLog extends LitElement {
     this.#log.toEnd()
   }
 
-  /** Stays at the end unless the person has scrolled up. */
+  /** Stays at the end unless the user has scrolled up. */
   follow(): void {
     this.#log.follow()
   }
@@ -92,7 +92,7 @@ export class ChatLog extends LitElement {
     })
   }
 
-  /** True if not every answer and version is by the model that the page names. */
+  /** True if some answers or versions are from models other than the one named by the page. */
   get #isMixed(): boolean {
     const isOther = ({ model }: StoredMessage) => model !== undefined && model !== this.model
     return this.conversation.messages.some(
@@ -101,7 +101,7 @@ export class ChatLog extends LitElement {
     )
   }
 
-  /** `isFirstSeen`: the model no longer reads what is above. */
+  /** `isFirstSeen`: the model no longer sees the messages above. */
   #message(index: number, isMixed: boolean, isFirstSeen: boolean): TemplateResult {
     const { messages } = this.conversation
     const isLast = index === messages.length - 1
@@ -121,7 +121,7 @@ export class ChatLog extends LitElement {
     this.#opening.follow(messages)
   }
 
-  /** Shows more if the person might soon see the beginning of what is shown. */
+  /** Shows more if the user is close to the top of the rendered part. */
   #askEarlier(): void {
     const log = this.#log.element
     if (this.#opening.isWhole || log === null || log.scrollTop > AHEAD * log.clientHeight) return
@@ -137,13 +137,12 @@ export class ChatLog extends LitElement {
     await this.updateComplete
     await message?.updateComplete
     if (this.#log.isFollowing) return this.follow()
-    // What the person reads stays where it is.
+    // Keeps the visible content in place.
     this.#log.keepBelow(left)
   }
 
   /**
-   * Before the browser searches the page, or the log goes to its beginning, all of the conversation must be
-   * there.
+   * Before a page search, or a jump to the beginning, the whole conversation must be rendered.
    */
   readonly #onKey = (event: KeyboardEvent): void => {
     const isSearch = event.code === 'KeyF' && (event.ctrlKey || event.metaKey)
@@ -151,7 +150,7 @@ export class ChatLog extends LitElement {
     if (isSearch || (event.key === 'Home' && !isField)) this.#showWhole()
   }
 
-  /** In the task of its event: a browser prints what is there when the event ends. */
+  /** In the task of its event: a browser prints what is rendered when the event ends. */
   readonly #showWhole = (): void => {
     if (this.#opening.isWhole) return
     const log = this.#log.element
@@ -164,7 +163,7 @@ export class ChatLog extends LitElement {
     else this.#log.keepBelow(left)
   }
 
-  /** Messages render themselves. The log is complete when the newest message is. */
+  /** Messages render themselves. The log is up to date once the newest message is. */
   protected override async getUpdateComplete(): Promise<boolean> {
     const isComplete = await super.getUpdateComplete()
     await this.querySelector<LitElement>('.log-inside > chat-message:last-of-type')?.updateComplete

@@ -1,4 +1,4 @@
-// One message. In: its role and text, and what its buttons do. Out: the bubble with its actions.
+// One message. In: its role and text, and its buttons' actions. Out: the bubble with its actions.
 import { html, LitElement, nothing, type TemplateResult } from 'lit'
 import { copyButton } from '../../../src/ui/chat/copy.ts'
 import { isComposing, sends } from '../../../src/ui/chat/keys.ts'
@@ -20,7 +20,7 @@ const ENDINGS = {
   length: 'endingLength',
   interrupted: 'endingInterrupted',
 } as const satisfies Readonly<Record<Ending, string>>
-/** An imported conversation may have any values there. */
+/** An imported conversation may have arbitrary values there. */
 const valueText = (value: unknown): string =>
   typeof value === 'object' ? JSON.stringify(value) : String(value)
 const usedLine = ({ name, arguments: given, result }: UsedTool): TemplateResult => {
@@ -28,23 +28,23 @@ const usedLine = ({ name, arguments: given, result }: UsedTool): TemplateResult 
   return html`<li dir="auto">${toolLabel(name)}: ${asked === '' ? result : `${asked} → ${result}`}</li>`
 }
 
-/** What the buttons of messages do. A message has its place in the conversation as its index. */
+/** The actions of message buttons. A message is identified by its index in the conversation. */
 export interface MessageActs {
   /** Answers the last question again. */
   regenerate(): void
-  /** Offers other models for another answer to the last question. */
+  /** Offers other models to answer the last question again. */
   askOther(): void
-  /** Goes on with the last answer. */
+  /** Continues the last answer. */
   goOn(): void
-  /** Asks another question in the place of this one. */
+  /** Replaces this question with another. */
   resend(index: number, said: Said): void
   /** Shows another version. */
   turn(index: number, step: 1 | -1): void
-  /** Goes on from here in a conversation of its own. */
+  /** Forks the conversation here. */
   fork(index: number): void
 }
 
-/** Characters parsed between two looks at the clock. */
+/** Characters parsed between checks of the clock. */
 const AT_ONCE = 500
 
 /** A message. It renders into the page's own tree, so one style sheet serves all. */
@@ -65,13 +65,13 @@ export class ChatMessage extends LitElement {
   declare message: StoredMessage
   declare index: number
   declare acts: MessageActs
-  /** True while its text is still growing. */
+  /** True while its text is streaming. */
   declare streaming: boolean
   /** True for the newest message, whose answer can be generated again. */
   declare last: boolean
-  /** True while nothing can be changed. */
+  /** True while changes are disabled. */
   declare busy: boolean
-  /** True if the conversation's answers are by several models, so that each says by which. */
+  /** True if the conversation's answers are from several models, so that each names its model. */
   declare mixed: boolean
   /**
    * Least number of characters shown at the end of an answer. A long answer appears from its end, once
@@ -79,13 +79,13 @@ export class ChatMessage extends LitElement {
    */
   declare tail: number
   declare editing: boolean
-  /** True while it is read aloud. */
+  /** True while it is being read aloud. */
   declare reading: boolean
   /** True once it is known that this device has no voice. */
   declare voiceless: boolean
   readonly #markdown = new GrowingMarkdown()
   readonly #rich = new RichText(this)
-  /** Ends the reading. */
+  /** Stops reading aloud. */
   #silence = new AbortController()
   /** Characters parsed so far. */
   #read = 0
@@ -117,7 +117,7 @@ export class ChatMessage extends LitElement {
   #answer(): TemplateResult {
     const { thoughts, isThinking, answer: content } = partsOf(this.message, this.streaming)
     const folded = thoughtsView(thoughts, isThinking, allWords())
-    // One template for every state: another one would make the thoughts anew, and fold what was opened.
+    // One template for every state: a different one would recreate the thoughts, and fold what was opened.
     return html`${folded}${this.#said(content)}`
   }
 
@@ -132,7 +132,7 @@ export class ChatMessage extends LitElement {
     })
   }
 
-  /** Renders what has changed in this task. */
+  /** Renders changes in this task. */
   showNow(): void {
     if (this.isUpdatePending) this.performUpdate()
   }
@@ -151,7 +151,7 @@ export class ChatMessage extends LitElement {
   #actions(): TemplateResult {
     const { role, ending, model } = this.message
     const { answer } = partsOf(this.message)
-    // A thought without an answer cannot be continued, only thought again.
+    // A thought without an answer cannot be continued, only regenerated.
     const hasAnswer = answer.trim() !== ''
     return html`<div class="actions">
       ${copyButton(answer, allWords())}
@@ -222,7 +222,7 @@ export class ChatMessage extends LitElement {
     </span>`
   }
 
-  /** The button that was pressed may have no further version. */
+  /** The pressed button may now be disabled. */
   async #turn(step: 1 | -1): Promise<void> {
     this.acts.turn(this.index, step)
     await new Promise(requestAnimationFrame)
@@ -257,7 +257,7 @@ export class ChatMessage extends LitElement {
     this.#focusAction(2)
   }
 
-  /** The editor that had the focus is gone. While the model answers, only the first button is enabled. */
+  /** The editor that had focus is gone. While the model answers, only the first button is enabled. */
   #focusAction(place: number): void {
     this.querySelector<HTMLElement>(`.actions button:nth-of-type(${place})`)?.focus()
   }
@@ -271,7 +271,7 @@ export class ChatMessage extends LitElement {
     event.preventDefault()
     const { content: before, pictures } = this.message
     const { files } = splitQuotes(before)
-    // The files and pictures go with it as before.
+    // The attached files and images stay.
     const content = withQuotes(this.querySelector('textarea')?.value.trim() ?? '', files)
     const said: Said = { content, ...(pictures && { pictures }) }
     if (!isSaid(said) || this.busy) return
@@ -281,7 +281,7 @@ export class ChatMessage extends LitElement {
   }
 }
 
-/** A question as it was typed, below its pictures, with its files folded. */
+/** A question as typed, below its images, with its files folded. */
 function question(said: Said): TemplateResult {
   const { text, files } = splitQuotes(said.content)
   return html`${picturesView(said)}${text}${filesView(files)}`
@@ -296,7 +296,7 @@ const filesView = (files: readonly TextFile[]) =>
       html`<details class="file"><summary dir="auto">${icon('file')}${file.name}</summary><div dir="auto">${file.text}</div></details>`,
   )
 
-/** Index of the first of the last parts that together have `letters` characters; at least one part. */
+/** Index of the first of the last parts with together at least `letters` characters; at least one part. */
 function firstOfEnd(parts: readonly (readonly Block[])[], letters: number): number {
   const lengths = parts.map((blocks) => blocks.reduce((sum, { source }) => sum + source.length, 0))
   let first = Math.max(0, parts.length - 1)

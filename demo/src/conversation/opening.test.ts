@@ -1,5 +1,5 @@
-// In: stored conversations and frame times. Out: whether each frame adds little, from the end on, until all
-// is shown.
+// In: stored conversations and frame times. Out: whether each frame adds little, from the end backwards,
+// until everything is shown.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Opening } from './opening.ts'
@@ -17,7 +17,7 @@ const shown = (opening: Opening, messages: readonly StoredMessage[]): number[] =
   )
 const sum = (numbers: readonly number[]) => numbers.reduce((a, b) => a + b, 0)
 
-/** What is shown after each frame of `ms`. Parsing a message takes three frames. */
+/** The content shown after each frame of `ms`. Parsing a message takes three frames. */
 function frames(messages: readonly StoredMessage[], ms: number): number[][] {
   const opening = new Opening(messages)
   const all = [shown(opening, messages)]
@@ -39,7 +39,7 @@ describe('a conversation is opened', () => {
     ),
   )
 
-  test('from its end, some letters a frame, to its beginning', () => {
+  test('from its end to its beginning, some letters per frame', () => {
     fc.assert(
       fc.property(conversation, (messages) => {
         const all = frames(messages, 60)

@@ -1,21 +1,21 @@
 // Opening. In: a conversation's messages and frame times. Out: how much of them each frame shows, from the
-// end on.
+// end backwards.
 
 import { Pace } from './render/pace.ts'
 import type { StoredMessage } from './store/conversations.ts'
 
-/** Least number of characters that a frame adds. A shorter answer is shown at once. */
+/** Minimum number of characters that a frame adds. A shorter answer is shown at once. */
 const LEAST = 240
 /** Fixed cost of a message (its action buttons), counted in characters. */
 const MESSAGE = 160
-/** Time of a frame that parsing may take, in milliseconds. */
+/** Parsing time per frame, in milliseconds. */
 const READ_MS = 8
 
 /** How much of an opened conversation is shown. */
 export class Opening {
   readonly #messages: readonly StoredMessage[]
   readonly #pace = new Pace(LEAST, LEAST)
-  /** The first message that is shown. */
+  /** The first displayed message. */
   first: number
   /** Characters shown at the end of the first shown message. */
   #letters: number
@@ -36,8 +36,8 @@ export class Opening {
   }
 
   /**
-   * Shows more in the next frame. `read` parses the partly shown message for some milliseconds and returns
-   * whether it is done.
+   * Shows more in the next frame. `read` parses the partly shown message for the given milliseconds and
+   * returns whether it is done.
    */
   advance(read: (ms: number) => boolean): void {
     if (this.#isPart) {
@@ -58,12 +58,12 @@ export class Opening {
     this.#letters = Number.POSITIVE_INFINITY
   }
 
-  /** Call it with the time that a frame took. */
+  /** Call this with the duration of a frame. */
   took(ms: number): void {
     this.#pace.took(ms, !this.isWhole)
   }
 
-  /** Call it with the current messages. A message that has changed is shown whole. */
+  /** Call this with the current messages. A changed message is shown whole. */
   follow(messages: readonly StoredMessage[]): void {
     if (messages[this.first]?.content !== this.#messages[this.first]?.content)
       this.#letters = Number.POSITIVE_INFINITY

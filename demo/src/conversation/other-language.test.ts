@@ -1,4 +1,4 @@
-// Texts in several languages. Out: whether each is taken for another language than English.
+// Texts in several languages. Out: whether each is recognised as a language other than English.
 import { expect, test } from 'vitest'
 import { isOtherLanguage } from './other-language.ts'
 
@@ -31,6 +31,6 @@ test.each([
   'Ben and Ella come to Los Angeles',
   'a die, a hat and a man',
   '',
-])('English, or nothing that tells: %s', (text) => {
+])('English, or undecidable: %s', (text) => {
   expect(isOtherLanguage(text)).toBe(false)
 })

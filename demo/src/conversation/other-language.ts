@@ -1,12 +1,12 @@
-// Languages. In: what a person writes. Out: whether it is in another language than English, so that the page
-// can say that a model knows English alone. Such a model answers with English that has nothing to do with it.
+// Languages. In: a user's message. Out: whether it is in a language other than English, so that the page can
+// say that a model knows only English. Such a model would answer with unrelated English text.
 
-/** The beginning of a text tells its language. */
+/** The beginning of a text is enough to tell its language. */
 const MOST_LETTERS = 400
 
 const setOf = (...words: readonly string[]): ReadonlySet<string> => new Set(words.join(' ').split(' '))
 
-/** Frequent words of German, French, Spanish, Portuguese, Italian and Dutch that no English text has. */
+/** Frequent words of German, French, Spanish, Portuguese, Italian and Dutch that do not occur in English. */
 const OTHERS = setOf(
   'ich du wir ihr sie nicht und ist das eine einen einem einer wie geht mich bitte danke wer wo warum',
   'kannst können erzähle geschichte über für auf guten morgen abend hallo gibt heute sind haben',
@@ -22,7 +22,7 @@ const ENGLISH = setOf(
   'can could would will what who how where why when which this that please hello hi tell write make give story have has',
 )
 
-/** True if more words are another language's than English, or most letters are not Latin. */
+/** True if foreign words outnumber English ones, or most letters are not Latin. */
 export function isOtherLanguage(text: string): boolean {
   const begin = text.slice(0, MOST_LETTERS).toLowerCase()
   const letters = begin.match(/\p{L}/gu) ?? []

@@ -1,11 +1,11 @@
-// The start. In: what earlier visits left. Out: the page's chat, whose model begins to load.
+// The start. In: data from earlier visits. Out: the page's chat, whose model starts loading.
 import { languageFor, speak } from '../words/words.ts'
 import { Chat } from './chat.ts'
 
 export const chat = new Chat()
 
-/** Resolves when the page's texts are there. */
+/** Resolves when the page's texts are loaded. */
 export const spoken = speak(languageFor(chat.settings.language))
 
-/** Resolves when the earlier conversations are there. */
+/** Resolves when the stored conversations are loaded. */
 export const started = spoken.then(() => chat.start())

@@ -1,14 +1,14 @@
-// Files of this device that a later visit can open again. Browsers that give handles of files keep them in
-// IndexedDB; others forget the files. It loads when files are chosen or dropped, or were at the last visit.
+// Local files that a later visit can reopen. Browsers with file handles keep them in IndexedDB; others forget
+// the files. It loads when files are chosen or dropped, or were at the last visit.
 import { type DBSchema, openDB } from 'idb'
 
-/** Typings of the DOM lack what only Chromium has. */
+/** The DOM typings lack Chromium-only APIs. */
 interface Permitted {
   queryPermission(options: { readonly mode: 'read' }): Promise<PermissionState>
   requestPermission(options: { readonly mode: 'read' }): Promise<PermissionState>
 }
 
-/** Of a file, or of a folder, which stands for the files directly in it. */
+/** The handle of a file, or of a folder, which represents the files directly in it. */
 export type Handle = (FileSystemFileHandle | FileSystemDirectoryHandle) & Permitted
 
 interface Picker {
@@ -28,7 +28,7 @@ const handles = new WeakMap<File, Handle>()
 const database = () =>
   openDB<Schema>('halfbyte-files', 1, { upgrade: (opened) => void opened.createObjectStore('handles') })
 
-/** Opens the picker of a browser that gives handles. Empty if the person closes it. */
+/** Opens the picker of a browser with file handles. Empty if the user closes it. */
 export async function pickFiles(): Promise<readonly File[]> {
   try {
     return await filesOf(await (window as unknown as Picker).showOpenFilePicker({ multiple: true }))
@@ -38,7 +38,7 @@ export async function pickFiles(): Promise<readonly File[]> {
   }
 }
 
-/** Keeps the handles of the files of a model, in the place of those before. */
+/** Stores the handles of a model's files, replacing earlier ones. */
 export async function keepFiles(files: readonly File[]): Promise<void> {
   const kept = files.map((file) => handles.get(file)).filter((handle) => handle !== undefined)
   const opened = await database()
@@ -52,13 +52,13 @@ interface KeptFiles {
   /** True if the browser opens them without asking the person. */
   readonly isGranted: boolean
   /**
-   * The files; undefined if the person refuses, or one is no longer there. The browser may ask, so that a
-   * gesture must come before.
+   * The files; undefined if the user declines or a file is gone. The browser may ask, so this needs a user
+   * gesture.
    */
   open(): Promise<readonly File[] | undefined>
 }
 
-/** Undefined where no handles were kept. */
+/** Undefined if no handles were stored. */
 export async function keptFiles(): Promise<KeptFiles | undefined> {
   const opened = await database()
   const kept = await opened.get('handles', LAST)

@@ -1,5 +1,5 @@
-// Early requests. In: the model that the page opens with. Out: its file and the engine's files, asked for
-// before the app runs and beside the engine's worker.
+// Early requests. In: the model that the page opens with. Out: its file and the engine's files, requested
+// before the app runs, in parallel with the engine's worker.
 import relaxedPlain from '../../../dist/wasm/halfbyte-relaxed-plain.wasm?url'
 import relaxedShared from '../../../dist/wasm/halfbyte-relaxed-shared.wasm?url'
 import simd128Plain from '../../../dist/wasm/halfbyte-simd128-plain.wasm?url'
@@ -13,13 +13,13 @@ const AFTER_SCRIPTS: RequestInit = { priority: 'low' }
 
 interface Answer {
   readonly response: Response
-  /** True if the file is on this device, so that there is no progress to count part by part. */
+  /** True if the file is on this device, so that there is no download progress. */
   readonly isKept: boolean
 }
 
 let asked: { readonly url: string; readonly answer: Promise<Answer> } | undefined
 
-/** Asks for what the engine will need. The answers come from the browser's cache later on. */
+/** Requests what the engine will need. It later gets the responses from the browser's cache. */
 export function askEarly(): void {
   prepareEngineWorker()
   const { simd, relaxedSimd, sharedMemory } = detectFeatures(globalThis)
@@ -34,7 +34,7 @@ export function askEarly(): void {
   fill(sharedMemory ? shared : plain)
 }
 
-/** Brings a file to the browser's cache. The body must be read, or the connection waits. */
+/** Loads a file into the browser's cache. The body must be read, or the connection stalls. */
 function fill(address: string): void {
   fetch(address, AFTER_SCRIPTS)
     .then((response) => response.arrayBuffer())
@@ -42,7 +42,7 @@ function fill(address: string): void {
 }
 
 /**
- * A model of the page as a file. As an address it would be read by ranges, which browsers do not keep.
+ * A model of the page as a file. As an address it would be read in ranges, which browsers do not cache.
  * Rejects like `fetch`; undefined if the server has no such file.
  */
 export async function embeddedFile(
@@ -72,11 +72,12 @@ export async function embeddedFile(
 }
 
 /**
- * The file as the service worker keeps it, or from the network. A kept file is taken from the cache itself:
- * its blob needs none of its bytes, which an answer of the service worker would pass through this thread.
+ * The file from the service worker's cache, or from the network. A cached file is taken from the cache
+ * directly: its blob does not load its bytes, which a response of the service worker would pass through this
+ * thread.
  */
 async function askFor(url: string, init: RequestInit): Promise<Answer> {
-  // Browsers have no caches in pages that are not secure, and may refuse them in private ones.
+  // Browsers have no caches on insecure pages, and may deny them in private windows.
   const kept = await globalThis.caches?.match(url, { ignoreVary: true }).catch(() => undefined)
   return kept === undefined
     ? { response: await fetch(url, init), isKept: false }

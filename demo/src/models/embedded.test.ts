@@ -1,4 +1,4 @@
-// The embedded models. In: their files. Out: whether the sizes that the page names are theirs.
+// The embedded models. In: their files. Out: whether the sizes named by the page are right.
 import { statSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { EMBEDDED } from './embedded.ts'

@@ -10,19 +10,19 @@ export interface EmbeddedModel {
   readonly kind: 'embedded'
   readonly name: string
   readonly url: string
-  /** Of the file. What a server says of it may be its compressed length. */
+  /** Size of the file. A server may report its compressed length instead. */
   readonly bytes: number
-  /** One sentence that helps a person choose. */
+  /** One sentence that helps a user choose. */
   readonly about: Word
-  /** What it does well and what not, for the first screen. */
+  /** Its strengths and weaknesses, for the welcome screen. */
   readonly promise?: Word
   /** True if it was trained to use the page's tools. */
   readonly usesTools?: boolean
-  /** True if it knows no other language than English. */
+  /** True if it knows only English. */
   readonly isEnglish?: boolean
-  /** Addresses of the logit processors that its answers take. */
+  /** Addresses of the logit processors for its answers. */
   readonly processors?: readonly string[]
-  /** Most bytes for the state of conversations. Default: the engine's. */
+  /** Maximum size of conversation state in bytes. Default: the engine's. */
   readonly stateBytes?: number
 }
 
@@ -32,7 +32,7 @@ export type ModelChoice =
   | { readonly kind: 'address'; readonly address: string }
   | { readonly kind: 'files'; readonly files: readonly File[] }
 
-/** Both models forget half of what a story was to be about. */
+/** Both models forget half of the requested content of a story. */
 const OF_STORIES = [keepWordsUrl]
 
 /** The model that the page opens with. */
@@ -58,7 +58,7 @@ export const EMBEDDED: readonly EmbeddedModel[] = [
     about: 'aboutMamba',
     isEnglish: true,
     processors: OF_STORIES,
-    // A state takes 0.73 MB whatever the conversation's length; the rest is for places to go back to.
+    // A state takes 0.73 MB whatever the conversation's length; the rest is for checkpoints.
     stateBytes: 8e6,
   },
 ]

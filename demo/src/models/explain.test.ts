@@ -1,10 +1,10 @@
-// In: errors as the library throws them. Out: whether people get sentences without names of options.
+// In: errors thrown by the library. Out: whether users get sentences without option names.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { HalfbyteError } from '../../../src/index.ts'
 import { speak } from '../words/words.ts'
 import { explain } from './explain.ts'
 
-test('the next step is one for people, and the whole message is in the details', () => {
+test('the next step is one for users, and the whole message is in the details', () => {
   const message = 'prompt needs 5120 tokens but the context holds 4096; raise contextLength or shorten it'
   const { text, details } = explain(new HalfbyteError('context-overflow', message))
   expect(text).toBe(
@@ -21,7 +21,7 @@ test('a file name keeps its case, and servers’ headers are not mentioned', () 
   )
 })
 
-test('what stands in brackets at the end is left to the details', () => {
+test('text in brackets at the end is shown only in the details', () => {
   const message =
     'photo.gguf: it is not a model Halfbyte knows (37 bytes, beginning 4a 50 45 47); give a model'
   const { text, details } = explain(new HalfbyteError('format', message))
@@ -29,7 +29,7 @@ test('what stands in brackets at the end is left to the details', () => {
   expect(details).toBe(message)
 })
 
-test('an error of another kind is shown as it is', () => {
+test('an error of another kind is shown unchanged', () => {
   expect(explain(new TypeError('it broke'))).toEqual({ text: 'It broke.', details: undefined })
 })
 
@@ -64,7 +64,7 @@ describe('in Hebrew', () => {
     })
   })
 
-  test('sizes are readable, and a size that nobody told is left out', () => {
+  test('sizes are readable, and an unknown size is omitted', () => {
     const text = (detail: Record<string, number>) =>
       explain(new HalfbyteError('storage-full', 'it is full', detail)).text
     expect(text({ size: 5e8, free: 2e6 })).toContain('500 MB')

@@ -1,5 +1,4 @@
-// Explaining. In: an error, or an address that cannot work. Out: sentences for people, and the details for
-// those who want them.
+// Explaining. In: an error, or an address that cannot work. Out: sentences for users, and optional details.
 
 import { type HalfbyteError, isHalfbyteError } from '../../../src/index.ts'
 import type { Explained as CommonExplained } from '../../../src/ui/chat/explained.ts'
@@ -14,8 +13,8 @@ export interface Explained extends CommonExplained {
 }
 
 /**
- * The library's messages say what happened, in English, then after a semicolon what a developer can do. The
- * catalogue says what a person can do, and in other languages what happened.
+ * The library's messages say in English what happened and, after a semicolon, what a developer can do. The
+ * catalogue says what a user can do and, in other languages, what happened.
  */
 export function explain(error: unknown): Explained {
   const message = reasonOf(error)
@@ -32,12 +31,12 @@ export function explain(error: unknown): Explained {
     return { text, details: message, wantsLarger: true }
   }
   const [said = message] = message.split(/;\s/, 1)
-  // What stands in brackets at the end helps a developer; the details have it.
+  // Text in brackets at the end is for developers; it is shown in the details.
   const what = reason(error.code, valuesOf(error)) ?? sentence(said.replace(/\s\([^()]*\)$/, ''))
   return { text: `${what} ${t(`step-${error.code}`)}`, details: message }
 }
 
-/** A count of which about two digits are known, as people write it. */
+/** A count known to about two digits, in readable form. */
 function rounded(count: number): string {
   const unit = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(1, count))) - 1)
   return (Math.floor(count / unit) * unit).toLocaleString(language())
@@ -59,20 +58,20 @@ export function hopeless(address: string): string | undefined {
 
 const isLocal = ({ hostname }: URL): boolean => ['localhost', '127.0.0.1', '[::1]'].includes(hostname)
 
-/** False for an address of this device. */
+/** False for an address on this device. */
 export function needsNetwork(address: string): boolean {
   if (parseHubAddress(address) !== undefined) return true
   const url = new URL(address, document.baseURI)
   return url.protocol.startsWith('http') && !isLocal(url)
 }
 
-/** Why a load failed. Without a network it goes on by itself later. */
+/** Why a load failed. Without a network it resumes by itself later. */
 export const explainLoad = (error: unknown): Explained =>
   isOffline(error) ? { text: t('offlineLoad'), details: reasonOf(error) } : explain(error)
 
 const IN_BYTES = /bytes$|^(?:size|free|loaded|total)$/i
 
-/** What a sentence can name. A size of 0 is one that nobody told; nothing may be free. */
+/** Values for a sentence. A size of 0 is unknown, but free space may be 0. */
 const valuesOf = ({ detail }: HalfbyteError): Record<string, string | number> =>
   Object.fromEntries(
     Object.entries(detail).flatMap(([name, value]) => {

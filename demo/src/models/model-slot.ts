@@ -69,16 +69,16 @@ export interface Used {
 }
 
 /**
- * Holds the engine that answers, also while another one is loaded, and after that failed. Large engines leave
- * before the load and come back when it fails, since a phone has no room for two.
+ * Holds the engine that answers, even while another one is loaded, and after that failed. Large engines are
+ * disposed before the load and reloaded if it fails, because a phone has no memory for two.
  */
 export class ModelSlot {
   phase: Phase = { name: 'loading', progress: undefined }
-  /** What the person has chosen last. It is in use once it has answered a token. */
+  /** The user's last choice. It is in use once it has generated a token. */
   choice: ModelChoice = lastChoice()
   /** The model that answers, if there is one; whatever the phase. */
   used: Used | undefined
-  /** The model that answered last, in case its successor fails after it has left. */
+  /** The previous model, in case its successor fails after it was disposed. */
   #last: Used | undefined
   /** Resolves when nothing is being answered, so that the engine may change. */
   idle: () => Promise<void> = async () => undefined
@@ -102,7 +102,7 @@ export class ModelSlot {
     return this.used?.engine
   }
 
-  /** The model to name: the one that answers, else the one to come. */
+  /** The model to display: the one that answers, otherwise the one that is loading. */
   get shown(): ModelChoice {
     return this.used?.choice ?? this.choice
   }
@@ -149,12 +149,12 @@ export class ModelSlot {
     }
   }
 
-  /** Loads an engine; where two have no room, in the place of the one in use. */
+  /** Loads an engine; if there is no memory for two, in place of the current one. */
   async #open({ choice, settings, isKept }: Omit<Used, 'engine'>, loading: AbortController): Promise<Engine> {
     const onProgress = (progress: LoadProgress) => {
       if (loading.signal.aborted || this.phase.name !== 'loading') return
       const isFirst = progress.phase === 'download' && this.phase.progress?.phase !== 'download'
-      // A page that is closed now leaves a part of the file on this device.
+      // If the page is closed now, part of the file stays on this device.
       if (isFirst && isKept) rememberAddress(choice)
       this.phase = { ...this.phase, checking: undefined, progress }
       this.#progressed()
@@ -179,7 +179,7 @@ export class ModelSlot {
     }
   }
 
-  /** Waits until the new engine has answered a token and the old one has finished what it says. */
+  /** Waits until the new engine has generated a token and the old one has finished its answer. */
   async #replace(engine: Engine, signal: AbortSignal): Promise<void> {
     try {
       await tryOut(engine, signal)
@@ -196,13 +196,13 @@ export class ModelSlot {
     this.#last = used
     this.choice = used.choice
     this.#enter({ name: 'ready' })
-    // An engine that has died is disposed of already.
+    // A dead engine is already disposed.
     void before?.engine.dispose().catch(() => undefined)
   }
 
   /**
-   * Makes room for a successor, after a look at its header: a wrong file is not worth it. The page's own
-   * models are right.
+   * Frees memory for a successor, after checking its header: an invalid file is not worth it. The page's own
+   * models need no check.
    */
   async #vacate(choice: ModelChoice, settings: EngineSettings, { signal }: AbortController): Promise<void> {
     if (choice.kind !== 'embedded') await this.#probe(choice, settings, signal)
@@ -235,11 +235,11 @@ export class ModelSlot {
     this.#enter(failed)
   }
 
-  /** Loads the model again that made room for another one. `why`: a sentence for the meantime. */
+  /** Reloads the model that was disposed for another one. `why`: a sentence for the meantime. */
   async #comeBack(why?: Explained): Promise<void> {
     const last = this.#last
     if (last === undefined || this.used !== undefined) return
-    // Once is enough: it may be what fails.
+    // Only once: it may itself be what fails.
     this.#last = undefined
     const loading = new AbortController()
     this.#loading = loading
@@ -260,14 +260,14 @@ export class ModelSlot {
     else this.#enter({ name: 'empty', why: t('notLoaded', { name: choiceName(this.choice) }) })
   }
 
-  /** Takes back the last choice: the model in use stays. */
+  /** Reverts the last choice: the current model stays. */
   goOn(): void {
     if (this.used === undefined) return
     this.choice = this.used.choice
     this.#enter({ name: 'ready' })
   }
 
-  /** Waits for the person's decision: loading `choice` may have crashed the page the last time. */
+  /** Waits for the user's decision: loading `choice` may have crashed the page the last time. */
   async hesitate(choice: ModelChoice, settings: EngineSettings): Promise<void> {
     this.choice = choice
     const why = t('hesitate', { name: choiceName(choice) })
@@ -320,7 +320,7 @@ export class ModelSlot {
   fail(error: HalfbyteError): void {
     void this.engine?.dispose().catch(() => undefined)
     this.used = undefined
-    // A load that goes on will bring another engine, or say why not.
+    // A load in progress will provide another engine, or say why not.
     if (this.phase.name === 'loading') this.#changed()
     else this.#enter({ name: 'failed', why: explain(error) })
   }
@@ -332,18 +332,18 @@ export class ModelSlot {
   }
 }
 
-/** True for what is neither on this device nor within its reach. */
+/** True if it is neither on this device nor reachable. */
 const lacksNetwork = async (choice: ModelChoice): Promise<boolean> =>
   choice.kind === 'address' &&
   navigator.onLine === false &&
   needsNetwork(choice.address) &&
   (await storedBytes(choice.address).catch(() => 0)) === 0
 
-/** True if what was loaded is not a model, or not one of a kind that is known. */
+/** True if the file is not a model, or not of a known kind. */
 const isNoModel = (error: unknown): boolean =>
   isHalfbyteError(error) && ['format', 'architecture'].includes(error.code)
 
-/** Leaves nothing of a model on this device. */
+/** Removes a model from this device. */
 async function forget(choice: ModelChoice): Promise<void> {
   if (choice.kind !== 'address') return
   forgetAddress(choice.address)
@@ -351,7 +351,8 @@ async function forget(choice: ModelChoice): Promise<void> {
 }
 
 /**
- * What the engine loads. An embedded model that cannot be fetched here is left to the engine, which says why.
+ * The engine's source. An embedded model that cannot be fetched here is left to the engine, which reports
+ * why.
  */
 async function sourceOf(
   choice: ModelChoice,
@@ -383,7 +384,7 @@ export function loadOptions(choice: ModelChoice, settings: EngineSettings) {
   return {
     vision: choice.kind === 'address' ? towerOf(choice.address) : undefined,
     ...(pictures === 'whole' && { imageTiles: 1 }),
-    // The engine's own default is the same, and it makes no note where a model has less.
+    // The engine's default is the same, and gives no note if a model has less.
     contextLength: contextLength === DEFAULT_SETTINGS.contextLength ? undefined : contextLength,
     weights,
     kvCache: { k: memory === 'f32' ? ('f32' as const) : ('int8' as const), v: memory },

@@ -30,9 +30,9 @@ class ModelsDialog extends Modal {
   declare current: ModelChoice
   /** Addresses loaded before that the catalogue does not have. */
   declare recent: readonly string[]
-  /** Bytes of each address that are stored on this device. */
+  /** Stored bytes of each address on this device. */
   declare stored: ReadonlyMap<string, number>
-  /** Cut downloads, and other files on this device. */
+  /** Interrupted downloads, and other files on this device. */
   declare unfinished: readonly Unfinished[]
   protected override heading = 'chooseModel' as const
 
@@ -99,7 +99,7 @@ class ModelsDialog extends Modal {
   readonly #known = (model: PageModel): TemplateResult =>
     this.#row(model.address, this.#storedText(model.address) || bytes(model.sizeBytes), model)
 
-  /** `place`: where it is and how large. */
+  /** `place`: its location and size. */
   #row(address: string, place: string, model?: PageModel): TemplateResult {
     const isCurrent = this.current.kind === 'address' && this.current.address === address
     const choice: ModelChoice = { kind: 'address', address }
@@ -152,7 +152,7 @@ class ModelsDialog extends Modal {
     void this.#choose({ kind: 'address', address })
   }
 
-  /** Takes the picker that gives handles, where there is one: a later visit can open such files again. */
+  /** Uses the picker with file handles, if there is one: a later visit can reopen such files. */
   async #onPick(event: Event): Promise<void> {
     if (!('showOpenFilePicker' in window)) return
     event.preventDefault()
@@ -167,7 +167,7 @@ class ModelsDialog extends Modal {
   }
 
   async #choose(choice: ModelChoice): Promise<void> {
-    // Browsers may ask for permission, so this happens at the person's own choice.
+    // Browsers may ask for permission, so this happens at the user's own choice.
     if (choice.kind === 'address') void keepStored()
     this.close()
     // Closing makes the browser do layout for the focus, so loading waits for the next task.
@@ -176,7 +176,7 @@ class ModelsDialog extends Modal {
   }
 }
 
-/** Whether the browser has files for this page. Without encryption it has none. */
+/** Whether the browser has file storage for this page. Insecure pages have none. */
 const canKeep = (): boolean => navigator.storage?.getDirectory !== undefined
 
 customElements.define('models-dialog', ModelsDialog)

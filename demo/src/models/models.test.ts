@@ -24,7 +24,7 @@ test('the page of a repository of the catalogue is the catalogue’s model', () 
   }
 })
 
-test('models of the same name at two addresses have keys of their own', () => {
+test('models of the same name at two addresses have their own keys', () => {
   const [one, other] = ['https://a.example/m.gguf', 'https://b.example/m.gguf'].map((address) => ({
     kind: 'address' as const,
     address,

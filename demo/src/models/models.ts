@@ -1,4 +1,4 @@
-// Models. In: the person's choice. Out: a source that the engine can load, and a name for it.
+// Models. In: the user's choice. Out: a source that the engine can load, and a name for it.
 
 import { catalogued, parseHubAddress } from '../../../src/ui/chat/library.ts'
 import { t } from '../words/words.ts'
@@ -17,11 +17,11 @@ export function choiceName(choice: ModelChoice): string {
   }
 }
 
-/** What tells a model from others that have the same name. Files of this device have only that. */
+/** Distinguishes a model from others with the same name. Local files have only a name. */
 export const choiceKey = (choice: ModelChoice): string =>
   choice.kind === 'address' ? choice.address : choiceName(choice)
 
-/** What to expect of a model; of most the page knows only that they are small. */
+/** What to expect of a model; for most, the page knows only that they are small. */
 export const promiseOf = (choice: ModelChoice): string =>
   t((choice.kind === 'embedded' && choice.promise) || 'promiseOther')
 
@@ -40,8 +40,7 @@ export function choiceSource(choice: ModelChoice): string | readonly File[] {
 }
 
 /**
- * What is typed as an address: a page of the hub by its short name, which has no query and can be
- * remembered.
+ * A typed address: a hub page is shortened to its repository name, which has no query and can be remembered.
  */
 export function typedAddress(text: string): string {
   const hub = parseHubAddress(text)

@@ -1,5 +1,5 @@
-// The models that could answer instead. In: the model in use. Out: an event `model` with the chosen one, of
-// those that come with the page or are kept on this device.
+// The models that could answer instead. In: the model in use. Out: an event `model` with one of the embedded
+// or stored models.
 import { html, type TemplateResult } from 'lit'
 import { storedBytes } from '../../../src/index.ts'
 import { CATALOGUE } from '../../../src/ui/chat/library.ts'

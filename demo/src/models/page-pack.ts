@@ -1,16 +1,16 @@
-// A pack that lies beside the page because someone made it (`npm run make`).
+// A pack beside the page, made with `npm run make`.
 import type { CatalogueModel } from '../../../src/ui/chat/library.ts'
 
-/** What its maker says of a pack. */
+/** A pack's card. */
 export interface PackCard {
   /** Name for people. */
   readonly title: string
-  /** One or two sentences that help a person choose. */
+  /** One or two sentences that help a user choose. */
   readonly about: string
   /** Languages that it knows, for people. */
   readonly languages: string
   readonly licence: string
-  /** Who made the model, and where it is from. */
+  /** The model's maker and origin. */
   readonly source: string
   /** Tokens the model was trained for. */
   readonly contextLength: number
@@ -22,7 +22,7 @@ export interface PagePack extends PackCard {
   readonly sizeBytes: number
 }
 
-/** What the page shows of a model that it has not loaded. */
+/** What the page shows about a model before loading it. */
 export type PageModel = Pick<
   CatalogueModel,
   'title' | 'about' | 'licence' | 'contextLength' | 'address' | 'sizeBytes'

@@ -14,7 +14,7 @@ import { choiceName } from './models.ts'
 
 type Loading = Extract<Phase, { readonly name: 'loading' }>
 
-/** What needs the person's attention, with ways to continue. */
+/** What needs the user's attention, with possible actions. */
 export function renderNotice(chat: Chat, larger: () => void): TemplateResult | typeof nothing {
   const { phase, choice } = chat.model
   switch (phase.name) {
@@ -45,13 +45,13 @@ export function renderNotice(chat: Chat, larger: () => void): TemplateResult | t
   }
 }
 
-/** Sentences, and what only some people want to read folded away. */
+/** Sentences, with optional details folded. */
 function reason(explained: Explained): TemplateResult {
   return html`<p role="alert" dir="auto">${explained.text}</p>
     ${detailsView(explained, allWords())}`
 }
 
-/** What there is to say while a model answers, or soon will. */
+/** Notices while a model answers, or soon will. */
 function about(chat: Chat, larger: () => void): TemplateResult | typeof nothing {
   if (chat.problem !== undefined) {
     return html`<div class="notice error">
@@ -115,7 +115,7 @@ function waysOf({ contextLength, kvCache, weights }: Smaller): string {
   return new Intl.ListFormat(language(), { type: 'conjunction' }).format(ways)
 }
 
-/** Goes on with the model in use, or with the embedded one. */
+/** Continues with the current model, or with the embedded one. */
 function otherButton(chat: Chat): TemplateResult | typeof nothing {
   const { used, choice } = chat.model
   if (used !== undefined) {
@@ -126,12 +126,13 @@ function otherButton(chat: Chat): TemplateResult | typeof nothing {
 }
 
 /**
- * Progress in the line of the figures, which is always there, so that nothing moves when it comes or goes.
+ * Progress on the line of figures, which is always present, so that nothing moves when it appears or
+ * disappears.
  */
 function loading(chat: Chat, phase: Loading): TemplateResult {
   const { label, more, value, max } = phase.checking === true ? checking() : describe(phase.progress)
   const { used, choice } = chat.model
-  // A phone has no room for the name beside a retry.
+  // On a phone there is no room for the name beside a retry.
   const isNamed = used !== undefined && used.choice !== choice && retryOf(phase) === undefined
   return html`<div class="stats loading">
     ${isNamed ? html`<span class="name" dir="auto">${choiceName(choice)}</span>` : nothing}
@@ -189,8 +190,8 @@ function describe(progress: LoadProgress | undefined): Bar {
 }
 
 /**
- * Progress of a load; else the speed of the last answer, context, memory, threads, as a button that calls
- * `more`.
+ * Progress of a load; otherwise the speed of the last answer, context, memory, threads, as a button that
+ * calls `more`.
  */
 export function renderFigures(chat: Chat, more: () => void): TemplateResult {
   const { model, figures, memoryBytes } = chat
@@ -211,7 +212,7 @@ export function renderFigures(chat: Chat, more: () => void): TemplateResult {
   </button>`
 }
 
-/** Figures are not read out: they change all the time. */
+/** Figures are not announced: they change all the time. */
 function loadingSaid(phase: Loading): string {
   if (retryOf(phase) === undefined) return t('loading')
   const { label, more } = describe(phase.progress)

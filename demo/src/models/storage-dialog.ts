@@ -1,4 +1,4 @@
-// Storage. In: what the page keeps on this device. Out: a dialog that lists it with sizes, and removes it.
+// Storage. In: the page's data on this device. Out: a dialog that lists it with sizes, and removes it.
 import { html, nothing, type TemplateResult } from 'lit'
 import { storedSessions } from '../../../src/index.ts'
 import type { ListActs } from '../conversation/list/conversation-list.ts'
@@ -12,7 +12,7 @@ import { t } from '../words/later-words.ts'
 import { addressPlace, choiceName } from './models.ts'
 import { removeDownload, storedDownloads, type Unfinished } from './unfinished.ts'
 
-/** Bytes that the browser counts for this site, and the most that it allows. */
+/** Bytes used by this site, and its quota. */
 interface Room {
   readonly usage: number
   readonly quota: number
@@ -126,7 +126,7 @@ class StorageDialog extends Modal {
     await this.#after()
   }
 
-  /** The button that was pressed may be gone. */
+  /** The pressed button may be gone. */
   async #after(): Promise<void> {
     this.dispatchEvent(new Event('freed'))
     await this.#look()

@@ -1,10 +1,10 @@
-// The successor. In: a loaded engine, and one that is to replace it. Out: whether both have room, and whether
-// the new one answers.
+// The successor. In: a loaded engine and its replacement. Out: whether both fit in memory, and whether the
+// new one answers.
 import type { Engine } from '../../../src/index.ts'
 
 /**
- * An engine of at most this many bytes of memory stays while its successor loads. A phone has no room for two
- * large ones.
+ * Engines up to this many bytes of memory stay while the successor loads. A phone has no memory for two large
+ * ones.
  */
 const SMALL_BYTES = 256e6
 
@@ -13,7 +13,7 @@ export async function canStay(engine: Engine): Promise<boolean> {
   try {
     return (await engine.memory()).totalBytes <= SMALL_BYTES
   } catch {
-    // A dead engine is nothing to keep.
+    // A dead engine need not be kept.
     return false
   }
 }

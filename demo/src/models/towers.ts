@@ -1,11 +1,11 @@
-// Vision towers. A model at an address that sees comes with a second file; the page remembers which.
+// Vision towers. A vision model at an address has a second file; the page remembers which.
 import { unstore } from '../../../src/index.ts'
 import { readItem, writeItem } from '../shell/storage.ts'
 
 /** Addresses of towers by the address of their model, as JSON. */
 const KEY = 'halfbyte-towers'
 
-/** Also for a browser that refuses storage, until the page closes. */
+/** Also used if the browser denies storage, until the page closes. */
 let towers: Readonly<Record<string, string>> | undefined
 
 function known(): Readonly<Record<string, string>> {
@@ -21,7 +21,7 @@ function known(): Readonly<Record<string, string>> {
   return towers
 }
 
-/** The address of a model's tower; undefined for a model that was given none. */
+/** The address of a model's tower; undefined if it has none. */
 export const towerOf = (model: string): string | undefined => known()[model]
 
 /** Remembers the tower of a model; with an empty one, that it has none. */

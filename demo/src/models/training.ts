@@ -1,4 +1,4 @@
-// What a model was trained for. In: the choice of a model. Out: what its answers need. It loads with the
+// A model's training. In: the chosen model. Out: what its answers need. This code loads with that for
 // answers.
 import type { ModelChoice } from './embedded.ts'
 
@@ -11,7 +11,7 @@ export interface Training {
   readonly processors: readonly string[]
 }
 
-/** Of models from elsewhere the page knows nothing. */
+/** The page knows nothing about other models. */
 export function trainingOf(choice: ModelChoice): Training {
   if (choice.kind !== 'embedded') return { usesTools: false, isEnglish: false, processors: [] }
   const { usesTools = false, isEnglish = false, processors = [] } = choice

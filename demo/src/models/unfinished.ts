@@ -1,5 +1,5 @@
-// Unfinished downloads. In: what is stored on this device, and the addresses that are remembered. Out:
-// downloads that were cut, and files that no remembered address needs, with ways to go on or to remove them.
+// Unfinished downloads. In: the files on this device, and the remembered addresses. Out: interrupted
+// downloads, and files that no remembered address needs, with buttons to continue or remove them.
 import { html, nothing, type TemplateResult } from 'lit'
 import { type StoredFile, storedFiles } from '../../../src/index.ts'
 import { isFileOf, resolveSource } from '../../../src/ui/chat/library.ts'
@@ -13,18 +13,18 @@ export interface Unfinished {
   readonly address: string
   /** Bytes on this device. */
   readonly bytes: number
-  /** False for a file that is there as a whole, but that no remembered address needs. */
+  /** False for a complete file that no remembered address needs. */
   readonly isCut: boolean
 }
 
-/** All that is stored and that no complete, remembered model is made of. */
+/** All stored files that do not belong to a complete, remembered model. */
 export async function unfinishedDownloads(): Promise<readonly Unfinished[]> {
   const remembered = new Set(recentAddresses())
   const all = await storedDownloads()
   return all.filter(({ address, isCut }) => isCut || !remembered.has(address))
 }
 
-/** Everything of models that is stored, under the addresses that are remembered. */
+/** All stored files of models, by remembered address. */
 export async function storedDownloads(): Promise<readonly Unfinished[]> {
   const remembered = recentAddresses().map((address) => {
     const parts = [address, towerOf(address)].filter((part) => part !== undefined)

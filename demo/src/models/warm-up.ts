@@ -1,4 +1,4 @@
-// Warming up. In: idle moments before the first answer. Out: a parser, templates and fonts that are ready for
+// Warm-up. In: idle moments before the first answer. Out: a parser, templates and fonts that are ready for
 // it.
 import { render } from 'lit'
 import { inParts, parseMarkdown } from '../../../src/ui/chat/markdown/markdown.ts'

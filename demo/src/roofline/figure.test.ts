@@ -50,7 +50,7 @@ test('an op is a point, unless it was too fast for the clock', () => {
   ])
 })
 
-test('the sentence for those who cannot see it has the roof and where it bends', () => {
+test('the text alternative has the roof and its ridge', () => {
   const text = sentence(figureOf(LIMITS, 1, [analyseStep(STEP, LIMITS)]))
   expect(text).toContain('10.0 GB/s and integer dots 100 GOP/s')
   expect(text).toContain('bends at 10.0 operations per byte')

@@ -1,4 +1,4 @@
-// The roofline page. In: a press on Start. Out: this device's limits and how close the embedded model comes,
+// The roofline page. In: a click on Start. Out: this device's limits and how close the embedded model comes,
 // as a plot and in tables.
 import { html, LitElement, nothing, type TemplateResult } from 'lit'
 import { analyse, type Measured, type StepAnalysis } from '../../../lab/bench/roofline/analyse.ts'
@@ -76,7 +76,7 @@ class RooflinePage extends LitElement {
       <main>
         <p>
           How fast this device reads memory and multiplies in the browser, and how much of that the embedded model's
-          decode and prefill steps reach. It takes about half a minute; leave the page in front and other work aside.
+          decode and prefill steps reach. It takes about half a minute; keep the page in front and close other programs.
         </p>
         ${this.#controls()}
         ${this.state.phase === 'done' ? this.#results(this.state) : nothing}

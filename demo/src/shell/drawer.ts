@@ -1,4 +1,4 @@
-// The drawer. In: conversations, and what is done with them. Out: their list over the page of a phone.
+// The drawer. In: conversations, and actions on them. Out: their list, shown over the page on a phone.
 import { html, type TemplateResult } from 'lit'
 import { ConversationList, type ListActs } from '../conversation/list/conversation-list.ts'
 import type { Conversation } from '../conversation/store/conversations.ts'
@@ -29,12 +29,12 @@ class ConversationDrawer extends Modal {
     ]
   }
 
-  /** What takes the person to a conversation closes the drawer. */
+  /** Going to a conversation closes the drawer. */
   get #acts(): ListActs {
     return {
       ...this.acts,
       fresh: () => {
-        // Nothing behind an open dialog takes the focus, which the composer gets next.
+        // Nothing behind an open dialog can take focus, which the composer gets next.
         this.close()
         this.acts.fresh()
       },
@@ -55,6 +55,6 @@ class ConversationDrawer extends Modal {
   }
 }
 
-// Here, because the build drops an import of which nothing is used.
+// Here, because the build drops an unused import.
 customElements.define('conversation-list', ConversationList)
 customElements.define('conversation-drawer', ConversationDrawer)

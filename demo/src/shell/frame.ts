@@ -1,5 +1,4 @@
-// The frame. In: the chat's state, what its buttons do. Out: the header, and what an empty conversation
-// shows.
+// The frame. In: the chat's state, its buttons' actions. Out: the header, and the welcome screen.
 import { html, nothing, type TemplateResult } from 'lit'
 import type { Chat } from '../conversation/chat.ts'
 import { choiceName, promiseOf } from '../models/models.ts'
@@ -18,7 +17,7 @@ export interface Acts {
   send(text: string): void
 }
 
-/** `isWide`: the conversation list stands beside the chat and needs no button. */
+/** `isWide`: the conversation list is beside the chat and needs no button. */
 export function renderBar({ model, conversation }: Chat, isWide: boolean, acts: Acts): TemplateResult {
   const name = choiceName(model.shown)
   const { engine } = model
@@ -40,7 +39,7 @@ export function renderBar({ model, conversation }: Chat, isWide: boolean, acts: 
   </header>`
 }
 
-/** Nothing until it is known whether there is a conversation to show instead. */
+/** Empty until it is known whether there is a conversation to show instead. */
 export function renderWelcome({ model, isOpen, canAsk }: Chat, acts: Acts): TemplateResult | typeof nothing {
   if (!isOpen && isReturning()) return nothing
   return html`<div class="empty">

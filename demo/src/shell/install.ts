@@ -1,4 +1,4 @@
-// Installing. In: the browser's offer to install the page. Out: whether there is one, and a way to take it.
+// Installing. In: the browser's offer to install the page. Out: whether there is one, and a way to accept it.
 
 interface InstallEvent extends Event {
   prompt(): Promise<{ readonly outcome: 'accepted' | 'dismissed' }>

@@ -1,10 +1,10 @@
-// In: addresses as an installed page is opened with. Out: what the page does first.
+// In: launch addresses of an installed page. Out: what the page does first.
 import { expect, test } from 'vitest'
 import { launchOf } from './launch.ts'
 
 const at = (search: string) => launchOf(`https://example.com/chat/${search}`)
 
-test('shortcuts and shared texts are told from a plain visit', () => {
+test('shortcuts and shared texts are distinguished from a plain visit', () => {
   expect(at('')).toBeUndefined()
   expect(at('?weights=w4')).toBeUndefined()
   expect(at('?new')).toEqual({ kind: 'new' })

@@ -7,7 +7,7 @@ export type Launch =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'files'; readonly files: readonly File[] }
 
-/** Chromium's queue of what an installed page was opened with, also while it is open. */
+/** Chromium's launch queue of an installed page, also used while it is open. */
 interface LaunchQueue {
   setConsumer(
     consumer: (params: {
@@ -27,7 +27,7 @@ export function launchOf(address: string): Launch | undefined {
   return searchParams.has('models') ? { kind: 'models' } : undefined
 }
 
-/** Calls `act` for the page's address, which is then plain again, and for what it is opened with later. */
+/** Calls `act` for the page's address, which is then reset, and for later launches. */
 export function onLaunch(act: (launch: Launch) => void): void {
   const first = location.href
   const begin = (address: string) => {
@@ -35,7 +35,7 @@ export function onLaunch(act: (launch: Launch) => void): void {
     if (launch !== undefined) act(launch)
   }
   begin(first)
-  // A reload must not do it again.
+  // A reload must not repeat it.
   if (launchOf(first) !== undefined) history.replaceState(history.state, '', location.pathname)
   const { launchQueue } = window as { readonly launchQueue?: LaunchQueue }
   launchQueue?.setConsumer(({ files: handles = [], targetURL = first }) => {

@@ -6,7 +6,7 @@ let registered: Promise<ServiceWorkerRegistration> | undefined
 /** The mark that the build has put into the page; absent in development. */
 const build = (): string | undefined => document.querySelector<HTMLMetaElement>('meta[name="build"]')?.content
 
-/** Tells service workers of other builds, when they ask, which build is open here. */
+/** Answers service workers of other builds that ask which build is open here. */
 export function nameBuild(): void {
   navigator.serviceWorker?.addEventListener('message', ({ source }) => {
     ;(source as ServiceWorker | null)?.postMessage({ build: build() })
@@ -33,7 +33,7 @@ async function register(): Promise<ServiceWorkerRegistration> {
   return navigator.serviceWorker.ready
 }
 
-/** After an update one that waits keeps this page's files; the active one those of pages before it. */
+/** After an update, the waiting worker keeps this page's files, the active one those of older pages. */
 function tell({ installing, waiting, active }: ServiceWorkerRegistration): void {
   const used = performance.getEntriesByType('resource').map(({ name }) => name)
   for (const worker of [installing, waiting, active]) worker?.postMessage({ build: build(), used })

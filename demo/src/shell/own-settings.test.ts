@@ -1,5 +1,5 @@
-// In: changes of settings, and stored records, some damaged. Out: the layer that each change belongs to, and
-// what holds.
+// In: changes to settings, and stored records, some damaged. Out: the layer of each change, and the resulting
+// settings.
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { type Change, keepForModel, modelSettings, ownPart, parseOwn, sorted } from './own-settings.ts'
 import { DEFAULT_SETTINGS } from './settings.ts'
@@ -24,7 +24,7 @@ describe('a change', () => {
     })
   })
 
-  test('back to the model’s own value is a choice of the conversation, too', () => {
+  test('resetting to the model’s own value is also a choice of the conversation', () => {
     const before: Change = { ...NONE, model: { temperature: 0.9 }, own: { topK: 5 } }
     const hold = { ...DEFAULT_SETTINGS, temperature: 0.9, topK: 5 }
     const { model, own } = sorted(before, hold, { ...hold, temperature: undefined }, true)

@@ -1,5 +1,5 @@
-// Settings in layers. In: the page's settings, those kept for a model, and those of a conversation. Out: what
-// holds for an answer, and where a change belongs.
+// Settings in layers. In: the page's settings, a model's, and a conversation's. Out: the settings for an
+// answer, and the layer of a change.
 import {
   checkNumber,
   DEFAULT_SETTINGS,
@@ -14,7 +14,10 @@ import { readItem, writeItem } from './storage.ts'
 
 const OWN = ['system', 'tools', 'maxTokens', 'seed', ...RECOMMENDED] as const
 
-/** What a conversation or a preset can have of its own. A key that is `undefined` leaves it to the model. */
+/**
+ * The settings that a conversation or a preset can override. A key that is `undefined` leaves the value to
+ * the model.
+ */
 export type OwnSettings = Partial<Pick<Settings, (typeof OWN)[number]>>
 type Sampling = Partial<Pick<Settings, Recommended>>
 
@@ -47,7 +50,7 @@ export const ownPart = (settings: Settings): OwnSettings => pick(settings, OWN)
 /** The sampling options that are kept for a model. */
 export const modelSettings = (model: string): Sampling => pick(parseOwn(stored()[model]) ?? {}, RECOMMENDED)
 
-/** Keeps sampling options for a model, instead of those before. */
+/** Stores sampling options for a model, replacing earlier ones. */
 export function keepForModel(model: string, sampling: Sampling): void {
   const { [model]: _, ...others } = stored()
   const chosen = Object.entries(sampling).filter(([, value]) => value !== undefined)
@@ -56,7 +59,7 @@ export function keepForModel(model: string, sampling: Sampling): void {
   writeItem(KEY, kept.length > 0 ? JSON.stringify(Object.fromEntries(kept)) : undefined)
 }
 
-/** What a person has changed, by the layer that it belongs to. */
+/** A user's changes, by layer. */
 export interface Change {
   readonly page: Settings
   readonly model: Sampling
@@ -73,7 +76,7 @@ export function sorted(before: Change, hold: Settings, next: Settings, hasOwn: b
   const own = hasOwn ? OWN.filter((key) => changed.includes(key)) : []
   const shared = changed.filter((key) => !own.some((other) => other === key))
   const sampling = RECOMMENDED.filter((key) => shared.includes(key))
-  // A value of an earlier release may be page-wide, and would come through again.
+  // A value from an earlier release may be page-wide, and would show through again.
   const cleared = Object.fromEntries(sampling.map((key) => [key, undefined]))
   return {
     page: { ...before.page, ...pick(next, shared), ...cleared },

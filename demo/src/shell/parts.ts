@@ -1,7 +1,6 @@
-// Parts. In: imports of the page's code that follow later. Out: whether they came, and whether one is
-// missing.
+// Lazy parts. In: dynamic imports of the page's code. Out: whether they loaded, and whether one is missing.
 
-/** Parts of the page's code; one that does not come may belong to a build that is gone. */
+/** Parts of the page's code; one that does not load may belong to a removed build. */
 export class Parts {
   readonly #missing = new Set<() => Promise<unknown>>()
   readonly #changed: () => void
@@ -15,7 +14,7 @@ export class Parts {
     return this.#missing.size > 0
   }
 
-  /** False if the part could not be had. */
+  /** False if the part could not be loaded. */
   async load(part: () => Promise<unknown>): Promise<boolean> {
     try {
       await part()

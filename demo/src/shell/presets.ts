@@ -8,7 +8,7 @@ import { type OwnSettings, ownPart, parseOwn } from './own-settings.ts'
 import { DEFAULT_SETTINGS, type Settings } from './settings.ts'
 import { readItem, writeItem } from './storage.ts'
 
-/** Settings under a name. A preset is whole: sampling options that it lacks are the model's. */
+/** Named settings. A preset is complete: sampling options that it lacks are the model's. */
 interface Preset {
   readonly name: string
   readonly settings: OwnSettings
@@ -75,7 +75,7 @@ class PresetMenu extends LitElement {
       </div>`
   }
 
-  /** The preset that holds as it is. */
+  /** The preset that matches the current settings. */
   get #current(): Preset | undefined {
     const holds = keyOf(ownPart(this.settings))
     return this.presets.find(({ settings }) => keyOf(settings) === holds)
@@ -131,7 +131,7 @@ class PresetMenu extends LitElement {
   }
 }
 
-/** The same for settings that are the same, whatever the order of their keys. */
+/** Equal for equal settings, whatever the order of their keys. */
 const keyOf = (settings: OwnSettings): string =>
   JSON.stringify(
     Object.entries(settings)
@@ -139,7 +139,7 @@ const keyOf = (settings: OwnSettings): string =>
       .sort(([a], [b]) => (a < b ? -1 : 1)),
   )
 
-/** What is stored; damaged presets are left out. */
+/** The stored presets, without damaged ones. */
 function readPresets(): readonly Preset[] {
   let stored: unknown
   try {

@@ -42,11 +42,11 @@ class SettingsDialog extends Modal {
     presets: { state: true },
     wrong: { state: true },
   }
-  /** What holds for the open conversation. */
+  /** The settings of the open conversation. */
   declare settings: Settings
-  /** What the loaded model's files recommend. */
+  /** The values recommended by the loaded model's files. */
   declare sampling: SamplerOptions
-  /** True if the open conversation has settings of its own. */
+  /** True if the open conversation has its own settings. */
   declare own: boolean
   /** True when the model was loaded with different engine settings. */
   declare stale: boolean
@@ -171,13 +171,13 @@ class SettingsDialog extends Modal {
     </div>`
   }
 
-  /** Where nothing is chosen, what is used instead. */
+  /** The value used if nothing is chosen. */
   #shown({ key }: NumberField): string {
     const usual = isRecommended(key) ? usualValue(key, this.sampling) : ''
     return String(this.settings[key] ?? usual)
   }
 
-  /** Says where a value is the model's own, and what that is where the person has chosen another one. */
+  /** Says whether a value is the model's own, or what that would be if the user has chosen another. */
   #recommendation({ key }: NumberField): string {
     const value = isRecommended(key) ? this.sampling[key] : undefined
     if (value === undefined) return ''
@@ -237,7 +237,7 @@ class SettingsDialog extends Modal {
     this.dispatchEvent(new CustomEvent('reload'))
   }
 
-  /** Another dialog in the place of this one. */
+  /** Opens another dialog in place of this one. */
   #show(tag: string): void {
     this.close()
     this.dispatchEvent(new CustomEvent('show', { detail: tag }))

@@ -30,7 +30,7 @@ describe('the options of a reply', () => {
     })
   })
 
-  test('leave to the model what the person has not changed, if it recommends something', () => {
+  test('leave to the model what the user has not changed, if it recommends something', () => {
     expect(replyOptions({ ...settings, seed: 7 }, { topK: 64 })).toEqual({
       temperature: 0.3,
       maxTokens: 512,

@@ -1,4 +1,4 @@
-// Settings. In: the person's choices, kept in localStorage. Out: a valid record; unreadable values become
+// Settings. In: the user's choices, kept in localStorage. Out: a valid record; unreadable values become
 // defaults.
 import type { GenerateOptions, SamplerOptions, WeightPolicy } from '../../../src/index.ts'
 import type { Language, Word } from '../words/words.ts'
@@ -6,7 +6,7 @@ import type { Language, Word } from '../words/words.ts'
 /** The fields of the settings dialog. Counts are tokens. */
 export interface Settings {
   readonly system: string
-  /** Undefined, as for the next four: the model's own value, or the page's where it recommends nothing. */
+  /** Undefined, as for the next four: the model's own value, or the page's if the model recommends none. */
   readonly temperature: number | undefined
   readonly topK: number | undefined
   readonly topP: number | undefined
@@ -21,12 +21,12 @@ export interface Settings {
   readonly weights: WeightPolicy
   /** Format of the stored conversation: exact, int8 keys and values, or int8 keys and fp8 values. */
   readonly memory: 'f32' | 'int8' | 'fp8'
-  /** How a model that sees reads pictures: as one square, or as many as its tower cuts. */
+  /** How a vision model reads images: as one tile, or as many as its tower makes. */
   readonly pictures: 'whole' | 'parts'
   readonly theme: 'auto' | 'light' | 'dark'
   /** Whether a model that was trained for them may use the page's tools. */
   readonly tools: 'on' | 'off'
-  /** Address of the encoder that finds passages of long files by their meaning. Empty: by words. */
+  /** Address of the encoder that finds passages of long files by meaning. Empty: by words. */
   readonly search: string
   readonly language: 'auto' | Language
 }
@@ -71,7 +71,7 @@ const PAGE_SAMPLING: Readonly<Record<Recommended, number>> = Object.freeze({
   minP: 0.05,
   repeatPenalty: 1,
 })
-/** For what a model leaves open that recommends something: the engine's, as a test checks. */
+/** For options missing from a model's recommendations: the engine's defaults, which a test checks. */
 const ENGINE_SAMPLING = { ...PAGE_SAMPLING, temperature: 0.8, topP: 0.95 }
 
 export const DEFAULT_SETTINGS: Settings = Object.freeze({
@@ -217,7 +217,7 @@ export const LANGUAGE_FIELD: ChoiceField = {
 const CHOICE_FIELDS = [WEIGHTS_FIELD, MEMORY_FIELD, PICTURES_FIELD, TOOLS_FIELD, THEME_FIELD, LANGUAGE_FIELD]
 
 const KEY = 'halfbyte-settings'
-/** Records without a version hold the page's value where the person chose none. */
+/** Records without a version hold the page's value where the user chose none. */
 const VERSION = 2
 
 export function readSettings(): Settings {
@@ -233,7 +233,7 @@ export function writeSettings(settings: Settings): void {
   try {
     localStorage.setItem(KEY, JSON.stringify({ version: VERSION, ...settings }))
   } catch {
-    // A private window may refuse storage. The settings then last until the page closes.
+    // A private window may deny storage. The settings then last until the page closes.
   }
 }
 
@@ -270,8 +270,8 @@ export function checkNumber(field: NumberField, value: unknown): number | undefi
 }
 
 /**
- * The options of a reply. What the person has not chosen is the model's to choose if its files recommend any
- * sampling options, and the page's otherwise.
+ * The options of a reply. Options that the user has not chosen are the model's if its files recommend any
+ * sampling options, and otherwise the page's.
  */
 export function replyOptions(settings: Settings, sampling: SamplerOptions): GenerateOptions {
   const usual = Object.keys(sampling).length > 0 ? {} : PAGE_SAMPLING
@@ -285,7 +285,7 @@ export function replyOptions(settings: Settings, sampling: SamplerOptions): Gene
   }
 }
 
-/** What a sampling option is where the person chooses nothing. */
+/** The value of a sampling option if the user chooses nothing. */
 export function usualValue(key: Recommended, sampling: SamplerOptions): number {
   const isSilent = Object.keys(sampling).length === 0
   return isSilent ? PAGE_SAMPLING[key] : (sampling[key] ?? ENGINE_SAMPLING[key])

@@ -1,5 +1,5 @@
-// The shell. In: the static frame that the page was served with. Out: the app in its place, with what was
-// typed meanwhile.
+// The shell. In: the static frame that the page was served with. Out: the app in its place, with text typed
+// meanwhile.
 
 /** True if earlier visits left conversations; first-paint.js finds out. */
 export const isReturning = (): boolean => document.documentElement.dataset['returning'] !== undefined
@@ -12,7 +12,7 @@ export function replaceShell(app: HTMLElement): void {
   const hadFocus = typed !== undefined && typed === document.activeElement
   delete app.dataset['shell']
   if (typed && area) {
-    // What an earlier visit left is there already.
+    // Data from an earlier visit is already there.
     if (typed.value !== '') area.value = typed.value
     // Browsers that cannot size a field by its content do it at this event.
     area.dispatchEvent(new Event('input'))

@@ -1,7 +1,7 @@
 // Storage. In: a key of localStorage, or of this tab's own storage. Out: its text, if the browser grants
 // storage.
 
-/** Undefined also where storage is refused. */
+/** Also undefined if storage is denied. */
 export const readItem = (key: string): string | undefined => read(() => localStorage, key)
 
 /** `undefined` removes it. */
@@ -26,6 +26,6 @@ function write(storage: () => Storage, key: string, value: string | undefined): 
     if (value === undefined) storage().removeItem(key)
     else storage().setItem(key, value)
   } catch {
-    // A private window may refuse storage. What is kept there is only a convenience.
+    // A private window may deny storage. The data is only a convenience.
   }
 }

@@ -2,7 +2,7 @@
 import { bytesText, durationText } from '../../../src/ui/chat/texts.ts'
 import { isRightToLeft, language, t } from '../words/words.ts'
 
-/** Figure and unit stay in their order where the text around them runs from right to left. */
+/** Keeps figure and unit in order within right-to-left text. */
 const isolated = (text: string): string => (isRightToLeft() ? `\u2066${text}\u2069` : text)
 
 export const bytes = (count: number): string => isolated(bytesText(count, language()))

@@ -5,7 +5,7 @@ const WORD = /\s*(?:(\d+(?:\.\d+)?|\.\d+)|([-+*/^()%×÷x]))/y
 const LONGEST = 200
 
 /**
- * The value of an expression with + - * / ^ %, brackets and decimals; `%` divides what is before it by 100.
+ * The value of an expression with + - * / ^ %, brackets and decimals; `%` divides the preceding value by 100.
  * Throws `RangeError` with a sentence if the expression is not complete or not finite.
  */
 export function calculate(expression: string): number {
@@ -65,5 +65,5 @@ function wordsOf(expression: string): (number | string)[] {
   return words
 }
 
-/** A number with at most ten digits that count, without needless zeros. */
+/** A number with at most ten significant digits, without trailing zeros. */
 export const plainNumber = (value: number): string => String(Number(value.toPrecision(10)))

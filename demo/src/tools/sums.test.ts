@@ -1,4 +1,4 @@
-// Sums. In: questions as people ask them. Out: the expression that each spells, or none, and foreign numbers.
+// Sums. In: users' questions. Out: the expression of each, or none, and unknown numbers.
 import { describe, expect, test } from 'vitest'
 import { calculate, plainNumber } from './calculate.ts'
 import { askedSum, foreignNumber } from './sums.ts'
@@ -55,7 +55,7 @@ describe('a question that is a sum', () => {
   })
 })
 
-describe('a question that goes on from a result', () => {
+describe('a question that continues from a result', () => {
   test.each([
     ['And times 2?', '200'],
     ['plus 6', '106'],
@@ -73,7 +73,7 @@ describe('a question that goes on from a result', () => {
     expect(resultFor(question, 100)).toBe(value)
   })
 
-  test('without one there is nothing to go on from', () => {
+  test('without one there is nothing to continue from', () => {
     for (const question of ['And times 2?', 'plus 6', 'Add 10 to that.', 'Add 10.'])
       expect(askedSum(question, undefined)).toBeUndefined()
   })

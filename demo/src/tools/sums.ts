@@ -1,5 +1,4 @@
-// Sums. In: a question, and results before it. Out: the expression that it spells, and the numbers that it
-// names.
+// Sums. In: a question and earlier results. Out: its expression, and the numbers in it.
 import { calculate } from './calculate.ts'
 
 const ONES =
@@ -53,7 +52,7 @@ const PER_CENT = String.raw`([\d.]+)\s*(?:%|per ?cent\b)`
 const LESS = '(?:cheaper|off|less|lower|discount|reduction)'
 const MORE = '(?:dearer|more|higher|more expensive|extra)'
 const ASKED = String.raw`\D*\b(?:what|how)\b\D*$`
-/** Questions about a share of things, and about a price that changes: two numbers and no others. */
+/** Questions about a share of things, or about a price change: exactly two numbers. */
 const SHARES: readonly (readonly [RegExp, string])[] = [
   [
     new RegExp(String.raw`^\D*${PER_CENT} of (?:the |all |all the |my |our )?([\d.]+) [a-z]${ASKED}`),
@@ -64,7 +63,7 @@ const SHARES: readonly (readonly [RegExp, string])[] = [
   [new RegExp(String.raw`^\D*([\d.]+) [a-z]\D*?${PER_CENT} ${MORE}\b${ASKED}`), '$1 + $2%'],
 ]
 
-/** The expression of such a question, whose numbers are in figures. */
+/** The expression of such a question, with numbers in figures. */
 function askedShare(question: string): string | undefined {
   // A sentence's full stop is not part of its number.
   const figures = question.replace(/(?<=\d)\.(?=\s|$)/g, ' ')
@@ -79,7 +78,7 @@ const replaceAll = (text: string, rules: readonly (readonly [RegExp, string])[])
   rules.reduce((changed, [from, to]) => changed.replace(from, to), text)
 
 /**
- * Numbers in figures, without signs that only group them. A comma before three figures groups, so `1,250` is
+ * Numbers in figures, without grouping signs. A comma before three figures groups, so `1,250` is
  * more than a thousand; before one, two or more than three it begins the decimals, as in `3,5`.
  */
 const inFigures = (text: string): string =>
@@ -92,7 +91,7 @@ const inFigures = (text: string): string =>
 
 /**
  * The expression of a question that is a sum and nothing else, such as `What is 15 % of 240?`; undefined for
- * any other. `before` is the result that `that` means, and that `and times 2` goes on from.
+ * any other. `before` is the result that "that" refers to, and that `and times 2` continues.
  */
 export function askedSum(question: string, before: number | undefined): string | undefined {
   if (question.length > LONGEST) return undefined
@@ -117,7 +116,7 @@ export function askedSum(question: string, before: number | undefined): string |
   }
 }
 
-/** With a blank around each sign between two numbers. Ten per cent more are ten per cent of what there is. */
+/** With a space around each binary operator. Ten per cent more means ten per cent of the current value. */
 function tidy(expression: string): string {
   const spaced = expression
     .replace(/\s*([+*/^-])\s*/g, ' $1 ')
@@ -136,7 +135,7 @@ const MEANT: readonly (readonly [RegExp, readonly string[]])[] = [
   [/\bcubed\b/, ['3']],
 ]
 
-/** The numbers of a text; `15%` is another one than `15`. */
+/** The numbers in a text; `15%` differs from `15`. */
 const numbersIn = (text: string): readonly string[] =>
   Array.from(
     inFigures(text).matchAll(/(\d+(?:\.\d+)?|\.\d+)(\s*(?:%|per ?cent\b))?/g),

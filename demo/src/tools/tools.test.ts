@@ -1,4 +1,4 @@
-// The page's tools. In: calls as a model writes them. Out: results, or a sentence that says what is wrong.
+// The page's tools. In: a model's calls. Out: results, or a sentence that says what is wrong.
 import { describe, expect, test } from 'vitest'
 import { calculate, plainNumber } from './calculate.ts'
 import { TOOLS, toolLabel, usedMessages } from './tools.ts'
@@ -33,7 +33,7 @@ describe('arithmetic', () => {
   })
 
   test.each(['', '2 +', '(2', '2)', '2 3', 'two', '1 / 0', '9 ^ 9 ^ 9', 'process.exit()', '1+'.repeat(200)])(
-    '"%s" is refused with a sentence',
+    '"%s" is rejected with a sentence',
     (expression) => {
       expect(() => calculate(expression)).toThrow(RangeError)
       expect(resultOf('calculate', { expression })).toMatch(/\.$/)
@@ -109,12 +109,12 @@ describe('a call of the calculator', () => {
     }
   })
 
-  test('goes on from the last result', () => {
+  test('continues from the last result', () => {
     const { used } = useTool(call('calculate', { expression: '20 * 2' }), saying('And times 2?', [12, 408]))
     expect(used).toMatchObject({ arguments: { expression: '408 * 2' }, result: '816' })
   })
 
-  test('with a number that nobody named is refused in a sentence that names it', () => {
+  test('with an unmentioned number is rejected in a sentence that names it', () => {
     const { used, says } = useTool(
       call('calculate', { expression: '22 - 10' }),
       saying('A hen lays 20 eggs, and 10 break. How many are left?'),
@@ -140,7 +140,7 @@ describe('a call of the calculator', () => {
   })
 })
 
-test('a conversion of a number that nobody named is refused', () => {
+test('a conversion of a number that nobody named is rejected', () => {
   const given = { value: 35, from: 'kilometres', to: 'metres' }
   expect(
     useTool(call('convert_units', given), saying('How many metres are 3.5 kilometres?')).says,
@@ -151,7 +151,7 @@ test('a conversion of a number that nobody named is refused', () => {
   ).toBeUndefined()
 })
 
-test('words about a calculation stay only if they name its result, and no number of their own', () => {
+test('words about a calculation stay only if they give its result and no other number', () => {
   const used = [{ ...call('calculate', { expression: '12 + 6' }), result: '18' }]
   const said = saying('Please add 12 apples and 6 pears')
   expect(checkedWords('12 plus 6 is 18.', used, said)).toBe('12 plus 6 is 18.')

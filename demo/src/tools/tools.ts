@@ -1,15 +1,16 @@
-// The page's tools. In: none. Out: what a model is told of them, and what people and models see of calls.
+// The page's tools. In: nothing. Out: their descriptions for models, and how calls are shown to users and
+// models.
 import type { Tool, ToolCall } from '../../../src/index.ts'
 import { t, type Word } from '../words/words.ts'
 
-/** A call and what came of it, as a conversation keeps it. */
+/** A call and its result, as stored in a conversation. */
 export interface UsedTool extends ToolCall {
   readonly result: string
 }
 
 /**
- * Their names and descriptions are those that the default model was trained with. A call that was begun is
- * held to their parameters, so half of a call is never an answer.
+ * Their names and descriptions are those that the default model was trained with. A call that has begun is
+ * constrained to their parameters, so half a call is never an answer.
  */
 export const TOOLS: readonly Tool[] = (
   [
@@ -39,7 +40,7 @@ export const TOOLS: readonly Tool[] = (
   ] satisfies readonly Tool[]
 ).map((tool) => ({ ...tool, strict: true }))
 
-/** What a person sees of a tool, by its name. */
+/** How a tool is shown to users, by its name. */
 const LABELS: ReadonlyMap<string, Word> = new Map(
   Object.entries({
     calculate: 'toolCalculate',
@@ -48,13 +49,13 @@ const LABELS: ReadonlyMap<string, Word> = new Map(
   }),
 )
 
-/** A tool's name for people. */
+/** A tool's display name. */
 export function toolLabel(name: string): string {
   const label = LABELS.get(name)
   return label === undefined ? name : t(label)
 }
 
-/** Messages that show a model what was called before its answer. */
+/** Messages that show a model the calls before its answer. */
 export const usedMessages = (used: readonly UsedTool[]) =>
   used.flatMap(({ id, name, arguments: given, result }) => [
     { role: 'assistant' as const, content: '', toolCalls: [{ id, name, arguments: given }] },

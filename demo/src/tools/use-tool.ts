@@ -1,4 +1,4 @@
-// Using tools. In: a call that the model asks for, and what was said. Out: its result as text for the model.
+// Using tools. In: a model's call, and the conversation. Out: its result as text for the model.
 import type { ToolCall } from '../../../src/index.ts'
 import { t } from '../words/later-words.ts'
 import { calculate, plainNumber } from './calculate.ts'
@@ -19,7 +19,7 @@ interface ToolUse {
   readonly says?: string
 }
 
-/** Carries out a call. What cannot be worked out has a sentence as its result, which is the answer, too. */
+/** Runs a call. If it cannot be computed, the result is a sentence, which is also the answer. */
 export function useTool(call: ToolCall, said: Said, now = new Date()): ToolUse {
   try {
     if (call.name === 'calculate') return calculated(call, said)
@@ -33,8 +33,8 @@ export function useTool(call: ToolCall, said: Said, now = new Date()): ToolUse {
 }
 
 /**
- * The sum that the question spells, whatever the model made of it. Where it spells none, the model's, if its
- * numbers are those of the question or of earlier results: small models copy numbers wrongly.
+ * The sum in the question, whatever the model made of it. If there is none, the model's, if its numbers are
+ * in the question or in earlier results: small models copy numbers wrongly.
  */
 function calculated(call: ToolCall, { question, results }: Said): ToolUse {
   const expression = String(call.arguments['expression'])
@@ -54,7 +54,7 @@ const refused = (call: ToolCall, number: string): ToolUse => ({
   says: t('sumUnread'),
 })
 
-/** The value to convert, if nobody named it. `a mile` is one. */
+/** The value to convert if it was not mentioned. `a mile` is one. */
 const foreignValue = (value: unknown, { question, results }: Said): string | undefined =>
   Number(value) === 1 ? undefined : foreignNumber(String(value), question, results)
 
@@ -67,7 +67,7 @@ function valueFrom(expression: string): string | undefined {
   }
 }
 
-/** Works out a sum that the question spells, although the model did not ask to. */
+/** Computes the sum in a question even if the model did not request it. */
 export function calculateAsked({ question, results }: Said, id: string): ToolUse | undefined {
   const expression = askedSum(question, results.at(-1))
   if (expression === undefined) return undefined
@@ -83,7 +83,7 @@ export const resultsOf = (used: readonly UsedTool[]): readonly number[] =>
 const isCalculated = ({ name, result }: UsedTool): boolean =>
   name === 'calculate' && result !== '' && Number.isFinite(Number(result))
 
-/** What the model says about its last calculation, unless it names another number than those of the sum. */
+/** The model's words about its last calculation, unless they contain other numbers. */
 export function checkedWords(content: string, used: readonly UsedTool[], said: Said): string {
   const last = used.at(-1)
   if (last === undefined || !isCalculated(last)) return content
@@ -113,7 +113,7 @@ const longDate = (now: Date): string =>
 const clock = (now: Date): string =>
   now.toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit', hour12: false })
 
-/** Two decimals from 1 on, else three digits that count. */
+/** Two decimals from 1 up, otherwise three significant digits. */
 function rounded(value: number): number {
   if (!Number.isFinite(value)) throw new RangeError('The value is not a number.')
   return Math.abs(value) >= 1 ? Math.round(value * 100) / 100 : Number(value.toPrecision(3))

@@ -1,5 +1,5 @@
-// Words. Every text of the page in Hebrew, which is written from right to left, and what each kind of error
-// and of note means.
+// Every text of the page in Hebrew, which is written from right to left, and the meaning of each kind of
+// error and note.
 import type { Words } from './english.ts'
 import type { Notes, Reasons } from './words.ts'
 

@@ -1,15 +1,15 @@
-// The texts of what loads when it is needed: answers, and dialogs that few people open. In English.
+// The English texts of parts that are loaded on demand: answers, and rarely used dialogs.
 
 export const LATER_ENGLISH = {
   sumForeign: 'refused, since nobody named {number}',
   sumUnread: 'I could not read that sum. Please write it in figures, such as 15 % of 240.',
-  noAnswer: 'The model gave no answer. Ask in other words, or choose a larger model.',
+  noAnswer: 'The model gave no answer. Rephrase your question, or choose a larger model.',
   englishAnswer:
     'I only know English, and not much of it. Please ask me in English, or choose a larger model that speaks your language.',
   careAnswer:
     'I am sorry that it is this hard right now. You do not have to go through it alone, and talking to a person can help.\n\n- If you or someone else may be in danger now, please call your local emergency number.\n- [findahelpline.com](https://findahelpline.com) lists free and confidential help lines in your country, by phone, text or chat.\n- If you can, tell someone whom you trust how you feel, and stay near them.\n\nThis page is only a small program. The people there will listen to you.',
   preset: 'Preset',
-  presetHint: 'Instructions, tools, length and sampling under a name, for any conversation',
+  presetHint: 'Named instructions, tools, length and sampling, for any conversation',
   presetNone: 'None',
   presetSave: 'Save as a preset',
   presetName: 'Name of the preset',
@@ -28,7 +28,7 @@ export const LATER_ENGLISH = {
   factState: 'Conversations',
   factKept: 'Kept for others',
   factArena: 'Activations',
-  factAll: 'All, with free parts',
+  factAll: 'Total, including free space',
   factModelMore: '{name}, {architecture}, {count} parameters',
   tokens: '{count} tokens',
   cores: '{count} of {cores} cores',
@@ -37,15 +37,15 @@ export const LATER_ENGLISH = {
   lastAnswers: 'Last answers',
   browser: 'Browser: {name}',
   noModel: 'No model is loaded.',
-  readRate: 'Each token reads all weights once: {rate} per second.',
-  limits: 'More of what this device allows',
+  readRate: 'Generating a token reads all weights once: {rate} per second.',
+  limits: 'More about this device’s limits',
   copyReport: 'Copy as a report',
-  ops: 'Ops against their limits',
+  ops: 'Ops compared with their limits',
   opsHint:
-    'Measures what this device allows and the time of each op. This loads the model a second time ({size}).',
+    'Measures this device’s limits and the time of each op. This loads the model a second time ({size}).',
   opsNote:
     'The limit of an op: its bytes or its arithmetic at the speed just measured, whichever takes longer. Caches can beat it.',
-  opsDecode: 'Writing a token after {position} others',
+  opsDecode: 'Generating a token after {position} others',
   opsPrefill: 'Reading {tokens} tokens',
   opsWhole: 'Whole step',
   colOp: 'Op',
@@ -57,18 +57,17 @@ export const LATER_ENGLISH = {
   measuring: 'Measuring',
   inUse: '{used} of {all} in use',
   inUseMore: 'Storage in use',
-  inUseHint: 'With the page itself, its models and your conversations.',
-  noneStored: 'None. The models that come with the page are part of it.',
+  inUseHint: 'Including the page itself, its models and your conversations.',
+  noneStored: 'None. The models included with the page are part of the page itself.',
   noneWritten: 'None.',
   moreWritten: 'And {count} smaller ones.',
-  writtenHint: 'Until you close the page, the list of conversations can bring a deleted one back.',
-  states: 'What models have read',
-  statesRemove: 'Remove what models have read',
-  statesHint:
-    'Without it, a model reads a conversation again when you go on with it. Nothing you see is lost.',
+  writtenHint: 'Until you close the page, you can restore a deleted conversation from the list.',
+  states: 'Stored model state',
+  statesRemove: 'Remove stored model state',
+  statesHint: 'Without it, a model reads a conversation again when you continue it. Nothing you see is lost.',
   statesOne: '1 conversation',
   statesMany: '{count} conversations',
-  importNone: 'This file holds no conversations. Choose one that was exported here.',
+  importNone: 'This file contains no conversations. Choose one that was exported here.',
   importVersion:
     'This file has version {found} and this page reads version {readable}. Update the page, then try again.',
   importDamaged:
@@ -103,8 +102,8 @@ export const LATER_ENGLISH = {
   pdfDamaged: '{name} is damaged or no PDF.',
   tooHeavy: '{name} has {size}; it may have {most}. Attach a smaller one.',
   noPicture: 'This browser cannot show {name}. Attach it as a PNG, JPEG or WebP.',
-  blind: 'This model does not see pictures. Choose a model with a vision tower to ask about {name}.',
-  moving: 'The model sees the first frame of a picture that moves.',
+  blind: 'This model cannot see pictures. Choose a vision model to ask about {name}.',
+  moving: 'The model sees only the first frame of an animated picture.',
   pictureNamed: '(Picture: {name})',
   openPicture: 'Open in full size',
 } as const

@@ -28,7 +28,7 @@ test.each(Object.entries({ ...ENGLISH, ...LATER_ENGLISH }))(
 test('a part that loads later has its texts and those of the page in the language of the page', async () => {
   expect(later('measuring')).toBe(LATER_ENGLISH.measuring)
   expect(later('cancel')).toBe(ENGLISH.cancel)
-  // There is no page to turn round.
+  // There is no page whose direction could change.
   vi.stubGlobal('document', { documentElement: {} })
   await speak('he')
   expect(later('measuring')).toBe(LATER_HEBREW.measuring)

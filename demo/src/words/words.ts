@@ -1,4 +1,4 @@
-// Words. In: the language of the browser, or the one that was chosen. Out: the page's texts in it.
+// Texts. In: the browser's language, or the chosen one. Out: the page's texts in it.
 import type { ReactiveController, ReactiveControllerHost } from 'lit'
 import type { EngineNote, ErrorCode, NoteCode } from '../../../src/index.ts'
 import { fill } from '../../../src/ui/chat/texts.ts'
@@ -9,19 +9,19 @@ export type Language = 'en' | 'he'
 export type Word = keyof Words
 
 /**
- * What each kind of error means. The first sentence is taken whose names in braces are all known; the last
- * one has none.
+ * The meaning of each kind of error: the first sentence whose names in braces are all known; the last one has
+ * none.
  */
 export type Reasons = Readonly<Record<ErrorCode, readonly string[]>>
 
-/** What each kind of note says, from the note's values. */
+/** The sentence for each kind of note, from the note's values. */
 export type Notes = Readonly<Record<NoteCode, string>>
 
 interface Catalogue {
   readonly words: Words
   /** Those that load later. Undefined for English, whose parts bring them. */
   readonly later: LaterWords | undefined
-  /** Without those whose English messages of the library are for people, too. */
+  /** Without those whose English library messages are fit for users. */
   readonly reasons: Partial<Reasons>
   /** Undefined for English. A code of a later library is missing from them. */
   readonly notes: Partial<Notes> | undefined
@@ -90,8 +90,8 @@ export function languageFor(
 }
 
 /**
- * Shows the page in another language. Without a network, one that was not used before cannot be had: the page
- * then keeps its language.
+ * Shows the page in another language. Without a network, a language that was never used cannot be loaded: the
+ * page then keeps its language.
  */
 export async function speak(next: Language): Promise<void> {
   if (next !== current) {
@@ -99,7 +99,7 @@ export async function speak(next: Language): Promise<void> {
       catalogue = next === 'en' ? IN_ENGLISH : await OTHERS[next]()
       current = next
     } catch {
-      // What first-paint.js expected is taken back below.
+      // The assumption of first-paint.js is reverted below.
     }
   }
   const root = document.documentElement

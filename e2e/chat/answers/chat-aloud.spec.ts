@@ -85,7 +85,7 @@ test('reading ends with the conversation that is read', async ({ page }) => {
   await expect.poll(() => page.evaluate('waiting.length')).toBe(0)
 })
 
-test('a device without a voice of its own says so, and sends nothing to a server', async ({ page }) => {
+test('a device without its own voice says so, and sends nothing to a server', async ({ page }) => {
   await page.addInitScript(VOICES)
   await page.addInitScript('speechSynthesis.getVoices().splice(1)')
   await openChat(page)

@@ -18,7 +18,7 @@ test('who writes that they want to die is answered by the page, with places that
   await page.screenshot({ path: 'build/screens/care.png' })
   await page.getByRole('button', { name: 'Regenerate' }).click()
   await expect(answer.locator('.body')).toContainText('findahelpline.com')
-  // The model goes on with what follows.
+  // The model continues what follows.
   await ask(page, 'this bug makes me want to die laughing')
   await expect(answers(page).last().locator('.body')).not.toContainText('findahelpline.com')
   await page.reload()

@@ -1,5 +1,5 @@
 // In: the built chat page with its default model, questions for its tools. Out: whether a tool works the
-// answer out, the person sees it, and a later turn still knows it.
+// answer out, the user sees it, and a later turn still knows it.
 import { expect, test } from '@playwright/test'
 import { answers, ask, openChat, openModels, ready, set } from '../chat-page.ts'
 
@@ -23,7 +23,7 @@ test('a sum is worked out by the calculator, which the answer shows, also after 
   expect(problems).toEqual([])
 })
 
-test('a sum is right where the model copies its numbers wrongly, and so is one that goes on from it', async ({
+test('a sum is right where the model copies its numbers wrongly, and so is one that continues from it', async ({
   page,
 }) => {
   const { problems } = await openChat(page)

@@ -1,4 +1,4 @@
-// In: the built chat page whose model is slow to come, and a page that is left. Out: whether what a person
+// In: the built chat page whose model is slow to come, and a page that is left. Out: whether what a user
 // writes meanwhile is answered or still there.
 import { expect, type Page, test } from '@playwright/test'
 import { answers, composer, loadingLine, openChat, ready, say, sendButton, set } from '../chat-page.ts'

@@ -1,5 +1,5 @@
 // In: the built chat page, text files, and speech. Out: whether files can be picked, dropped and pasted,
-// reach the model, and are refused in sentences; and whether speech is offered only where it stays on the
+// reach the model, and are rejected in sentences; and whether speech is offered only where it stays on the
 // device.
 import { expect, type Page, test } from '@playwright/test'
 import { violations } from '../../violations.ts'
@@ -55,7 +55,7 @@ test('text files are picked, dropped and pasted, and the model reads them', asyn
   expect(problems).toEqual([])
 })
 
-test('a file that is neither text nor picture is reported when it is dropped', async ({ page }) => {
+test('a file that is neither text nor image is reported when it is dropped', async ({ page }) => {
   await openChat(page)
   await bringText(page, 'drop', 'fox.zip', '\0', 'application/zip')
   await expect(page.getByRole('alert')).toHaveText(/fox\.zip is not a kind of file/)

@@ -1,5 +1,5 @@
 // In: the built chat page in a browser that gives handles of files. Out: whether a later visit opens the file
-// of the last one again, at once or after the person agrees; also after a file or a folder was dropped.
+// of the last one again, at once or after the user agrees; also after a file or a folder was dropped.
 //
 // No test can click in the system's own picker. The picker here gives handles of the origin's private files,
 // which are kept and opened like those of the device.
@@ -78,7 +78,7 @@ test('where the browser asks first, the page offers the file, and another model 
   await ready(page)
 })
 
-test('a file that the person refuses, or that is gone, is no longer offered', async ({ page }) => {
+test('a file that the user refuses, or that is gone, is no longer offered', async ({ page }) => {
   await pickTiny(page)
   await page.evaluate(() => localStorage.setItem('asks', 'denied'))
   await page.reload()
@@ -97,11 +97,11 @@ test('a file that the person refuses, or that is gone, is no longer offered', as
   await ask(page, 'Hello!')
 })
 
-/** Drops a file or folder of the device as a person does. */
+/** Drops a file or folder of the device as a user does. */
 async function drop(page: Page, path: string): Promise<void> {
   const session = await page.context().newCDPSession(page)
   const data = { items: [], files: [path], dragOperationsMask: 1 }
-  // The page answers the first with an element of its own, over which the second then is.
+  // The page answers the first with its own element, over which the second then is.
   for (const type of ['dragEnter', 'dragOver', 'dragOver', 'drop'] as const)
     await session.send('Input.dispatchDragEvent', { type, x: 150, y: 300, data })
   await session.detach()

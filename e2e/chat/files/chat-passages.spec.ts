@@ -100,7 +100,7 @@ test('a PDF is read by pages, a web page without its markup', async ({ page }) =
   )
 })
 
-test('a PDF that is locked, damaged or has no text is refused in a sentence', async ({ page }) => {
+test('a PDF that is locked, damaged or has no text is rejected in a sentence', async ({ page }) => {
   await openChat(page)
   await attach(page, 'cut.pdf', 'application/pdf', pdfFile(['Hello']).subarray(0, 60))
   await expect(page.getByRole('alert')).toHaveText('cut.pdf is damaged or no PDF.')

@@ -12,7 +12,7 @@ const SHORT = 'A text of one line.'
 const attached = (page: Page) => page.getByRole('list', { name: 'Attached files' }).getByRole('listitem')
 const editButton = (page: Page) => page.getByRole('button', { name: /^Edit Pasted text .* in the message$/ })
 
-/** Pastes as a person does, with the browser's own clipboard and keys. */
+/** Pastes as a user does, with the browser's own clipboard and keys. */
 async function paste(page: Page, text: string, keys = 'Control+V'): Promise<void> {
   await page.evaluate((copied) => navigator.clipboard.writeText(copied), text)
   await composer(page).focus()
@@ -90,7 +90,7 @@ test('a pasted file moves into the message by its button and by the keys, and ea
   await expect(attached(page)).toHaveCount(0)
 })
 
-test('with Shift a long text is pasted as it is, and one that no file may have is refused', async ({
+test('with Shift a long text is pasted as it is, and one that no file may have is rejected', async ({
   page,
 }) => {
   await openChat(page)

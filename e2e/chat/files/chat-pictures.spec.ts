@@ -1,5 +1,5 @@
-// In: the built chat page, a random model that sees, pictures that the page draws. Out: whether pictures are
-// picked, dropped and pasted, reach the model, are kept and exported, and are refused in sentences.
+// In: the built chat page, a random model that sees, images that the page draws. Out: whether images are
+// picked, dropped and pasted, reach the model, are kept and exported, and are rejected in sentences.
 import { readFile } from 'node:fs/promises'
 import { expect, type Page, test } from '@playwright/test'
 import { byPath } from '../../../test/conformance/testing/random-bert.ts'
@@ -62,7 +62,7 @@ async function loadSeeing(page: Page): Promise<void> {
 const attached = (page: Page) => page.getByRole('list', { name: 'Attached files' })
 const shown = (page: Page) => page.locator('.message.user .pictures img')
 
-/** Whether a picture is there with its pixels. */
+/** Whether an image is there with its pixels. */
 const isDrawn = (page: Page) =>
   expect
     .poll(() =>
@@ -72,7 +72,7 @@ const isDrawn = (page: Page) =>
     )
     .toBe(400)
 
-test('pictures are picked, dropped and pasted, the model reads them, and they are kept', async ({ page }) => {
+test('images are picked, dropped and pasted, the model reads them, and they are kept', async ({ page }) => {
   const { problems } = await openChat(page)
   await loadSeeing(page)
   await set(page, { 'Longest answer': '5', Temperature: '0' })
@@ -104,22 +104,22 @@ test('pictures are picked, dropped and pasted, the model reads them, and they ar
   expect(await violations(page)).toEqual([])
   await page.screenshot({ path: 'build/screens/pictures-sent.png' })
 
-  // The next turn finds both pictures read.
+  // The next turn finds both images read.
   await ask(page, 'And?')
   expect((await readTokens(page))[0]).toBeLessThan(read)
 
-  // Another visit has lost the model's files, and still shows the pictures.
+  // Another visit has lost the model's files, and still shows the images.
   await page.reload()
   await ready(page)
   await isDrawn(page)
   await page.getByRole('button', { name: 'OK' }).click()
-  await expect(page.getByText('This model does not see the pictures of this conversation.')).toBeVisible()
+  await expect(page.getByText('This model cannot see the pictures in this conversation.')).toBeVisible()
   expect(await violations(page)).toEqual([])
   await ask(page, 'Hello!')
   expect(problems).toEqual([])
 })
 
-test('the answer follows the picture, and a question is sent again with it', async ({ page }) => {
+test('the answer follows the image, and a question is sent again with it', async ({ page }) => {
   await openChat(page)
   await loadSeeing(page)
   await set(page, { 'Longest answer': '12', Temperature: '0' })
@@ -131,7 +131,7 @@ test('the answer follows the picture, and a question is sent again with it', asy
   ] as const) {
     if (said.length > 0) await page.getByRole('button', { name: 'Start a new chat' }).click()
     await pick(page, await drawn(page, 'a.png', from, to))
-    // A picture needs no text.
+    // An image needs no text.
     await sendButton(page).click()
     await ready(page)
     said.push(await answers(page).locator('.body').textContent())
@@ -152,13 +152,15 @@ test('the answer follows the picture, and a question is sent again with it', asy
   await expect(page.locator('.message.user .body')).toContainText('Why?')
 })
 
-test('a picture for a model that is blind, and one that is none, are refused in a sentence', async ({
+test('an image for a model that is blind, and one that is none, are rejected in a sentence', async ({
   page,
 }) => {
   await openChat(page)
   const picture = await drawn(page, 'dusk.png', 'red', 'navy')
   await pick(page, picture)
-  await expect(page.getByRole('alert')).toHaveText(/does not see pictures\. Choose a model .* dusk\.png\./)
+  await expect(page.getByRole('alert')).toHaveText(
+    /cannot see pictures\. Choose a vision model .* dusk\.png\./,
+  )
   await expect(attached(page)).toHaveCount(0)
   await loadSeeing(page)
   await bring(page, 'drop', { ...picture, name: 'broken.png', buffer: picture.buffer.subarray(0, 40) })
@@ -187,7 +189,7 @@ test('a model at an address is loaded with its tower, at later visits too, and r
   await expect.poll(() => storedModels(page)).toEqual([])
 })
 
-/** Asks a model that sees about one picture. */
+/** Asks a model that sees about one image. */
 async function askAboutDusk(page: Page): Promise<void> {
   await openChat(page)
   await loadSeeing(page)
@@ -196,7 +198,7 @@ async function askAboutDusk(page: Page): Promise<void> {
   await ask(page, 'Dusk?')
 }
 
-test('a conversation with a picture is exported and imported', async ({ page }) => {
+test('a conversation with an image is exported and imported', async ({ page }) => {
   await askAboutDusk(page)
   await page.getByRole('button', { name: 'Conversations' }).click()
   const drawer = page.getByRole('dialog', { name: 'Conversations' })
@@ -215,12 +217,12 @@ test('a conversation with a picture is exported and imported', async ({ page }) 
   await isDrawn(page)
 })
 
-test('pictures are read as a whole unless the person asks for parts', async ({ page }) => {
+test('images are read as a whole unless the user asks for parts', async ({ page }) => {
   await askAboutDusk(page)
   const [whole] = await readTokens(page)
   await openSettings(page)
   await unfoldSettings(page)
-  await page.getByLabel('Pictures', { exact: true }).selectOption('Whole and in parts')
+  await page.getByLabel('Pictures', { exact: true }).selectOption('Full image plus tiles')
   await page.getByRole('dialog').getByRole('button', { name: 'Reload the model' }).click()
   await ready(page)
   await page.getByRole('button', { name: 'Regenerate' }).click()

@@ -1,4 +1,4 @@
-// Faults around the service worker. What servers, networks and browsers do, what the person gets then, and a
+// Faults around the service worker. What servers, networks and browsers do, what the user gets then, and a
 // test of each.
 //
 // docs/internals/offline.md has the same table for readers.
@@ -12,7 +12,7 @@ import { failing, portal, redirecting } from './updating-site.ts'
 export interface Fault {
   /** Completes "A server, a network or a browser that …". */
   readonly title: string
-  /** What the person gets. */
+  /** What the user gets. */
   readonly gets: string
   readonly run: (scene: Scene) => Promise<void>
 }
@@ -27,7 +27,7 @@ const redirects = (targets: Readonly<Record<string, string>>) => async (scene: S
   await scene.opensOffline()
 }
 
-/** Breaks an update; the older build goes on, and the update comes once the server is well. */
+/** Breaks an update; the older build continues, and the update comes once the server is well. */
 const breaksUpdate = (behaviour: Scene['site']['behaviour']) => async (scene: Scene) => {
   const { site } = scene
   await scene.keep()
@@ -44,7 +44,7 @@ const breaksUpdate = (behaviour: Scene['site']['behaviour']) => async (scene: Sc
   await scene.opensOffline(1)
 }
 
-/** Someone else's page in the place of all files; it goes away later. */
+/** Someone else's page in place of all files; it goes away later. */
 const takesOver = (behaviour: Scene['site']['behaviour']) => async (scene: Scene) => {
   const { site } = scene
   // There is no answer if the page had not fetched the code of answers before.

@@ -1,4 +1,4 @@
-// In: the page in two builds, and servers, networks and browsers that fail. Out: what the table says a person
+// In: the page in two builds, and servers, networks and browsers that fail. Out: what the table says a user
 // gets; parts and sizes of kept files; a list of files that leaves none out.
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, statSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// Scenes. In: a browser context, a site with two builds. Out: what a person does with the page over several
+// Scenes. In: a browser context, a site with two builds. Out: what a user does with the page over several
 // visits, and what the browser has kept of it.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

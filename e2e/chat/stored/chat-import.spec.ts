@@ -48,7 +48,7 @@ for (const [name, more] of Object.entries<object>({
   'an id that cannot be part of an address': { id: 'a\ud800' },
   'a version that is no list': { messages: [{ role: 'user', content: 'a', others: { length: 1 } }] },
 })) {
-  test(`a file with ${name} is refused as a whole`, async ({ page }) => {
+  test(`a file with ${name} is rejected as a whole`, async ({ page }) => {
     const drawer = await openDrawer(page)
     await choose(drawer, [chat('Foxes'), chat('Moons', more)])
     await expect(drawer.getByRole('alert')).toContainText('1 of the 2 conversations in this file are damaged')

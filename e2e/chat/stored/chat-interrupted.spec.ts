@@ -1,4 +1,4 @@
-// In: pages that end in the middle of an answer. Out: whether the next visit has what the person saw of it.
+// In: pages that end in the middle of an answer. Out: whether the next visit has what the user saw of it.
 import { type BrowserContext, expect, type Page, test } from '@playwright/test'
 import { endlessModel } from '../../endless-model.ts'
 import { bodies, openChat, openModels, ready, say, set } from '../chat-page.ts'
@@ -60,7 +60,7 @@ for (const [name, end] of Object.entries(ENDS)) {
     let now = page
     for (const [turn, letters] of [1, 60, 300].entries()) {
       if (turn > 0) {
-        // The next visit goes on where the last one ended.
+        // The next visit continues where the last one ended.
         await openEndless(now)
         await now.getByRole('button', { name: 'Continue', exact: true }).click()
       }

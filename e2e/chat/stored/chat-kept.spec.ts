@@ -54,6 +54,6 @@ test('where the browser refuses storage, the list says how long conversations la
   await openChat(page)
   await page.getByRole('button', { name: 'Conversations', exact: true }).click()
   const drawer = page.getByRole('dialog', { name: 'Conversations' })
-  await expect(drawer).toContainText('This browser keeps nothing of this page.')
+  await expect(drawer).toContainText('This browser stores nothing for this page.')
   await expect(drawer).not.toContainText('kept here')
 })

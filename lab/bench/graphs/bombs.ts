@@ -1,4 +1,4 @@
-// Graphs that ask for much, each in a process of its own. In: those of src/network/compile/testing/bombs.ts.
+// Graphs that ask for much, each in its own process. In: those of src/network/compile/testing/bombs.ts.
 // Out: a table of what comes of each, with the processor's time and the memory that it took.
 //
 //   node lab/bench/graphs/bombs.ts [NAME...] [--seconds 60]

@@ -2,10 +2,10 @@
 //
 //   node lab/bench/graphs/planning.ts [FILE.onnx ...] [--rounds 5] [--layers 24]
 //
-// Default: an encoder of BERT's form with random weights. Each round is a process of its own, because a page
+// Default: an encoder of BERT's form with random weights. Each round is its own process, because a page
 // plans a graph once, with code that no engine has optimised yet. It opens the graph and plans 64 tokens, 65
 // and then 66; files whose axes are closed have one size. Times are of the processor, in the median; only
-// WebAssembly.compile, which has threads of its own, is timed by the clock.
+// WebAssembly.compile, which has its own threads, is timed by the clock.
 import { execFileSync } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'

@@ -86,7 +86,7 @@ async function namesIn(place: URL): Promise<string[]> {
   return entries.filter((entry) => entry.isFile()).map(({ name }) => name)
 }
 
-/** Opens the page in a browser of its own, and hands it what runs jobs there. */
+/** Opens the page in its own browser, and hands it what runs jobs there. */
 async function inBrowser<T>(profile: string, work: (pid: number) => Promise<T>): Promise<T> {
   exchange.reset()
   const visitor = visit(page, profile)

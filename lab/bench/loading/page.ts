@@ -48,7 +48,7 @@ const QUESTION = 'What is the capital of France?'
 const keptFolder = async () =>
   (await navigator.storage.getDirectory()).getDirectoryHandle(KEPT, { create: true })
 
-/** Writes files to the disk, from where they are read as those that a person picks. */
+/** Writes files to the disk, from where they are read as those that a user picks. */
 async function keep(urls: readonly string[]): Promise<Kept> {
   const folder = await keptFolder()
   for (const url of urls) {

@@ -59,7 +59,7 @@ export const newProfile = (): Promise<string> => mkdtemp(join(tmpdir(), 'halfbyt
 export const removeProfile = (profile: string): Promise<void> =>
   rm(profile, { recursive: true, force: true, maxRetries: 5 })
 
-/** Opens `url` in a browser of its own. */
+/** Opens `url` in its own browser. */
 export function visit(url: string, profile: string): Visitor {
   const { executablePath = chromium.executablePath(), args = [] } = chromiumOptions()
   const flags = ['--headless=new', `--user-data-dir=${profile}`, ...args, url]

@@ -29,7 +29,7 @@ export interface EngineKind {
   readonly name: EngineName
   /** Its name in tables. */
   readonly title: string
-  /** In a page of its own, or in a process of its own. */
+  /** In its own page, or in its own process. */
   readonly place: 'page' | 'process'
   /** The npm package it comes in, as Node finds it; absent for Halfbyte itself. */
   readonly packageName?: string

@@ -74,7 +74,7 @@ class Group {
   readonly #identities: ReadonlyMap<EngineName, Identity>
   readonly #until: number
   readonly #players: Player[] = []
-  /** Written anew after every run. */
+  /** Written again after every run. */
   results: GroupResults
 
   private constructor(

@@ -23,7 +23,7 @@ test('flags choose; Halfbyte always takes part', () => {
   expect(read('--peer none').kinds.map(({ name }) => name)).toEqual(['halfbyte'])
 })
 
-test.each(['--shape gpt', '--peer ollama', '--rounds 0', '--prompts 64,x'])('%s is refused', (line) => {
+test.each(['--shape gpt', '--peer ollama', '--rounds 0', '--prompts 64,x'])('%s is rejected', (line) => {
   expect(() => read(line)).toThrow()
 })
 

@@ -1,5 +1,5 @@
 // npm run perf:real measures prefill, decode, load and memory of Halfbyte beside native llama.cpp and wllama
-// on a GGUF model with a vocabulary of its own, interleaved.
+// on a GGUF model with its own vocabulary, interleaved.
 import { openAsBlob } from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'

@@ -31,7 +31,7 @@ const EARLIER: GroupResults = {
 }
 const now = { machine: 'm', browser: 'b' }
 
-test('an engine that changed is measured anew, one that does not take part this time is kept', () => {
+test('an engine that changed is measured again, one that does not take part this time is kept', () => {
   const fingerprints = new Map<EngineName, string>([
     ['halfbyte', 'new'],
     ['wllama-3', '3'],

@@ -1,4 +1,5 @@
-// Keeps what was measured of one shape with one number of threads in a file that a later run can go on from.
+// Keeps the measurements of one shape with one number of threads in a file that a later run can continue
+// from.
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import type { EngineName } from './engines.ts'
 

@@ -1,4 +1,4 @@
-// Asks llama.cpp, as the reference of real models, in a process of its own: the addon of node-llama-cpp, or
+// Asks llama.cpp, as the reference of real models, in its own process: the addon of node-llama-cpp, or
 // the Python package llama-cpp-python.
 import { fork, spawn } from 'node:child_process'
 import { once } from 'node:events'

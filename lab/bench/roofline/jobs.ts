@@ -49,7 +49,7 @@ export interface Effort {
 const MEGABYTE = 2 ** 20
 const megabytes = (...sizes: number[]) => sizes.map((size) => size * MEGABYTE)
 
-/** The whole picture, below 90 s for a model of 0.5 B weights on two quiet cores. */
+/** The whole image, below 90 s for a model of 0.5 B weights on two quiet cores. */
 export const FULL: Effort = {
   builds: ['relaxed', 'simd128'],
   threads: [1, 2],

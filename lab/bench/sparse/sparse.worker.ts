@@ -84,7 +84,7 @@ async function load({
 const post = (answer: Answer) => self.postMessage(answer)
 
 self.addEventListener('message', ({ data }: MessageEvent<Job>) => {
-  // Compute workers answer on ports of their own, but report failures here.
+  // Compute workers answer on their own ports, but report failures here.
   if (!('type' in data) || !['costs', 'load', 'read', 'decode'].includes(data.type)) return
   run(data).then(
     (result) => post({ type: 'done', result }),

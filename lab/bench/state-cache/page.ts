@@ -8,7 +8,7 @@ export interface Reload {
   /** Tokens of the conversation, and what its stored file holds. */
   readonly context: number
   readonly fileBytes: number
-  /** Tokens that each of the turns read anew. */
+  /** Tokens that each of the turns read again. */
   readonly fresh: number
   /** From the call that restores to the session, and to the first token of its next turn. */
   readonly restoreMs: number

@@ -1,4 +1,4 @@
-// Measures the time to the first token of a stored session's next turn after the page was loaded anew, in
+// Measures the time to the first token of a stored session's next turn after the page was loaded again, in
 // Chromium.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,7 +1,7 @@
 // Forty sums as people write them, with their results: thirty plain ones and ten that follow another.
 
 export interface Sum {
-  /** What the person says, turn by turn. The last answer counts. */
+  /** What the user says, turn by turn. The last answer counts. */
   readonly turns: readonly string[]
   readonly result: number
 }

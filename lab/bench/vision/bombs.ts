@@ -1,4 +1,4 @@
-// Times what hostile and large pictures cost, each in a process of its own.
+// Times what hostile and large images cost, each in its own process.
 //
 //   node lab/bench/vision/bombs.ts     processor time in ms and the memory added to the process in MB
 import { spawnSync } from 'node:child_process'

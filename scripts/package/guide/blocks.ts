@@ -33,7 +33,7 @@ export function blocksOf(page: string, text = readFileSync(join(ROOT, page), 'ut
 
 export const BLOCKS = PAGES.flatMap((page) => blocksOf(page))
 
-/** The module scripts of a page of HTML, as blocks of their own. */
+/** The module scripts of a page of HTML, as their own blocks. */
 export const scriptsOf = ({ page, line, text }: Block): Block[] =>
   [...text.matchAll(/<script type="module">\n([\s\S]*?)<\/script>/g)].map((match) => {
     const [, code = ''] = match

@@ -103,7 +103,7 @@ test.each<[string, object, RegExp]>([
   ['no documents', { query: 'a', documents: [] }, /^documents is \[\] but must be a list of texts/],
   ['a document that is not a text', { query: 'a', documents: [7] }, /^documents is 7 but must be/],
   ['a wrong number', { query: 'a', documents: ['a'], top_n: 0 }, /^top_n is 0 but must be/],
-])('%s is refused', async (_, body, message) => {
+])('%s is rejected', async (_, body, message) => {
   const post = openaiFetch(await openEncoder(4, { isReranker: true }))
   const found = await rerank(post, body)
   expect(found).toMatchObject({ status: 400, body: { error: { message: expect.stringMatching(message) } } })

@@ -57,7 +57,7 @@ test('the client streams a reply, with its usage', async () => {
   expect(chunks.at(-1)?.usage?.completion_tokens).toBeGreaterThan(1)
 })
 
-test('the client runs a tool and goes on from what it answers', async () => {
+test('the client runs a tool and continues from what it answers', async () => {
   const runner = (await client()).chat.completions.runTools({
     ...said(CALL),
     tools: [
@@ -229,7 +229,7 @@ test.each<[string, string, RegExp, string | null]>([
   ['a number of Python', '{"temperature": NaN}', /the body is not JSON/, null],
   ['no object', '[]', /the body is not an object/, null],
   ['no messages', '{}', /messages is undefined but must be a list/, 'messages'],
-])('a body with %s is refused in JSON, and need not be sent again', async (_, body, message, param) => {
+])('a body with %s is rejected in JSON, and need not be sent again', async (_, body, message, param) => {
   const post = openaiFetch(await openToy())
   const response = await post(new URL('https://any.example/some/v1/chat/completions/'), {
     method: 'POST',
@@ -298,6 +298,6 @@ test('a body may come as a stream, but not without end, and an abort ends one th
   await expect(stalled).rejects.toThrow('enough')
 })
 
-test('anything but an engine is refused at once', () => {
+test('anything but an engine is rejected at once', () => {
   expect(() => openaiFetch(undefined as never)).toThrow(/the engine is undefined/)
 })

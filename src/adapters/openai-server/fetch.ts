@@ -82,7 +82,7 @@ async function eventStream(
   const signal = outer === undefined ? cancelled.signal : AbortSignal.any([outer, cancelled.signal])
   const chunks = (await start(signal))[Symbol.asyncIterator]()
   // The first chunk only names the role. With the second the model has begun, so that a request which the
-  // engine refuses still gets a status of its own.
+  // engine refuses still gets its own status.
   const ready = [await chunks.next(), await chunks.next()]
   const encoder = new TextEncoder()
   let isNamed = false

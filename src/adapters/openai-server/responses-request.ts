@@ -150,7 +150,7 @@ function addItem(said: ChatMessageParam[], item: unknown): void {
     const { name, arguments: given } = item as { name: string; arguments: string }
     const call = { id: id as string, type: 'function', function: { name, arguments: given } } as const
     const last = said.at(-1)
-    // Calls are items of their own here, and parts of the assistant's message in templates.
+    // Calls are their own items here, and parts of the assistant's message in templates.
     if (last?.role === 'assistant')
       said[said.length - 1] = { ...last, tool_calls: [...(last.tool_calls ?? []), call] }
     else said.push({ role: 'assistant', content: null, tool_calls: [call] })

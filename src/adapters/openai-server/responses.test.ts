@@ -114,7 +114,7 @@ test('the client’s own stream collects the same response that it gets whole', 
   ])
 })
 
-test('a call has events of its own, and its output goes on from there', async () => {
+test('a call has its own events, and its output continues from there', async () => {
   const events = await eventsOf({ ...asked, input: CALL, tools: [add] })
   const at = events.findIndex(({ type }) => type === 'response.function_call_arguments.delta')
   expect(events.slice(at - 1)).toMatchObject([
@@ -190,7 +190,7 @@ test.each<[object, string, string]>([
   [{ tools: [{ type: 'web_search' }] }, 'tools', '"web_search"'],
   [{ tool_choice: { type: 'function', name: 'f' }, tools: [] }, 'tool_choice', '"f" must be called'],
   [{ temperature: -1 }, 'temperature', 'temperature is -1'],
-])('%o is refused by the name of its field, whole and as a stream', async (wrong, param, says) => {
+])('%o is rejected by the name of its field, whole and as a stream', async (wrong, param, says) => {
   const { responses } = await client()
   for (const stream of [false, true]) {
     const error = await responses

@@ -83,7 +83,7 @@ async function* drafts(
   let isBegun = false
   for await (const part of replies({ ...request, count: 1 }, answers(session, messages, signal))) {
     if (part.type === 'start') continue
-    // Nothing is said before the model begins: a request that the engine refuses gets a status of its own.
+    // Nothing is said before the model begins: a request that the engine refuses gets its own status.
     if (!isBegun) {
       yield { type: 'response.created', response: begun }
       yield { type: 'response.in_progress', response: begun }

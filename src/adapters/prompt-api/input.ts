@@ -154,9 +154,9 @@ export interface CreateRequest {
   readonly initial: readonly PromptMessage[]
   readonly signal: AbortSignal | undefined
   readonly monitor: CreateOptions['monitor'] | undefined
-  /** What the session must read and write, as named in the options; pictures to read are in `sees`. */
+  /** What the session must read and write, as named in the options; images to read are in `sees`. */
   readonly kinds: readonly string[]
-  /** Whether prompts may have pictures: `expectedInputs` names them. */
+  /** Whether prompts may have images: `expectedInputs` names them. */
   readonly sees: boolean
 }
 
@@ -195,14 +195,14 @@ export function createRequest(options: CreateOptions | undefined): CreateRequest
 /** Whether the model can read and write it. */
 export const isReadable = (kind: string): boolean => KINDS.has(kind)
 
-/** Throws NotSupportedError if anything other than text is to be written, or than text and pictures read. */
+/** Throws NotSupportedError if anything other than text is to be written, or than text and images read. */
 export function checkKinds({ kinds }: Pick<CreateRequest, 'kinds'>): void {
   const other = kinds.find((kind) => !isReadable(kind))
   if (other !== undefined)
     throw unsupported(`"${other}" cannot be read or written; ask for text, and pictures as inputs`)
 }
 
-/** Throws NotSupportedError if pictures are expected and the model cannot see them. */
+/** Throws NotSupportedError if images are expected and the model cannot see them. */
 export function checkSight({ sees }: Pick<CreateRequest, 'sees'>, seesImages: boolean): void {
   if (sees && !seesImages)
     throw unsupported(
@@ -270,7 +270,7 @@ export const readPrompt = (input: Prompt, sees: boolean): PromptMessage[] =>
 
 type ListedPrompt = Exclude<Prompt, string>
 
-/** The prompt as a list of messages of its own. */
+/** The prompt as a list of its own messages. */
 function listOf(input: Prompt): ListedPrompt {
   if (typeof input === 'string') return [{ role: 'user', content: input }]
   checkList('the prompt', input)
@@ -323,7 +323,7 @@ export const readPrefixed = (input: Prompt, sees: boolean): PrefixedPrompt =>
 export const withPrefix = ({ said, prefix }: PrefixedPrompt): readonly PromptMessage[] =>
   prefix === undefined ? said : [...said, { role: 'assistant', content: prefix }]
 
-/** A part's text or picture. Throws a `NotSupportedError` for a picture unless `sees`. */
+/** A part's text or image. Throws a `NotSupportedError` for an image unless `sees`. */
 function readPart(part: unknown, sees: boolean): string | PictureSource {
   const { type, value } = dictionary('a part of the content', part as { type?: unknown; value?: unknown })
   if (typeof type !== 'string') throw wrongOption('the type of a part', type, 'text')

@@ -1,4 +1,4 @@
-// Pictures in prompts of the Prompt API. In: the value of a part. Out: what our own messages have for it.
+// Images in prompts of the Prompt API. In: the value of a part. Out: what our own messages have for it.
 import { wrongOption } from '../../core/base/check-options.ts'
 import { checkSides } from '../../core/formats/pixels.ts'
 import type { PictureSource } from '../../engine/api/types.ts'
@@ -12,8 +12,8 @@ const SIDES = [
 ] as const
 
 /**
- * The file, bytes or pixels of a picture, as they are when the prompt is given. Throws TypeError for another
- * value, `unsupported` for one above the limits of pictures, and `SecurityError` for one of another origin.
+ * The file, bytes or pixels of an image, as they are when the prompt is given. Throws TypeError for another
+ * value, `unsupported` for one above the limits of images, and `SecurityError` for one of another origin.
  */
 export function pictureOf(value: unknown): PictureSource {
   if (value instanceof Blob || value instanceof ArrayBuffer) return value

@@ -21,7 +21,7 @@ export interface TensorRow {
   readonly shape: (config: ModelConfig, traits: DecoderTraits) => readonly number[]
   /** Whether a model's layer has the tensor. Default: always. */
   readonly isIn?: ((config: ModelConfig, traits: DecoderTraits, layer: number) => boolean) | undefined
-  /** Where a file keeps it, unless it is a tensor of its own. Packs store it as it is read. */
+  /** Where a file keeps it, unless it is its own tensor. Packs store it as it is read. */
   readonly place?: StoredWeightOf | undefined
 }
 export type Shape = TensorRow['shape']

@@ -103,7 +103,7 @@ describe('yarn of GGUF', () => {
     expect(await magnitude({ 'llama.rope.scaling.yarn_attn_factor': Math.fround(plain) })).toBe(plain)
     expect(await magnitude({ 'llama.rope.scaling.attn_factor': 0.5 })).toBe(plain / 2)
   })
-  test('is refused with another', async () => {
+  test('is rejected with another', async () => {
     const failure = await failureOf(() => read({ 'llama.rope.scaling.yarn_attn_factor': 1.5 }))
     expect(failure).toEqual({
       code: 'unsupported',
@@ -406,16 +406,16 @@ describe('numbers', () => {
     ['partial_rotary_factor', -0.5, /rope.dims is -4 .* a whole number from 1/],
     ['rope_scaling', { type: 'linear', factor: 0 }, /factor is 0/],
     ['max_position_embeddings', 2 ** 40, /contextLength is 1099511627776/],
-  ])('that cannot be are refused: %s %j', async (key, value, sentence) => {
+  ])('that cannot be are rejected: %s %j', async (key, value, sentence) => {
     expect(await architecture(hfFile(SMALL, { [key]: value }))).toMatch(sentence)
   })
-  test('a tokenizer of another size than the embedding table is refused', async () => {
+  test('a tokenizer of another size than the embedding table is rejected', async () => {
     const tokens = Array.from({ length: 69 }, () => 'x')
     expect(await architecture(ggufFile(interleaved, { 'tokenizer.ggml.tokens': tokens }))).toMatch(
       /\[70,48\] .* 69 tokens/,
     )
   })
-  test('a file without an embedding table is refused', async () => {
+  test('a file without an embedding table is rejected', async () => {
     const file = withTensors(hfFile(SMALL), { 'model.embed_tokens.weight': undefined })
     expect(await architecture(file)).toMatch(
       /safetensors file has \d+ tensors but not model.embed_tokens.weight/,

@@ -9,7 +9,7 @@ const budgetOf = (limits: Omit<Limits, 'refuse'>) =>
     refuse: ({ what, asked, most }) => new HalfbyteError('out-of-memory', 'too much', { what, asked, most }),
   })
 
-test('work is refused at the first unit beyond the limit, and stays refused until it is renewed', () => {
+test('work is rejected at the first unit beyond the limit, and stays refused until it is renewed', () => {
   const budget = budgetOf({ work: 10 })
   budget.spend(10)
   budget.check()
@@ -33,7 +33,7 @@ test('bytes that are released can be held again', () => {
   )
 })
 
-test('a count that is not a number is refused', () => {
+test('a count that is not a number is rejected', () => {
   expect(() => budgetOf({ work: 10 }).spend(Number.NaN)).toThrow(HalfbyteError)
   expect(() => budgetOf({ work: 10, bytes: 10 }).hold(Number.NaN)).toThrow(HalfbyteError)
 })

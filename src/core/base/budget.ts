@@ -10,9 +10,9 @@ export interface Excess {
 }
 
 export interface Limits {
-  /** Most units of work. The owner says what a unit is. */
+  /** Maximum number of units of work. The owner says what a unit is. */
   readonly work: number
-  /** Most bytes that are held at once. Default: any number. */
+  /** Maximum bytes that are held at once. Default: any number. */
   readonly bytes?: number
   /** Ends the work with its reason. */
   readonly signal?: AbortSignal | undefined
@@ -63,7 +63,7 @@ export class Budget {
   /** Charges for work before it is done. */
   spend(units: number): void {
     this.#spent += units
-    // A count that is not a number is refused too.
+    // A count that is not a number is rejected too.
     if (!(this.#spent <= this.#limits.work)) this.#exceed('work', this.#spent, this.#limits.work)
     this.#limits.signal?.throwIfAborted()
   }

@@ -45,7 +45,7 @@ test('what is filled where it is wanted is held to the same range and signal', a
   await expect(filled.readInto(target, 0, AbortSignal.abort(reason))).rejects.toBe(reason)
 })
 
-test('a file that was changed after it was opened is refused by name', async () => {
+test('a file that was changed after it was opened is rejected by name', async () => {
   const path = join(folder, 'model.gguf')
   await promisify(writeFile)(path, BYTES)
   const source = blobSource('model.gguf', await openAsBlob(path))
@@ -104,7 +104,7 @@ test('a Blob whose streams fill no arrays of their reader is read as a whole ran
   expect(Array.from(await blobSource('a.bin', blob).read(90, 10))).toEqual(Array.from(BYTES.subarray(90)))
 })
 
-test('a Blob that ends early is refused, and an abort on the way rejects with its reason', async () => {
+test('a Blob that ends early is rejected, and an abort on the way rejects with its reason', async () => {
   const short = new Blob([BYTES.subarray(0, 50)]).stream()
   const source = blobSource('a.bin', new Blob([BYTES]))
   vi.spyOn(Blob.prototype, 'stream').mockImplementationOnce(() => short)

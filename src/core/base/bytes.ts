@@ -96,7 +96,7 @@ export async function readInto(
 
 /**
  * Frees the memory of an array, which then has no bytes; the collector frees large arrays late. Only for an
- * array that nobody else has, and that no read under way fills. Nothing happens in older browsers.
+ * array that nobody else has, and that no read in progress fills. Nothing happens in older browsers.
  */
 export function release({ buffer }: ArrayBufferView): void {
   if (buffer instanceof ArrayBuffer) buffer.transfer?.(0)
@@ -175,7 +175,7 @@ export function joinedSource(name: string, ranges: readonly SourceRange[]): Retu
   })
 }
 
-/** The parts one after the other, in bytes of their own. */
+/** The parts one after the other, in their own bytes. */
 export function joinBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(parts.reduce((sum, { byteLength }) => sum + byteLength, 0))
   let at = 0
@@ -229,7 +229,7 @@ export function blobSource(name: string, blob: Blob, failure = changed): ByteSou
   })
 }
 
-/** Undefined in browsers that give each piece of a Blob an array of its own. */
+/** Undefined in browsers that give each piece of a Blob its own array. */
 function byteReader(blob: Blob): ReadableStreamBYOBReader | undefined {
   try {
     return blob.stream().getReader({ mode: 'byob' })

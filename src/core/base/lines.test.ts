@@ -22,7 +22,7 @@ test('pieces of any length give the lines of the whole text', async () => {
   )
 })
 
-test('a line that is too long within a piece is refused with the name of the text', async () => {
+test('a line that is too long within a piece is rejected with the name of the text', async () => {
   for (const text of ['a\nlonger\nb', 'a\nlonger', 'a\nlonger\n']) {
     await expect(read(text, 5, 'd.jsonl')).rejects.toMatchObject({
       code: 'format',
@@ -31,7 +31,7 @@ test('a line that is too long within a piece is refused with the name of the tex
   }
 })
 
-test('a line that does not end is refused with its number', async () => {
+test('a line that does not end is rejected with its number', async () => {
   const endless = function* () {
     yield 'a\nb\n'
     for (;;) yield 'x'.repeat(10)

@@ -1,5 +1,5 @@
 // Analyses a complete grammar: which nodes can be empty, which can match at all, and whether it must be
-// refused.
+// rejected.
 import { memo } from '../base/values.ts'
 import { type GrammarNodes, NODE, type NodeId, UNBOUNDED } from './grammar-nodes.ts'
 import { refused, tooLarge } from './refuse.ts'
@@ -140,7 +140,7 @@ function refuseLeftRecursion(
     state[node] = OPEN
     path.push({ node, next: firsts(node), at: 0 })
   }
-  // A rule that is reachable, but not as a first part, is a root of its own.
+  // A rule that is reachable, but not as a first part, is a separate root.
   const roots = [root, ...grammar.kinds.keys()].filter(
     (node) => node === root || (grammar.kinds[node] === NODE.rule && productive[node] === 1),
   )
@@ -167,7 +167,7 @@ function refuseLeftRecursion(
   }
 }
 
-/** Most nodes and most levels of a node that counts as one character. */
+/** Maximum number of nodes and levels of a node that counts as one character. */
 const MAX_CHARACTER_NODES = 2000
 const MAX_CHARACTER_DEPTH = 64
 

@@ -1,8 +1,8 @@
 // The automaton of a grammar. It makes states and transitions by byte when they are first needed.
 //
-// A stack is what is still to be matched, with the next item on top: each cell has an item and the stack
-// below it. Items are grammar nodes, repetitions with their remaining counts, and `FRAME`, which marks where
-// a framed rule was entered. A state is a set of stacks: all the ways in which the text so far can be read.
+// A stack holds the items still to be matched, the next one on top: each cell has an item and the stack below
+// it. Items are grammar nodes, repetitions with their remaining counts, and `FRAME`, which marks where a
+// framed rule was entered. A state is a set of stacks: all the ways in which the text so far can be read.
 // Stacks and states are interned, so two texts with the same possible continuations reach the same state.
 //
 //   "[1, [2"  in JSON:  digits* | FRAME , rest of inner array | FRAME , rest of outer array | END
@@ -16,14 +16,14 @@ export type StateId = number
 
 /** Nothing is left to match: the text may end. */
 export const END: StackId = 0
-/** The continuation is unknown: the bottom of a stack that was cut at a frame. */
+/** The continuation is unknown: the bottom of a stack that was truncated at a frame. */
 export const HOLE: StackId = 1
 /** The state without stacks: the text cannot be read. */
 export const DEAD: StateId = 0
 const UNKNOWN = -1
 const FRAME = 0
 
-/** Most stacks of one state, including those of its closure. */
+/** Maximum number of stacks of one state, including those of its closure. */
 const MAX_STACKS = 1 << 14
 const MAX_STATES = 1 << 15
 const MAX_CELLS = 1 << 22
@@ -107,7 +107,7 @@ export class Automaton {
   /** Number of stacks in all closures that are kept. */
   #held = 0
 
-  /** True when it has grown so large that a new one should replace it; see `carry`. */
+  /** True when it has grown so large that a new automaton should replace it; see `carry`. */
   get isFull(): boolean {
     return this.#kernels.length > MAX_STATES / 2 || Math.max(this.#items.length, this.#held) > MAX_CELLS / 2
   }
@@ -185,7 +185,7 @@ export class Automaton {
     return { character: body, min, max, below: this.#bare(below), endsFrame }
   }
 
-  /** The fewest bytes that complete a text. `lengths`: those of each node. */
+  /** The fewest bytes that complete a text. `lengths`: the lengths of each node. */
   leastBytes(state: StateId, lengths: Float64Array): number {
     return Math.min(...this.stacks(state).map((stack) => this.#leastOf(stack, lengths)))
   }

@@ -108,10 +108,10 @@ export class CharacterWalks {
   }
 }
 
-/** Most walks that are kept. One takes about 1 MB for 150,000 tokens. */
+/** Maximum number of walks that are kept. One takes about 1 MB for 150,000 tokens. */
 const MAX_WALKS = 16
 
-/** Equal characters give equal texts, in any grammar. */
+/** Equal characters give equal keys, in any grammar. */
 function spelling(grammar: GrammarNodes, node: NodeId): string {
   if (grammar.kinds[node] === NODE.bytes) return setKey(grammar.sets[grammar.a[node]!]!)
   const parts = grammar.children(node).map((child) => spelling(grammar, child))

@@ -1,6 +1,8 @@
 // Sets of characters as ranges of code points: their unions, differences and UTF-8 bytes.
 
-/** Inclusive ranges as a flat list [low, high, low, high, ...], ascending, without contact or overlap. */
+/** Inclusive ranges as a flat list [low, high, low, high, ...], ascending, neither adjacent nor
+ * overlapping.
+ */
 export type CodePoints = readonly number[]
 
 const MAX_CODE_POINT = 0x10ffff

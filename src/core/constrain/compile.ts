@@ -1,4 +1,4 @@
-// Compiles a written grammar over a model's vocabulary. Each reply gets a constraint of its own.
+// Compiles a written grammar over a model's vocabulary. Each reply gets its own constraint.
 
 import { LruCache } from '../base/lru-cache.ts'
 import { memo } from '../base/values.ts'
@@ -14,8 +14,8 @@ import { type TokenBytes, TokenTrie } from './token-trie.ts'
 import { readGrammar, type TokenConstraint, type WrittenGrammar } from './written-grammar.ts'
 
 /**
- * Constraints by one grammar, each on a new text. All of them reuse the masks computed so far. When those
- * have grown too large, they are discarded and computed anew.
+ * Constraints by one grammar, each on a new text. All of them reuse the masks computed so far. When these
+ * have grown too large, they are discarded and computed again.
  */
 function grammarConstraints(
   analysed: Analysed,
@@ -84,7 +84,7 @@ function grammarConstraints(
         masks.automaton.work.renew()
         const { bytes, ends } = expectedText(masks.automaton, state, habits)
         if (bytes.length === 0) return NO_IDS
-        // Of a character that is cut, nothing comes out.
+        // A truncated character gives no output.
         const text = new TextDecoder().decode(bytes, { stream: true })
         const ids = encoded.memo(text, () => encode(text))
         // The last one is picked from the row before it. Its own row would be state after the end.
@@ -103,7 +103,7 @@ function grammarConstraints(
 }
 
 const NO_IDS: readonly number[] = []
-/** Most expected texts of one grammar whose ids are kept. */
+/** Maximum number of expected texts of one grammar whose ids are kept. */
 const KEPT_TEXTS = 256
 
 /** The functions of a tokenizer that constraints need. */
@@ -114,7 +114,7 @@ export interface ModelVocabulary extends TokenBytes {
   encode(text: string, options: { readonly continues: true }): readonly number[]
 }
 
-/** Most grammars of one model that are kept, with their masks. */
+/** Maximum number of grammars of one model that are kept, with their masks. */
 const KEPT_GRAMMARS = 8
 
 /** The constraints of one model. Each vocabulary is read when its first constraint is compiled. */

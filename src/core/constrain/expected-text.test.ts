@@ -1,5 +1,5 @@
-// Expected text. In: grammars over a small vocabulary, and beginnings of their texts. Out: what must follow,
-// with blanks as the text before has them; it never leaves the grammar.
+// Expected text. In: grammars over a small vocabulary, and beginnings of their texts. Out: the text that must
+// follow, with whitespace like that of the preceding text; it never violates the grammar.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ConstraintCompiler } from './compile.ts'
@@ -44,18 +44,18 @@ test.each([
   expect(expected(text)).toBe(next)
 })
 
-test('a compact text has no blanks to guess', () => {
+test('a compact text has no whitespace to guess', () => {
   expect(expected('', true)).toBe('{"name":"')
   expect(expected('{"name":"Eve",', true)).toBe('"age":')
 })
 
-test('nothing is expected where the text may end, and nothing beside tokens that are not text', () => {
+test('nothing is expected where the text may end, or where tokens other than text may follow', () => {
   expect(expected('{"name": "Eve", "age": 4, "città": true}')).toBe('')
   expect(textOf(after({ type: 'choices', choices: ['one', 'once'] }, '').expectedIds())).toBe('on')
   expect(textOf(after({ type: 'grammar', grammar: 'root ::= "a" | <think>' }, '').expectedIds())).toBe('')
 })
 
-test('a copy goes on with the blanks of its own text', () => {
+test('a copy continues with the whitespace of its own text', () => {
   const one = after({ type: 'schema', schema: SCHEMA }, '{"name":"Eve"')
   const other = one.copy()
   expect(one.acceptText(encoder.encode(',"'))).toBe(true)
@@ -77,7 +77,7 @@ test('of any texts, the expected one begins with all that they share, and can be
         const texts = choices.flatMap((choice) => [`${choice}x`, `${choice}y`])
         const constraint = compiler.constrain(writeGrammar({ type: 'choices', choices: texts }))
         const text = textOf(constraint.expectedIds())
-        // Halves of characters are left out.
+        // Incomplete characters are omitted.
         const [first = '', ...others] = texts
         const shared = [...first].findIndex((char, at) => others.some((each) => [...each][at] !== char))
         const most = [...first].slice(0, shared).join('')

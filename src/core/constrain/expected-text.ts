@@ -1,4 +1,5 @@
-// The text that a grammar leaves no choice about, but for blanks, which are guessed from those before.
+// The text that a grammar leaves no choice about, except for whitespace, which is guessed from earlier
+// whitespace.
 
 import { type Automaton, type Closure, DEAD, mustEnd, type StateId } from './automaton.ts'
 import { BLANKS, type ByteSet, hasByte, isBlank, unionOf } from './grammar-nodes.ts'
@@ -11,7 +12,9 @@ const COLON = 0x3a
 const BRACE = 0x7b
 const NO_BLANKS: readonly number[] = []
 
-/** The blanks that a text has after each byte. Models write JSON in one way from its beginning to its end. */
+/** The whitespace that a text has after each byte. Models write JSON in one way from its beginning to its
+ * end.
+ */
 export class BlankHabits {
   readonly #after = new Map<number, readonly number[]>([[COLON, [SPACE]]])
   #last = 0
@@ -32,12 +35,12 @@ export class BlankHabits {
     }
   }
 
-  /** The last byte that is not a blank, and the number of blanks after it. */
+  /** The last byte that is not whitespace, and the amount of whitespace after it. */
   get end(): { readonly last: number; readonly blanks: number } {
     return { last: this.#last, blanks: this.#blanks.length }
   }
 
-  /** A first comma is taken for one that begins a line, if the text began one before, or for a colon. */
+  /** A first comma is treated as one before a line break if the text has had one, otherwise like a colon. */
   after(byte: number): readonly number[] {
     const own = this.#after.get(byte)
     if (own !== undefined || byte !== COMMA) return own ?? NO_BLANKS
@@ -59,9 +62,8 @@ export interface ExpectedText {
   readonly ends: boolean
 }
 
-/**
- * The bytes that follow `state` as long as the grammar allows one byte, or one beside blanks. Empty where a
- * text may end, or may go on in several ways.
+/** The bytes that follow `state` while the grammar allows only one byte, apart from whitespace. Empty where a
+ * text may end or continue in several ways.
  */
 export function expectedText(automaton: Automaton, state: StateId, habits: BlankHabits): ExpectedText {
   const bytes: number[] = []
@@ -87,7 +89,9 @@ export function expectedText(automaton: Automaton, state: StateId, habits: Blank
 const allowedBytes = ({ sets, tokens, hasEnd }: Closure): ByteSet =>
   unionOf(hasEnd || tokens.length > 0 ? [] : sets)
 
-/** The only byte of a set that is not a blank. A set of blanks gives its only blank. Otherwise undefined. */
+/** The only byte of a set that is not whitespace. A set of whitespace only gives its only member. Otherwise
+ * undefined.
+ */
 function onlyByte(set: ByteSet): number | undefined {
   const words = set.slice()
   const found = BLANKS.filter((byte) => hasByte(set, byte))

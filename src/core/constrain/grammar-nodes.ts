@@ -54,7 +54,7 @@ function keepSet(set: ByteSet, other: ByteSet): void {
   for (let word = 0; word < 8; word++) set[word] = set[word]! & other[word]!
 }
 
-/** Equal sets give equal texts. */
+/** Equal sets give equal keys. */
 export function setKey(set: ByteSet): string {
   return set.join()
 }

@@ -72,7 +72,7 @@ export interface TokenName {
 export class Grammar extends GrammarNodes {
   /** By operand of a token's node. */
   readonly tokens: TokenName[] = []
-  /** Whether JSON is written without blanks between its parts. */
+  /** Whether JSON is written without whitespace between its parts. */
   isCompact = false
   /** Whether values that must differ are not compared, because the text around them is not JSON. */
   isLoose = false

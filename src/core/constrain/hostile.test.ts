@@ -1,5 +1,5 @@
-// Hostile constraints. In: what is short to write and long to work out. Out: a refusal that names the bound,
-// in seconds and within memory.
+// Hostile constraints. In: constraints that are short to write and expensive to compile. Out: an error that
+// names the limit, within seconds and bounded memory.
 import { expect, test } from 'vitest'
 import { isHalfbyteError } from '../base/errors.ts'
 import { ConstraintCompiler } from './compile.ts'
@@ -77,7 +77,7 @@ test.each<[string, ConstraintSpec]>([
   expect(constraint.mask()[120 >> 5]! & (1 << (120 & 31))).not.toBe(0)
 })
 
-test('each constraint has the steps of patterns for itself', () => {
+test('each constraint has its own budget of pattern steps', () => {
   expect(refusal(patterns(101))).toMatch(/steps for all its patterns/)
   expect(refusal(patterns(4))).toBe('none')
 })

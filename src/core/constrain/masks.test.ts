@@ -7,7 +7,7 @@ import { allowed, type SmallVocabulary, smallVocabulary } from './testing/vocabu
 import { writeGrammar } from './write-grammar.ts'
 import type { ConstraintSpec, TokenConstraint } from './written-grammar.ts'
 
-/** Tokens that begin, end and cross what grammars are made of, halves of characters included. */
+/** Tokens that begin, end and cross grammar parts, incomplete characters included. */
 const VOCABULARY = smallVocabulary([
   'ab',
   'abc',
@@ -96,7 +96,7 @@ function bruteForce(language: Language, vocabulary: SmallVocabulary, state: numb
   return ids
 }
 
-describe('a mask is what trying every token gives', () => {
+describe('a mask equals the result of trying every token', () => {
   test.each(Object.entries(SOURCES).filter(([name]) => name !== 'tokens'))('%s', (_, grammar) => {
     const compiler = new ConstraintCompiler(VOCABULARY, VOCABULARY.vocab, VOCABULARY.endIds)
     const language = gbnf(grammar)
@@ -130,7 +130,7 @@ describe('a mask is what trying every token gives', () => {
     expect(allowed(constraint.mask())).toEqual([VOCABULARY.controlId])
     constraint.accept(VOCABULARY.controlId)
     expect(allowed(constraint.mask())).toHaveLength(VOCABULARY.vocab - 1)
-    // Not only text: any token but the one that is named.
+    // Not only text: any token except the one that is named.
     constraint.accept(VOCABULARY.endId)
     constraint.accept(VOCABULARY.idOf('ab')!)
     constraint.accept('.'.charCodeAt(0))
@@ -140,7 +140,7 @@ describe('a mask is what trying every token gives', () => {
     expect(ids).not.toContain(VOCABULARY.controlId)
   })
 
-  test('of tokens that the model lacks is refused with the place of the first', () => {
+  test('of tokens that the model lacks is rejected with the position of the first', () => {
     const compiler = new ConstraintCompiler(VOCABULARY, VOCABULARY.vocab, VOCABULARY.endIds)
     for (const token of ['<nope>', '<[99999]>']) {
       const grammar = `root ::= ("a"\n  ${token} "b" ${token})`
@@ -180,7 +180,7 @@ describe('a constraint', () => {
     expect(constraint.mustEnd).toBe(true)
   })
 
-  test('goes on as two that do not meet', () => {
+  test('continues as two independent ones', () => {
     const one = run(begin({ type: 'grammar', grammar: SOURCES.json }), '[[12')
     const other = one.copy()
     run(one, ']]')
@@ -190,7 +190,7 @@ describe('a constraint', () => {
     expect(other.mustEnd).toBe(true)
   })
 
-  test('refuses what its mask forbids, ids beyond the vocabulary included', () => {
+  test('rejects tokens that its mask forbids, and ids beyond the vocabulary', () => {
     const constraint = begin({ type: 'pattern', pattern: 'a+' })
     for (const id of [98, VOCABULARY.controlId, VOCABULARY.endId, VOCABULARY.vocab - 1, 1 << 20, -1]) {
       expect(() => constraint.accept(id), String(id)).toThrow(expect.objectContaining({ code: 'internal' }))
@@ -204,7 +204,7 @@ describe('a constraint', () => {
     expect(allowed(constraint.mask())).toEqual([VOCABULARY.endId])
   })
 
-  test('outgrows its states and goes on in new ones', () => {
+  test('outgrows its states and continues in new ones', () => {
     const grammar = 'root ::= "<" item ">"\nitem ::= "(" item ")" | [a-c]{1,30000}'
     const text = `<${'('.repeat(40)}${'abcabcabc'.repeat(2500)}${')'.repeat(40)}>`
     expect(run(begin({ type: 'grammar', grammar }), text).mustEnd).toBe(true)
@@ -217,7 +217,7 @@ describe('a constraint', () => {
       { type: 'pattern', pattern: '(?:.{0,3000}.{0,3000})+x' },
       /needs more than/,
     ],
-  ] as const)('is refused for %s', (_, spec, message) => {
+  ] as const)('is rejected for %s', (_, spec, message) => {
     expect(() => {
       const constraint = begin(spec)
       for (let count = 0; count < 3000; count++) {
@@ -227,7 +227,7 @@ describe('a constraint', () => {
     }).toThrow(message)
   })
 
-  test('leaves out what no token can write alone', () => {
+  test('omits text that no token can write alone', () => {
     const source = smallVocabulary(['é'])
     const noBytes = {
       ...source,

@@ -11,7 +11,7 @@ import { addSet, emptySet } from './grammar-nodes.ts'
 import { refused } from './refuse.ts'
 import type { TokenTrie } from './token-trie.ts'
 
-/** Most bytes of masks that are kept; beyond this they are computed again. */
+/** Maximum bytes of masks that are kept; beyond this they are computed again. */
 const KEPT_BYTES = 32 << 20
 
 interface LocalMask {
@@ -59,7 +59,7 @@ export class Masks {
     if (this.automaton.closure(state).hasEnd) for (const id of this.#endIds) allowId(id, mask)
     if (mask.every((word) => word === 0)) {
       throw refused(
-        "cannot go on: no token of the model's vocabulary fits",
+        "cannot continue: no token of the model's vocabulary fits",
         'choose another grammar or model',
       )
     }

@@ -12,7 +12,7 @@ export function refused(what: string, next: string, detail: ErrorDetail = {}): H
   return new HalfbyteError('unsupported', `the constraint ${what}; ${next}`, detail)
 }
 
-/** Refuses what exceeds one of the bounds that keep a hostile grammar from blocking the page. */
+/** Rejects a constraint that exceeds one of the limits that keep a hostile grammar from blocking the page. */
 export function tooLarge(what: string, count: number, most: number): HalfbyteError {
   return refused(`needs more than ${most} ${what}`, 'make it smaller or less ambiguous', {
     what,
@@ -30,16 +30,16 @@ export function forbidden(token: number): HalfbyteError {
   )
 }
 
-/** A budget of so many units. Exceeding it throws the error of `tooLarge`. */
+/** A budget of this many units. Exceeding it throws the error of `tooLarge`. */
 export const budgetOf = (what: string, most: number): Budget =>
   new Budget({ work: most, refuse: ({ asked }) => tooLarge(what, asked, most) })
 
 /** Some 4 s. */
 const MAX_PATTERN_WORK = 1 << 23
 
-/**
- * What all patterns and lengths of one constraint may take together: each has limits of its own, and a schema
- * may have thousands. One counter is enough, because each slice of the writing begins anew (`slices.ts`).
+/** The limit for all patterns and lengths of one constraint together: each has its own limits, but a schema
+ * may have thousands. One counter is enough, because each slice of the compilation begins again
+ * (`slices.ts`).
  */
 export const patternWork = budgetOf('steps for all its patterns', MAX_PATTERN_WORK)
 

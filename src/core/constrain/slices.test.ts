@@ -1,5 +1,5 @@
-// Slices. In: constraints that take long to write. Out: the same grammars and refusals as without a pause;
-// the event loop turns in between, and cancelled work ends with its slice.
+// Slices. In: constraints that take long to compile. Out: the same grammars and errors as without pauses; the
+// event loop turns in between, and cancelled work ends with its slice.
 import { describe, expect, test } from 'vitest'
 import { randomFrom } from '../../../test/helpers/random.ts'
 import { patternWork } from './refuse.ts'
@@ -24,8 +24,8 @@ async function outcome(write: () => unknown): Promise<unknown> {
   }
 }
 
-/**
- * A writing in slices, and how often it asked whether it is wanted. `most`: it is not any more after so many.
+/** A compilation in slices, and how often it checked whether it is still wanted. `most`: after this many
+ * checks it is not.
  */
 async function sliced(spec: ConstraintSpec, most = Number.POSITIVE_INFINITY) {
   let asked = 0
@@ -51,7 +51,7 @@ const atOnce = (spec: ConstraintSpec) => textOf(writeGrammar({ ...spec, note: 'a
 
 const isSame = (result: unknown, spec: ConstraintSpec) => textOf(result) === atOnce(spec)
 
-describe('what is written in slices is what is written at once', () => {
+describe('compiling in slices gives the same result as compiling at once', () => {
   test.each<[string, ConstraintSpec]>([
     ['patterns', patterns(3, 0)],
     [
@@ -90,7 +90,7 @@ test.each<[string, ConstraintSpec]>([
   ['too many patterns', patterns(101, 1)],
   ['counts within counts', schema({ type: 'string', pattern: '^(.{0,120}){0,80}$', maxLength: 5000 })],
 ])(
-  '%s are refused in slices as at once',
+  '%s are rejected in slices as at once',
   async (_, spec) => {
     const { result, asked } = await sliced(spec)
     expect(result).toBe(await outcome(() => writeGrammar(spec)))
@@ -106,7 +106,7 @@ test('cancelled work ends with its slice, and each slice has its bound', async (
   expect(asked).toBe(6)
   const steps = units.map((unit, at) => unit - (units[at - 1] ?? 0))
   expect(steps).toHaveLength(5)
-  // A slice goes on to the end of its last step.
+  // A slice continues to the end of its last step.
   for (const step of steps) expect(step).toBeLessThan(2 ** 17 * 1.5)
 })
 

@@ -1,27 +1,27 @@
-// Slices. In: the writing of a grammar, and the long parts of it as steps. Out: the same result, with turns
-// of the event loop in between, so that a page answers and an abort arrives.
+// Slices. In: the compilation of a grammar, and its long parts as steps. Out: the same result, with turns of
+// the event loop in between, so that a page stays responsive and an abort arrives.
 //
-// The writing is a deep recursion, which cannot stop in the middle. So a pause throws it away and it begins
-// again; parts that were finished give their results at once, in the order in which they were asked for, and
-// the one that was open goes on. This needs one thing of the writing: it is the same each time.
+// The writing is a deep recursion, which cannot stop in the middle. So a pause discards it and it begins
+// again; finished parts give their results at once, in the order in which they were requested, and the
+// unfinished one continues. This needs one thing of the writing: it is the same each time.
 import { eventLoopTurn } from '../base/budget.ts'
 import { patternWork } from './refuse.ts'
 
 /** A long part. It yields wherever it may pause. */
 export type Steps<Result> = Generator<undefined, Result>
 
-/** What a part has come to. */
+/** The result of a part. */
 interface Outcome {
   readonly value: unknown
   readonly error: unknown
-  /** Units of work that it took. */
+  /** Units of work it took. */
   readonly units: number
 }
 
 /** One writing, over all its slices. */
 interface Run {
   readonly outcomes: Outcome[]
-  /** Parts that this slice has asked for. */
+  /** Parts that this slice has requested. */
   asked: number
   open: Steps<unknown> | undefined
   /** Units of the open part in earlier slices. */
@@ -32,13 +32,14 @@ interface Run {
 
 class Pause {}
 
-/** Undefined where nobody waits, as inside a part: then parts do not pause. */
+/** Undefined where nobody waits, such as inside a part: then parts do not pause. */
 let current: Run | undefined
 
-/** Units between two turns of the event loop at first, some 60 ms. */
+/** Initial number of units between two turns of the event loop, about 60 ms. */
 const SLICE_UNITS = 1 << 17
 /**
- * So many slices have the same length. What is not in parts is done again in each, so later ones are longer.
+ * So many slices have the same length. Work outside parts is repeated in each slice, so later ones are
+ * longer.
  */
 const SLICES_OF_LENGTH = 8
 
@@ -64,7 +65,7 @@ function allSteps<Result>(steps: Steps<Result>): Result {
 /** Goes on with the part that is open, until it ends or the slice does. */
 function outcomeOf(run: Run, begin: () => Steps<unknown>): Outcome {
   run.open ??= begin()
-  // What a part asks for itself is a step of it.
+  // A part requested within a part is one of its steps.
   current = undefined
   const before = patternWork.spentUnits
   patternWork.spend(run.openUnits)

@@ -1,7 +1,7 @@
 // The tokens of a vocabulary by their bytes, in an order that makes a walk a single loop.
 //
 // Nodes are in preorder: the subtree of a node follows it, up to `end`. A walk goes from one node to the
-// next, and jumps to `end` if a byte is refused. The depth tells which node is the parent, so no stack of
+// next, and jumps to `end` if a byte is rejected. The depth tells which node is the parent, so no stack of
 // nodes is needed.
 
 import { memo } from '../base/values.ts'

@@ -1,7 +1,7 @@
 // Writes the grammar of a constraint, for any model.
 //
 // Pages load this part of the library when a reply is first constrained. Engine workers never do: they read
-// what it has written, because a worker cannot load a part of itself under every bundler.
+// its output, because not every bundler lets a worker load a part of itself.
 import { reasonOf } from '../base/errors.ts'
 import { LruCache } from '../base/lru-cache.ts'
 import { callsNode } from './calls/write-calls.ts'
@@ -13,7 +13,7 @@ import { schemaNode } from './schema/values.ts'
 import { inSlices } from './slices.ts'
 import { type ConstraintSpec, type WrittenGrammar, writtenGrammar } from './written-grammar.ts'
 
-/** Most grammars that are kept. */
+/** Maximum number of grammars that are kept. */
 const KEPT_GRAMMARS = 8
 
 /** Keyed by their source. */
@@ -25,9 +25,8 @@ export function writeGrammar(spec: ConstraintSpec): WrittenGrammar {
   return written.memo(key, () => newGrammar(spec, key))
 }
 
-/**
- * The same, with turns of the event loop while it is written. Undefined if it is cancelled, which
- * is asked between them.
+/** The same, with turns of the event loop during compilation. Undefined if it is cancelled, which is checked
+ * between them.
  */
 export async function writeGrammarInSlices(
   spec: ConstraintSpec,
@@ -38,7 +37,7 @@ export async function writeGrammarInSlices(
   return made && written.memo(key, () => made)
 }
 
-/** The same as `writeGrammar`, but written each time and not kept. */
+/** Like `writeGrammar`, but compiled each time and not kept. */
 export function newGrammar(spec: ConstraintSpec, key = keyOf(spec)): WrittenGrammar {
   return bounded(() => {
     const grammar = new Grammar()
@@ -65,10 +64,10 @@ function rootOf(grammar: Grammar, spec: ConstraintSpec): NodeId {
   }
 }
 
-/** Most characters of a constraint as JSON. 100,000 choices take 3 s. */
+/** Maximum number of characters of a constraint as JSON. 100,000 choices take 3 s. */
 const MAX_LENGTH = 1 << 20
 
-/** Equal constraints give equal texts. */
+/** Equal constraints give equal keys. */
 function keyOf(spec: ConstraintSpec): string {
   let key: string
   try {

@@ -1,5 +1,5 @@
-// Written grammars. In: constraints. Out: they cross to a worker unchanged, and read there they keep to what
-// the model can write.
+// Written grammars. In: constraints. Out: they arrive unchanged in a worker, and are limited there to tokens
+// that the model has.
 import { describe, expect, test } from 'vitest'
 import { analyse } from './analyse.ts'
 import { Automaton, DEAD } from './automaton.ts'

@@ -5,7 +5,10 @@ import { type ByteSet, GrammarNodes, NODE, type NodeId } from './grammar-nodes.t
 
 /** The form of a whole text. */
 export type ConstraintSpec =
-  /** A JSON value that a JSON Schema allows. `compact`: without blanks between its parts. Default false. */
+  /**
+   * A JSON value that a JSON Schema allows. `compact`: without whitespace between its parts. Default
+   * false.
+   */
   | { readonly type: 'schema'; readonly schema: unknown; readonly compact?: boolean | undefined }
   /** A grammar in llama.cpp's GBNF. */
   | { readonly type: 'grammar'; readonly grammar: string }
@@ -36,7 +39,10 @@ interface ToolParameter {
   readonly enum?: readonly unknown[]
 }
 
-/** What may come next in one reply. Holds the position of the reply; the grammar itself is shared. */
+/**
+ * The tokens that may come next in one reply. Holds the position of the reply; the grammar itself is
+ * shared.
+ */
 export interface TokenConstraint {
   /**
    * The mask for the next token, in words of 32 ids: bit `id % 32` of word `id >> 5` is set if the id is
@@ -57,21 +63,21 @@ export interface TokenConstraint {
   /** True if only the end may follow. */
   readonly mustEnd: boolean
   /**
-   * Ids that are likely next, because the constraint leaves no choice but in blanks and in how a text is cut
-   * into tokens. Empty where it leaves another choice. It may forbid some of them.
+   * Ids that are likely next, because the constraint leaves no choice except in whitespace and in how a text
+   * is split into tokens. Empty where it leaves another choice. It may forbid some of them.
    */
   expectedIds(): readonly number[]
   /** A copy in the same state, for forks and for speculation. */
   copy(): TokenConstraint
 }
 
-/** The part of a constraint that a reply uses. Without a mask every token may be next. */
+/** The part of a constraint that a reply uses. Without a mask, any token may come next. */
 export interface ReplyConstraint
   extends Pick<TokenConstraint, 'accept' | 'canEnd' | 'mustEnd' | 'expectedIds'> {
   mask(): Uint32Array | undefined
 }
 
-/** Nodes as `GrammarNodes` has them. Lists are flat, because messages are searched for what is nested. */
+/** Nodes as `GrammarNodes` has them. Lists are flat, because messages are searched for nested values. */
 export interface WrittenGrammar {
   /** Equal for equal constraints. */
   readonly key: string

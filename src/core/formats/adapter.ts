@@ -1,4 +1,4 @@
-// LoRA and DoRA adapters: pairs their matrices, and gives the change that they make to each tensor.
+// LoRA and DoRA adapters: pairs their matrices, and gives the change to each tensor.
 import { HalfbyteError } from '../base/errors.ts'
 import { malformed, shown } from './malformed.ts'
 import type { TensorInfo } from './tensors.ts'
@@ -25,7 +25,7 @@ export const changedShape = ({ down, up, isTable }: LowRank): readonly [number, 
   return isTable === true ? [inputs, outputs] : [outputs, inputs]
 }
 
-/** A tensor that takes the place of the model's. */
+/** A tensor that replaces the model's. */
 export interface Replacement {
   readonly tensor: TensorInfo
   /** The matrix under a change, which a tied matrix shares. Otherwise a tied matrix keeps the model's. */
@@ -50,7 +50,7 @@ export interface Adapter {
 }
 
 /**
- * Pairs A with B. `scale` gets a rank and the name of a module. Throws `format` where they do not belong
+ * Pairs A with B. `scale` gets a rank and the name of a module. Throws `format` if they do not belong
  * together, `unsupported` for other tensors.
  */
 export function pairsOf(
@@ -66,7 +66,7 @@ export function pairsOf(
     if (module === undefined || letter === undefined) throw otherKind(file, `it changes ${shown(name)}`)
     const half = letter.toUpperCase() as 'A' | 'B'
     const others = halves.get(module)
-    // PEFT writes the name of an adapter into its tensors, so one file can hold several of a matrix.
+    // PEFT includes the name of an adapter in its tensors' names, so one file can hold several for a matrix.
     const twin = others?.[half]
     if (twin !== undefined) {
       throw malformed(

@@ -1,4 +1,4 @@
-// Foreign values. In: folders and adapters whose JSON has something else where a text or a number is due.
+// Foreign values. In: folders and adapters whose JSON has something else instead of a text or a number.
 // Out: a model or a typed error.
 import { expect, test } from 'vitest'
 import { ggufBytes } from '../../../test/conformance/testing/writers/gguf-writer.ts'
@@ -52,7 +52,7 @@ test.each(SETTINGS)('a quantised folder with any value as %s', async (key) => {
   }
 })
 
-test('an index with any value as a file or as its map', async () => {
+test('an index whose file names or map have any value', async () => {
   const weights = file('model.safetensors', safetensorsBytes({ w: half([2, 2]) }))
   for (const value of FOREIGN) {
     for (const weight_map of [value, { w: value }]) {
@@ -93,10 +93,10 @@ test.each<[string, 'string' | 'string[]' | 'u32', unknown, RegExp]>([
 })
 
 test.each(['model_type', 'text_config', 'vision_config', 'tie_word_embeddings'])(
-  '%s of a folder that sees may be anything',
+  '%s of a vision model’s folder may be anything',
   async (key) => {
     for (const value of FOREIGN) {
-      // Without text_config, model_type says whether the settings are those of both models.
+      // Without text_config, model_type says whether the settings describe both models.
       const text_config = key === 'model_type' ? null : {}
       const config = { model_type: 'qwen2_vl', vision_config: {}, text_config, [key]: value }
       const weights = safetensorsBytes({ 'lm_head.weight': half([2, 2]) })

@@ -1,12 +1,12 @@
-// JSON and text files of a model. In: files that say how long they are. Out: their text, or a refusal before
-// a byte is read.
+// JSON and text files of a model. In: files that declare their size. Out: their text, or an error before a
+// byte is read.
 import { expect, test } from 'vitest'
 import { bufferSource } from '../base/bytes.ts'
 import { readJson, readText } from './json-files.ts'
 
 const MOST = 128 * 2 ** 20
 
-test('a file is read up to 128 MiB, and a longer one is refused before it is read', async () => {
+test('a file of up to 128 MiB is read, and a longer one is rejected before it is read', async () => {
   const read: number[] = []
   const sized = (size: number) => ({
     name: 'tokenizer.json',

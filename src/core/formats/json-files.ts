@@ -47,8 +47,7 @@ export function generationSettings(
   return eos_token_id === undefined ? undefined : withoutNulls({ eos_token_id })
 }
 
-/**
- * Leaves out keys and elements that hold null, which MetaValue does not have. Reads `{"__float__":
+/** Omits keys and elements that are null, which MetaValue does not have. Reads `{"__float__":
  * "Infinity"}`, as transformers 5 writes infinities, as the number.
  */
 export function withoutNulls(object: JsonObject): MetaObject {

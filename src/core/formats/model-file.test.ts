@@ -49,7 +49,7 @@ describe('openModel', () => {
     })
   })
 
-  test('a folder of safetensors brings its JSON files, nulls left out', async () => {
+  test('a folder of safetensors includes its JSON files, without nulls', async () => {
     const model = await openModel([
       text('README.md', '# hi'),
       text(
@@ -89,7 +89,7 @@ describe('openModel', () => {
     expect((await openModel([none, weights])).generationConfig).toBeUndefined()
   })
 
-  test('safetensors without config.json say so', async () => {
+  test('safetensors without config.json are an error that says so', async () => {
     await expect(openModel([weights])).rejects.toMatchObject({
       code: 'format',
       message: expect.stringContaining('config.json'),
@@ -104,7 +104,7 @@ describe('openModel', () => {
     await expect(openModel([bufferSource('x.gguf', bytes)])).rejects.toMatchObject({ code: 'format' })
   })
 
-  test('two formats, or nothing, are refused', async () => {
+  test('two formats, or no files, are rejected', async () => {
     await expect(openModel([gguf, weights])).rejects.toThrow(/two formats/)
     await expect(openModel([])).rejects.toMatchObject({ code: 'format' })
   })
@@ -146,7 +146,7 @@ describe('openModel', () => {
   })
 })
 
-test('names are cut out of paths and addresses', () => {
+test('names are extracted from paths and addresses', () => {
   expect(baseName('https://host/a/resolve/main/b-00001-of-00002.gguf?download=true#x')).toBe(
     'b-00001-of-00002.gguf',
   )

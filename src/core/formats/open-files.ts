@@ -26,7 +26,7 @@ function foreignFile(name: string, size: number, head: Uint8Array): HalfbyteErro
     )
   }
   if (start.startsWith('{') || start.startsWith('['))
-    return notModel(name, 'it is JSON without a model beside it', NEXT)
+    return notModel(name, 'it is JSON without a model', NEXT)
   if (starts(0x50, 0x4b, 3, 4))
     return otherModel(name, 'it is a zip archive, as PyTorch saves models (.bin, .pt)')
   if (starts(0x80, 2) || starts(0x80, 4))
@@ -57,12 +57,11 @@ const HEAD_BYTES = 64
 
 const isTower = ({ name }: ByteSource): boolean => isTowerName(name)
 
-/**
- * Reads the headers of a model: one GGUF or all its splits, safetensors with config.json (and tokenizer.json,
- * tokenizer_config.json, generation_config.json, chat_template.jinja where they exist), or one .hbm pack or
- * all its parts. A GGUF beside these with `mmproj` in its name is the vision tower. Throws `format` for files
- * that are damaged, missing or not a model, `unsupported` for unsupported formats, and what loading a reader
- * throws.
+/** Reads the headers of a model: one GGUF or all its splits, safetensors with config.json (and
+ * tokenizer.json, tokenizer_config.json, generation_config.json, chat_template.jinja if they exist), or one
+ * .hbm pack or all its parts. An additional GGUF with `mmproj` in its name is the vision tower. Throws
+ * `format` for files that are damaged, missing or not a model, `unsupported` for unsupported formats, and
+ * what loading a reader throws.
  */
 export async function openFiles(
   sources: readonly ByteSource[],

@@ -1,8 +1,7 @@
-// A picture as its pixels, and the limits of pictures: every decoder and every place that takes one asks
-// here.
+// An image as pixels, and the limits of images: used by every decoder and everything that takes an image.
 import { HalfbyteError } from '../base/errors.ts'
 
-/** A picture: four bytes a pixel (red, green, blue, opacity), row by row from the upper left. */
+/** An image: four bytes per pixel (red, green, blue, opacity), row by row from the upper left. */
 export interface Pixels {
   readonly width: number
   readonly height: number
@@ -11,7 +10,7 @@ export interface Pixels {
 
 /** Bytes of a file. */
 export const MOST_FILE_BYTES = 1 << 28
-/** Pixels of a side, and of a picture. */
+/** Pixels of a side, and of an image. */
 const MOST_SIDE = 1 << 14
 const MOST_PIXELS = 1 << 26
 /** Bytes of a PNG's rows when they are inflated: four a pixel, and a filter for each row of each pass. */
@@ -22,7 +21,7 @@ export const MOST_ROW_BYTES = 4 * MOST_PIXELS + 2 * MOST_SIDE
  */
 export const MOST_SCAN_STEPS = 1 << 25
 
-/** Throws `unsupported` for sides that no picture may have. Asked before memory is taken for its pixels. */
+/** Throws `unsupported` for sides that no image may have. Asked before memory is taken for its pixels. */
 export function checkSides(width: number, height: number): void {
   const isSide = (side: number) => Number.isInteger(side) && side >= 1 && side <= MOST_SIDE
   if (isSide(width) && isSide(height) && width * height <= MOST_PIXELS) return
@@ -45,7 +44,7 @@ export function checkPixels({ width, height, data }: Pixels): void {
   )
 }
 
-/** The error about a picture that takes `amount` units of work where `most` are done. */
+/** The error for an image that takes `amount` units of work where `most` are allowed. */
 export const tooMuchWork = (what: string, amount: number, most: number): HalfbyteError =>
   new HalfbyteError(
     'unsupported',

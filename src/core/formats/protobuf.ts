@@ -4,7 +4,7 @@ import { PbfReader } from 'pbf'
 import type { HalfbyteError } from '../base/errors.ts'
 import { malformed } from './malformed.ts'
 
-/** Messages inside of messages. A graph in an attribute takes three levels. */
+/** Messages inside of messages. A graph in an attribute adds three levels. */
 const MOST_DEPTH = 48
 /** Characters of a name or key. */
 const MOST_TEXT = 4096
@@ -73,7 +73,7 @@ export class Message {
     return this.#reader.readFloat()
   }
 
-  /** An int64; those beyond 2^53 are cut to 2^53. */
+  /** An int64; values beyond 2^53 are clamped to 2^53. */
   int(): number {
     this.#expect(WIRE.varint)
     return cut(this.#varint())
@@ -128,7 +128,7 @@ export class Message {
 
   #expect(type: number): void {
     if (this.#reader.type !== type)
-      throw this.wrong(`a field has wire type ${this.#reader.type} where ${type} is due`)
+      throw this.wrong(`a field has wire type ${this.#reader.type} instead of ${type}`)
   }
 
   /** pbf's own varints lose digits beyond 2^53. */

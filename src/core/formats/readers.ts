@@ -25,8 +25,7 @@ export interface ModelFile {
    */
   readonly metadata: ReadonlyMap<string, MetaValue>
   readonly tokenizer?: TokenizerSpec | undefined
-  /**
-   * The vision tower: from a GGUF beside the model, or from among the weights of safetensors. In that case
+  /** The vision tower: from a separate GGUF, or from the weights of safetensors. In that case
    * its metadata are the whole `config` and, if the folder has it, the image `processor`.
    */
   readonly tower?: ModelFile | undefined
@@ -58,7 +57,7 @@ export function tellReader(format: string, reader: unknown): void {
 /** Undefined until a script has handed one over. */
 export const toldReader = (format: string): unknown => told().get(format)
 
-/** What the script of the GGUF reader exports. */
+/** The exports of the GGUF reader's script. */
 export interface GgufReader {
   /**
    * One file or all its splits, in any order. Throws `format` for damaged files, `unsupported` for dtypes.
@@ -68,9 +67,9 @@ export interface GgufReader {
   readGgufAdapter(file: ByteSource, signal?: AbortSignal): Promise<Adapter>
 }
 
-/** What the script of the safetensors reader exports. */
+/** The exports of the safetensors reader's script. */
 export interface SafetensorsReader {
-  /** `others` are config.json and the further files of the model. Throws `format` where one is missing. */
+  /** `others` are config.json and the further files of the model. Throws `format` if one is missing. */
   openSafetensors(
     files: readonly ByteSource[],
     others: readonly ByteSource[],

@@ -102,8 +102,8 @@ export class SlabReader {
     return this.#view.getBigInt64(this.#take(8), true)
   }
   /**
-   * Reads a string with its u64 length. Returns undefined and reads nothing when the slab does not hold all
-   * of it.
+   * Reads a string with its u64 length. Returns undefined and reads nothing if the slab does not contain the
+   * whole range.
    */
   prefixedText(): string | undefined {
     if (this.available < 8 || this.#view.getUint32(this.#next + 4, true) !== 0) return undefined

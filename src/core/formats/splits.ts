@@ -7,7 +7,7 @@ import { baseName } from './names/named-files.ts'
 
 /**
  * Joins the parts in order. Whether they belong together is checked later, by the pack's own size and hashes.
- * Throws `format` for parts that are missing, given twice or of unequal sizes, and for several packs.
+ * Throws `format` if parts are missing, given twice or of unequal sizes, and for several packs.
  */
 export function joinParts(files: readonly [ByteSource, ...ByteSource[]]): ByteSource {
   const [first, ...others] = files.map((source) => {
@@ -44,7 +44,7 @@ export interface Split {
   readonly count: number
 }
 
-/** Throws `format` when a split is missing, given twice, or from a model with another number of splits. */
+/** Throws `format` if a split is missing, given twice, or from a model with another number of splits. */
 export function inOrder<T extends Split>(splits: readonly [T, ...T[]]): readonly T[] {
   const [{ name, count }] = splits
   if (count === 1 && splits.length > 1) {

@@ -1,4 +1,4 @@
-// The types of what readers find in a file's header: dtypes, shapes and byte ranges of tensors.
+// The types of the data in a file's header: dtypes, shapes and byte ranges of tensors.
 import type { PackedEncoding } from '../abi/encodings.ts'
 import type { ByteSource } from '../base/bytes.ts'
 import type { Coding } from './coded-group.ts'
@@ -15,7 +15,7 @@ export function checkOverlap(file: string, tensors: readonly TensorInfo[]): void
   }
 }
 
-/** How a tensor's elements are stored in its file. The names are those of GGUF and safetensors. */
+/** How a tensor's elements are stored in its file. The names are as in GGUF and safetensors. */
 export type DType = 'F32' | 'F16' | 'BF16' | 'Q8_0' | 'Q4_0' | 'Q4_1' | CodedDType
 
 /** GGUF dtypes that are read group by group, as codes with one or two scales. */
@@ -66,8 +66,7 @@ export interface TensorInfo {
   readonly change?: ValueChange | undefined
   /** For an F32 tensor that is computed while it is read: the dtype that decides its encoding. */
   readonly like?: DType | undefined
-  /**
-   * If reading is more than a copy: how the file stores it and what reading loses, as a phrase for people.
+  /** If reading is more than a copy: how the file stores it and what is lost, as a human-readable phrase.
    */
   readonly origin?: string | undefined
   /**

@@ -115,7 +115,7 @@ export interface GraphBuilder {
   rescale(label: string, input: Value, scale: number, cap: number): Value
   /** Each number, or the end of the range that is nearer where it lies outside. */
   clamp(label: string, input: Value, limits: Limits): Value
-  /** Sends each row through the experts that have the greatest logits in `router`. `mlp` builds an expert. */
+  /** Sends each row through the experts that have the largest logits in `router`. `mlp` builds an expert. */
   routed(label: string, input: Value, router: Value, choice: ExpertChoice, mlp: ExpertMlp): Value
   takeRows(label: string, input: Value): Value
   /** A node of any kind, for kinds that have no method here. */

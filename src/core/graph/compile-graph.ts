@@ -43,7 +43,7 @@ export function checkShapes(graph: Graph): void {
 export interface CompileOptions extends Capacity {
   /** The encoding that a weight will have in linear memory. Asked for matrices only: vectors are f32. */
   readonly encodingOf: EncodingOf
-  /** The input order of matrices that read a8 rows. Default: none has an order of its own. */
+  /** The input order of matrices that read a8 rows. Default: none has its own order. */
   readonly orderOf?: OrderOf | undefined
   /** Asked only for weights in a sparse encoding. */
   readonly stripBytesOf?: StripBytesOf | undefined

@@ -1,4 +1,5 @@
-// Features. In: this process's globals, whole and with parts taken away. Out: what is detected and chosen.
+// Features. In: this process's globals, whole and with parts taken away. Out: the detected features and the
+// chosen build.
 import { expect, test } from 'vitest'
 import { isHalfbyteError } from '../base/errors.ts'
 import { chooseBuild, detectFeatures } from './features.ts'

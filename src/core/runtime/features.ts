@@ -1,4 +1,4 @@
-// Finds out what WebAssembly can do in a page, a worker or a process, and which build to load.
+// Detects WebAssembly features in a page, a worker or a process, and which build to load.
 import { HalfbyteError } from '../base/errors.ts'
 
 /** The instructions that a module uses. */
@@ -104,7 +104,7 @@ export async function mayCompile(): Promise<boolean> {
 export const NO_WASM =
   "the page's Content-Security-Policy forbids WebAssembly; add 'wasm-unsafe-eval' to its script-src"
 
-/** Some engines validate atomics but still refuse the memory. */
+/** Some engines validate atomics but still reject the memory. */
 function canShare(wasm: Pick<typeof WebAssembly, 'Memory'>): boolean {
   try {
     const { buffer } = new wasm.Memory({ initial: 1, maximum: 1, shared: true })

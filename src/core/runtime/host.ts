@@ -18,9 +18,9 @@ export type ModelRequest = ComputeRequest | ShardRequest
 export type WorkerRequest = ModelRequest | FunctionRequest
 export type WorkerReply = ComputeReply | ShardReply
 
-/** A compute worker as the pool sees it. */
+/** The pool's interface to a compute worker. */
 export interface ComputePort {
-  /** Objects in `transfer` are given away. */
+  /** Objects in `transfer` are transferred. */
   postMessage(message: WorkerRequest, transfer?: Transferable[]): void
   onMessage(listener: (message: WorkerReply) => void): void
   /** Called when the worker failed to load, threw outside its own handler, or ended unasked. */
@@ -28,11 +28,11 @@ export interface ComputePort {
   terminate(): void
 }
 
-/** What the script of the ONNX reader exports. */
+/** The exports of the ONNX reader's script. */
 export interface OnnxReader {
   /**
    * `newGraph` makes the graph of the step, with the engine's own nodes.
-   * `beside` finds further files at the place of the graph, by their paths; undefined if one is missing.
+   * `beside` finds further files at the location of the graph, by their paths; undefined if one is missing.
    * `bfloats`: whether f32 matrices whose values are all bf16 are read as such.
    * `dtype`: the precision of the graph where the sources have several.
    * Throws `format` for damaged files, `unsupported` for a graph that is not a decoder's step.
@@ -55,7 +55,10 @@ export interface Note {
   write(value: unknown): void
 }
 
-/** What a page, a worker or a process provides. There is one implementation for browsers and one for Node. */
+/**
+ * The services of a page, a worker or a process. There is one implementation for browsers and one for
+ * Node.
+ */
 export interface Host extends LoadReaders {
   readonly globals: FeatureGlobals
   /** Logical cores: a hint, at least 1. */
@@ -71,17 +74,17 @@ export interface Host extends LoadReaders {
   /** Absent where nothing is stored. */
   readonly notes?: Notes | undefined
   /**
-   * The reader of ONNX models, which is loaded when one is opened. Rejects as the other readers' loads do.
+   * The reader of ONNX models, which is loaded when one is opened. Rejects like the other readers' loads.
    */
   loadOnnx(): Promise<OnnxReader>
   /**
-   * The engine's own part for models that see, which is loaded with the first of them. Rejects as `loadOnnx`
+   * The engine's part for vision models, loaded with the first of them. Rejects as `loadOnnx`
    * does.
    */
   loadVision(): Promise<unknown>
   /**
-   * Decodes a picture's file and cuts it, or cuts its pixels, on another thread. Rejects with HalfbyteErrors,
-   * the signal's reason, and an `Error` that says why a file is not decoded. Absent where the browser
+   * Decodes an image's file and cuts it, or cuts its pixels, on another thread. Rejects with HalfbyteErrors,
+   * the signal's reason, and an `Error` that says why a file cannot be decoded. Absent where the browser
    * decodes.
    */
   readonly cutPicture?:

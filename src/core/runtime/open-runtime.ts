@@ -31,9 +31,9 @@ export interface Runtime {
   readonly arena: Arena
   readonly engine: EngineExports
   readonly module: WebAssembly.Module
-  /** Most threads in a pool of this runtime. */
+  /** Maximum number of threads in a pool of this runtime. */
   readonly maxThreads: number
-  /** Most shards in a group that begins with this runtime. 1: it must work alone. */
+  /** Maximum number of shards in a group that begins with this runtime. 1: it must work alone. */
   readonly maxShards: number
 }
 
@@ -69,8 +69,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   return { build, memoryKind, arena, engine, module, ...limits }
 }
 
-/**
- * Devices that reserve a shared memory as a whole may refuse it at a size that a plain memory can grow to.
+/** Devices that reserve shared memory as a whole may fail at a size that a plain memory can grow to.
  */
 function trySharedMemory(needBytes: number, wantBytes: number): WebAssembly.Memory | undefined {
   try {
@@ -83,7 +82,7 @@ function trySharedMemory(needBytes: number, wantBytes: number): WebAssembly.Memo
 
 export interface PoolOptions {
   readonly host: Host
-  /** As given to `openRuntime`. */
+  /** As passed to `openRuntime`. */
   readonly threads?: number | 'auto'
   /** Runs one small step on the pool, synchronously. Timed to find the number of threads. */
   readonly probe: (pool: Pool) => void
@@ -93,9 +92,8 @@ export interface PoolOptions {
 }
 
 /**
- * Makes the pool. `auto` gives the number of threads that runs `probe` fastest, or one where workers cannot
- * be started. Otherwise gives the requested number. Throws `internal` when a requested worker cannot be
- * started.
+ * Makes the pool. `auto` picks the number of threads that runs `probe` fastest, or one if workers cannot be
+ * started. Otherwise the requested number. Throws `internal` when a requested worker cannot be started.
  */
 export async function openPool(runtime: Runtime, options: PoolOptions): Promise<Pool> {
   const { engine, module, arena, maxThreads } = runtime
@@ -141,7 +139,7 @@ async function tryMeasured(
 /**
  * Returns a function that measures the number of threads again, between runs. It resolves to whether there
  * are fewer than at first, and rejects as `resize` and `probe` do. Without memory for its own step, it leaves
- * the pool as it is.
+ * the pool unchanged.
  */
 export function retuner(
   pool: SharedPool,
@@ -188,7 +186,7 @@ const HOPELESS = 1.5
 
 /**
  * The number of threads, 1 to `most`, that runs `work` fastest. Larger pools contain the same threads, so one
- * that holds up the others is in all of them.
+ * that delays the others is in all of them.
  */
 export async function measureThreads(
   pool: { resize(threads: number): Promise<void> },
@@ -210,7 +208,7 @@ export async function measureThreads(
       work()
       ms = Math.min(ms, now() - start)
     }
-    // The clock is too coarse, or stands still: nothing speaks against a thread.
+    // The clock is too coarse or stands still: there is no reason to exclude a thread.
     if (ms === 0) return most
     if (ms > bestMs * HOPELESS) break
     if (ms >= bestMs * (1 - LEAST_GAIN)) continue

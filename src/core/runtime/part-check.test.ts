@@ -1,4 +1,4 @@
-// Checking parts. In: parts of an arena. Out: the sums that `checksum` gives, and no write outside the parts.
+// Checking parts. In: parts of an arena. Out: the same sums as `checksum`, and no write outside the parts.
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { checksum } from '../base/sha256.ts'
@@ -17,7 +17,7 @@ for (const build of ['relaxed', 'simd128']) {
     const sizes = Array.from({ length: MOST_PARTS }, (_, index) => 64 * (1 + ((index * 37) % 211)))
     const parts = sizes.map((bytes) => {
       const address = arena.allocate(bytes, 'a part')
-      arena.allocate(64, 'what is between')
+      arena.allocate(64, 'the bytes in between')
       return { address, bytes }
     })
     const first = parts[0]!
@@ -38,7 +38,7 @@ for (const build of ['relaxed', 'simd128']) {
       expect(isInside(at)).toBe(true)
       pages.set(at >> 12, at)
     }
-    // These include every page that lies wholly in a part.
+    // These include every page that is entirely within a part.
     const whole = (page: number) =>
       parts.some(({ address, bytes }) => page << 12 >= address && (page + 1) << 12 <= address + bytes)
     for (let page = first.address >> 12; page <= end >> 12; page++)

@@ -13,7 +13,7 @@ export interface Part {
   readonly bytes: number
 }
 
-/** Most parts in one call. */
+/** Maximum parts in one call. */
 export const MOST_PARTS = 32
 /** Address, bytes, checksum, in words. */
 const PART_WORDS = 6

@@ -112,7 +112,7 @@ describe.skipIf(!isBuilt)('with the built modules', () => {
     checkSums(runtime, pool, sums)
   })
 
-  test('a pool whose memory grew keeps working', async () => {
+  test('a pool keeps working after its memory grows', async () => {
     const { runtime, pool } = await sharedPool('simd128')
     const sums = write(runtime)
     await pool.resize(2)
@@ -146,12 +146,12 @@ describe.skipIf(!isBuilt)('with the built modules', () => {
     })
     pools.push(pool)
     expect(runs).toBe(12)
-    // By the test's clock both numbers take as long.
+    // On the test's clock both numbers take equally long.
     expect(pool.threads).toBe(1)
     checkSums(runtime, pool, sums)
   })
 
-  test('threads that were given up for a slow machine come back when it is well, and stay where there is no room to measure', async () => {
+  test('threads dropped on a slow machine come back when it recovers, and stay if there is no memory to measure', async () => {
     const clock = { ms: 0 }
     const host: Host = { ...nodeHost(), cores: 2, now: () => clock.ms }
     const runtime = await openRuntime({ host, needBytes: NEED })
@@ -220,7 +220,7 @@ describe.skipIf(!isBuilt)('with the built modules', () => {
     expect(errorOf(() => checkSums(runtime, pool, sums)).code).toBe('internal')
   })
 
-  test('a worker that ends between runs ends the pool, and says so at once', async () => {
+  test('a worker that ends between runs ends the pool, and that is reported at once', async () => {
     let announce: (error: HalfbyteError) => void = () => {}
     const died = new Promise<HalfbyteError>((resolve) => {
       announce = resolve
@@ -246,7 +246,7 @@ describe.skipIf(!isBuilt)('with the built modules', () => {
     expect(errorOf(() => checkSums(runtime, pool, sums)).code).toBe('internal')
   }, 60_000)
 
-  test('a worker that never answers is given up', async () => {
+  test('a worker that never answers is abandoned', async () => {
     const silent: ComputePort = {
       postMessage: () => {},
       onMessage: () => {},
@@ -261,7 +261,7 @@ describe.skipIf(!isBuilt)('with the built modules', () => {
     await expect(pool.resize(2)).rejects.toMatchObject({ code: 'disposed' })
   })
 
-  test('a module of another release is refused', async () => {
+  test('a module of another release is rejected', async () => {
     const old = new Uint8Array([0, 0x61, 0x73, 0x6d, 1, 0, 0, 0])
     const host: Host = { ...nodeHost(), loadModule: () => WebAssembly.compile(old) }
     await expect(openRuntime({ host, needBytes: NEED })).rejects.toMatchObject({ code: 'internal' })
@@ -286,7 +286,7 @@ test('the fastest number of threads is kept, and more must save something', asyn
   expect(await measureThreads({ resize }, 4, work, () => clock.ms)).toBe(2)
 })
 
-test('measuring slow steps takes few of them, and none of pools that contain a thread which holds them up', async () => {
+test('measuring slow steps uses few of them, and skips pools with a known slow thread', async () => {
   const msOf = [0, 100, 60, 300, 300]
   const runs = [0, 0, 0, 0, 0]
   const clock = { ms: 0 }
@@ -307,7 +307,7 @@ test.each<[string, (ms: number) => number, number]>([
   ['stands still', (ms) => ms, 4],
   ['says nothing', () => Number.NaN, 4],
   ['goes backwards', (ms) => ms - 3_600_000, 4],
-])('a clock that %s keeps no thread out', async (_, next, threads) => {
+])('a clock that %s excludes no thread', async (_, next, threads) => {
   const clock = { ms: 0 }
   const work = (): void => {
     clock.ms = next(clock.ms)

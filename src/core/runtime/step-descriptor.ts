@@ -6,11 +6,11 @@ import { HalfbyteError } from '../base/errors.ts'
 import type { Arena, Ptr } from './memory/arena.ts'
 
 export interface StepCapacity {
-  /** Most rows of a step; the plan's `tokens`. */
+  /** Maximum rows of a step; the plan's `tokens`. */
   readonly tokens: number
-  /** Most rows whose logits a step may want; the plan's `logitRows`. */
+  /** Maximum rows whose logits a step may request; the plan's `logitRows`. */
   readonly logitRows: number
-  /** Most sequences of a step. */
+  /** Maximum number of sequences of a step. */
   readonly sequences: number
   /** Numbers in each row that a step brings itself. 0: it brings none. Default 0. */
   readonly inputWidth?: number | undefined
@@ -31,7 +31,7 @@ export class StepDescriptor {
   readonly ids: Ptr
   readonly sequenceOf: Ptr
   readonly positions: Ptr
-  /** Rows whose logits are wanted. */
+  /** Rows whose logits are requested. */
   readonly logitRows: Ptr
   /** Records of SEQUENCE_WORDS words. */
   readonly sequences: Ptr
@@ -70,8 +70,8 @@ export class StepDescriptor {
 
   // hot
   /**
-   * Writes the descriptor of so many rows, sequences and logits, and the RoPE tables of the rows' positions.
-   * `places`: as `fillRopeTable` has them.
+   * Writes the descriptor of the given numbers of rows, sequences and logits, and the RoPE tables of the
+   * rows' positions. `places`: as `fillRopeTable` has them.
    */
   describe(tokens: number, sequences: number, logits: number, places?: Uint32Array): void {
     const { u32 } = this.#arena

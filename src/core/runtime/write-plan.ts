@@ -22,7 +22,7 @@ function checkPlan({ ops, slots, tokens, logitRows, arenaBytes }: Plan): void {
     const kind = rows ?? 0
     const most = kind === ROWS.logits ? logitRows : tokens * Math.max(1, kind - ROWS.routed)
     for (const [field, value] of Object.entries(fields)) {
-      // A number that does not fit a word keeps the NaN, which fails the check.
+      // A number that does not fit in a word stays NaN, which fails the check.
       let end = Number.NaN
       let bytes = 2 ** 32
       if (typeof value === 'number') {
@@ -79,7 +79,7 @@ export function writePlan(arena: Arena, plan: Plan, slots: readonly Ptr[]): Writ
   return { records, count: plan.ops.length, activations }
 }
 
-/** Writes one record. `resolve` gives the address of each pointer. */
+/** Writes one record. `resolve` returns the address of each pointer. */
 export function writeRecord(
   arena: Arena,
   address: number,

@@ -26,14 +26,14 @@ export interface BlockMirror {
   clear(group: number, block: Ptr): void
   /** Bytes of a block with all its parts, per group. */
   readonly wholeBytes: readonly number[]
-  /** A block with all its parts, as a model in one memory has it. */
+  /** A block with all its parts, as in a model in one memory. */
   gather(group: number, block: Ptr): Promise<Uint8Array<ArrayBuffer>>
   scatter(group: number, block: Ptr, whole: Uint8Array): Promise<void>
 }
 
 /**
  * Blocks of one size. Knows bytes only. The owner knows what a block means: keys and values of 64 positions
- * in some encoding, or a sequence's recurrent state. Extents are never moved or given back.
+ * in some encoding, or a sequence's recurrent state. Extents are never moved or freed.
  */
 export class BlockPool {
   readonly blockBytes: number
@@ -66,12 +66,12 @@ export class BlockPool {
     return (this.available + this.live) * this.blockBytes
   }
 
-  /** Adds the `blocks` blocks that lie at `extent`. */
+  /** Adds the `blocks` blocks at `extent`. */
   add(extent: Ptr, blocks: number): void {
     for (let block = blocks - 1; block >= 0; block--) this.#free.push(offset(extent, block * this.blockBytes))
   }
 
-  /** A block that only the caller holds. Its content is left over from earlier use. */
+  /** A block owned only by the caller. Its content is stale. */
   take(): Ptr {
     const block = this.#free.pop()
     if (block === undefined) throw new HalfbyteError('internal', 'a block was taken from an empty pool')

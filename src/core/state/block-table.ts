@@ -33,12 +33,12 @@ export class BlockTable {
     this.address = address
   }
 
-  /** Index of the first block that is held. A window drops the blocks before it. */
+  /** Index of the first held block. A window drops the blocks before it. */
   get first(): number {
     return this.#first
   }
 
-  /** The first position that is held. In the first block, the positions before it are undefined. */
+  /** The first held position. In the first block, the positions before it are undefined. */
   get validFrom(): number {
     return this.#validFrom
   }
@@ -63,8 +63,8 @@ export class BlockTable {
   }
 
   /**
-   * Takes the missing blocks. The first `stored` blocks keep their content. Replaced blocks are given back,
-   * or added to `replaced`.
+   * Takes the missing blocks. The first `stored` blocks keep their content. Replaced blocks are released, or
+   * added to `replaced`.
    */
   fill(first: number, end: number, stored: number, replaced?: Ptr[]): void {
     for (let index = first; index < end; index++) {
@@ -93,7 +93,7 @@ export class BlockTable {
     for (let index = other.first; index < end; index++) this.share(index, other.at(index)!)
   }
 
-  /** Marks the positions from `position` on as held, where the first held one was later. */
+  /** Marks the positions from `position` on as held, if the first held one was later. */
   reachBack(position: number): void {
     if (position >= this.#validFrom) return
     this.#validFrom = position

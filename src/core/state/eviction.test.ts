@@ -1,5 +1,5 @@
-// Eviction. In: conversations that end under a budget, windows, twins. Out: what is evicted first, and what
-// is stored once.
+// Eviction. In: conversations that end under a budget, windows, twins. Out: the eviction order, and what is
+// stored only once.
 import { expect, test } from 'vitest'
 import { Arena, type Ptr } from '../runtime/memory/arena.ts'
 import { BlockPool } from './block-pool.ts'
@@ -25,7 +25,7 @@ function run(cache: StateCache, tokens: readonly number[]): SequenceState {
   return state
 }
 
-test('of ended conversations the one that nobody came back to for longest is given up first', () => {
+test('of ended conversations, the least recently used is evicted first', () => {
   const cache = cacheOf({ budgetBytes: 4 * BLOCK_BYTES, retainBytes: Number.POSITIVE_INFINITY })
   for (const name of [1, 2, 3]) run(cache, text(name)).release()
   expect(cache.find(text(1), BLOCK)?.tokens).toBe(BLOCK)
@@ -41,7 +41,7 @@ test('of ended conversations the one that nobody came back to for longest is giv
   for (const state of [first, second, third]) expect(state.length).toBe(BLOCK)
 })
 
-test('of what may be kept at most the same goes first, and a branch before what others begin with', () => {
+test('under the retention limit the order is the same, and a branch goes before a shared prefix', () => {
   const cache = cacheOf({ retainBytes: 2 * BLOCK_BYTES })
   const common = text(1)
   const left = text(2)
@@ -54,7 +54,7 @@ test('of what may be kept at most the same goes first, and a branch before what 
   expect(cache.find([...common, ...right], 2 * BLOCK)?.tokens).toBe(2 * BLOCK)
 })
 
-test('of checkpoints the one that was used longest ago is given up first', () => {
+test('of checkpoints, the least recently used is evicted first', () => {
   const pool = new BlockPool(arenaOf(), 64)
   pool.add(1024 as Ptr, 3)
   const checkpoints = new Checkpoints([pool], 2 * 64)
@@ -66,7 +66,7 @@ test('of checkpoints the one that was used longest ago is given up first', () =>
   expect(checkpoints.bytes).toBe(2 * 64)
 })
 
-test('of recurrent state what only the tree remembers is kept, not held', () => {
+test('recurrent state that only the tree references counts as kept, not as held', () => {
   const SLAB = 128
   const cache = cacheOf({ blockBytes: [], slabBytes: [SLAB, SLAB] })
   const remember = (state: SequenceState) => {
@@ -77,7 +77,7 @@ test('of recurrent state what only the tree remembers is kept, not held', () => 
   const both = { held: 2 * SLAB, kept: 0 }
   const bytes = () => ({ held: cache.heldBytes, kept: cache.retainedBytes })
   expect(bytes()).toEqual(both)
-  // The tree holds it too, as long as the sequence continues from it.
+  // The tree references it too, as long as the sequence continues from it.
   first.keep()
   expect(bytes()).toEqual(both)
   const fork = first.fork(text(1, 10))
@@ -85,7 +85,7 @@ test('of recurrent state what only the tree remembers is kept, not held', () => 
   expect(bytes()).toEqual(both)
   fork.release()
   expect(bytes()).toEqual({ held: 0, kept: 2 * SLAB })
-  // Two that end at the same position hold one slab together. Later each has its own.
+  // Two that end at the same position share one slab. Later each has its own.
   const second = new SequenceState(cache, text(1, 12))
   second.adopt(cache.find(text(1, 12), 11)!)
   expect(bytes()).toEqual(both)
@@ -97,7 +97,7 @@ test('of recurrent state what only the tree remembers is kept, not held', () => 
   expect(bytes()).toEqual({ held: 0, kept: 0 })
 })
 
-test('a window gives back the blocks that no row sees any more', () => {
+test('a window frees blocks that no row sees any more', () => {
   const cache = cacheOf({ blockBytes: [BLOCK_BYTES, BLOCK_BYTES], windows: [0, 70] })
   const state = new SequenceState(cache)
   for (let length = 0; length < 10 * BLOCK; length += 10) {
@@ -110,7 +110,7 @@ test('a window gives back the blocks that no row sees any more', () => {
   expect(cache.pools[1]!.live).toBe(2)
 })
 
-test('the same tokens that two sequences ran at the same time are held once when somebody looks', () => {
+test('the same tokens run by two sequences at the same time are stored once after a lookup', () => {
   const cache = cacheOf({})
   const ids = text(1, 2 * BLOCK)
   const twins = [run(cache, ids), run(cache, ids)]

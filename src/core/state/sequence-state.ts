@@ -80,9 +80,8 @@ export class SequenceState implements PathSource {
   }
 
   /**
-   * Makes sure that positions up to `end` can be reserved when only the first `kept` of those stored are
-   * kept. Takes room from state that no sequence holds. Throws as `reserve` does, and then no sequence has
-   * changed.
+   * Ensures that positions up to `end` can be reserved if only the first `kept` stored ones are kept. May
+   * evict state that no sequence holds. Throws as `reserve` does, and then no sequence has changed.
    */
   makeRoom(kept: number, end: number): void {
     this.#checkLive()
@@ -105,8 +104,8 @@ export class SequenceState implements PathSource {
   }
 
   /**
-   * Where positions can be moved, zeroes the last blocks after the stored positions: they may still hold
-   * other conversations' content. Throws `out-of-memory`.
+   * If positions can be moved, zeroes the last blocks after the stored positions: they may still contain
+   * other conversations' data. Throws `out-of-memory`.
    */
   tidy(): void {
     this.#checkLive()
@@ -143,7 +142,7 @@ export class SequenceState implements PathSource {
   }
 
   /**
-   * Remembers the recurrent state as it is now, to return to later. Does nothing for models without recurrent
+   * Saves the current recurrent state as a checkpoint. Does nothing for models without recurrent
    * layers.
    */
   checkpoint(): void {
@@ -152,8 +151,8 @@ export class SequenceState implements PathSource {
   }
 
   /**
-   * Remembers recurrent state until `endTrial`, so that `trim` can undo any rows of the next step. False when
-   * there is no room for that: then no uncertain rows may be run. Models without recurrent layers need
+   * Remembers recurrent state until `endTrial`, so that `trim` can undo any rows of the next step. False if
+   * there is no memory for that: then no speculative rows may be run. Models without recurrent layers need
    * nothing and get true.
    */
   beginTrial(): boolean {
@@ -175,9 +174,9 @@ export class SequenceState implements PathSource {
   }
 
   /**
-   * Forgets the positions from `position` on and gives their blocks back. Returns how many positions are
-   * kept. That can be fewer: recurrent state can only go back to a checkpoint, and a window only as far as
-   * its blocks are still there.
+   * Forgets the positions from `position` on and frees their blocks. Returns how many positions are
+   * kept. That can be fewer: recurrent state can only return to a checkpoint, and a window only as far as its
+   * blocks still exist.
    */
   trim(position: number): number {
     this.#checkLive()
@@ -192,11 +191,11 @@ export class SequenceState implements PathSource {
 
   /**
    * Drops positions [keep, keep + drop) and moves the later ones down, with their keys rotated to fit.
-   * Attention sinks at the beginning are kept. What follows is not what the model would have computed without
-   * the dropped positions, so it is not shared. Recurrent state stays as it is, and its checkpoints after
-   * `keep` are forgotten. Returns false, with nothing changed, when a window would see positions again whose
-   * blocks it has dropped. Throws `out-of-memory`, with nothing changed, and `unsupported` where the state
-   * cannot be moved.
+   * Attention sinks at the beginning are kept. The result is not what the model would have computed without
+   * the dropped positions, so it is not shared. Recurrent state stays unchanged, and its checkpoints after
+   * `keep` are forgotten. Returns false, with nothing changed, if a window would see positions whose blocks
+   * it has dropped. Throws `out-of-memory`, with nothing changed, and `unsupported` where the state cannot be
+   * moved.
    */
   shift(keep: number, drop: number): boolean {
     this.#checkLive()
@@ -229,7 +228,7 @@ export class SequenceState implements PathSource {
     return copy
   }
 
-  /** Continues from the result of `StateCache.find`, which replaces what it held. */
+  /** Continues from the result of `StateCache.find`, which replaces its state. */
   adopt({ tokens, runs, checkpoint }: Prefix): void {
     this.#checkLive()
     const { tree } = this.#cache
@@ -263,8 +262,8 @@ export class SequenceState implements PathSource {
   }
 
   /**
-   * Gives everything back. The state cannot be used afterwards. State that other sequences may begin with is
-   * kept for them while there is room. A second call is harmless.
+   * Gives everything back. The state cannot be used afterwards. State that may be a prefix of other sequences
+   * is kept for them while there is memory. A second call is harmless.
    */
   release(): void {
     if (this.#released) return
@@ -277,7 +276,7 @@ export class SequenceState implements PathSource {
     this.#cache.shrink()
   }
 
-  /** Drops the blocks that no later row sees. */
+  /** Frees the blocks that no later row sees. */
   #leaveBehind(): void {
     for (let group = 0; group < this.tables.length; group++) {
       const table = this.tables[group]!
@@ -329,8 +328,7 @@ export class SequenceState implements PathSource {
     }
   }
 
-  /**
-   * Writes into `#needs` how many blocks and slabs must be taken; windows can be left out. Returns their sum.
+  /** Writes into `#needs` how many blocks and slabs are needed; windows can be excluded. Returns their sum.
    */
   #count(start: number, end: number, windowsToo: boolean): number {
     const first = Math.floor(start / BLOCK_POSITIONS)

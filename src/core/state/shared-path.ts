@@ -45,7 +45,7 @@ export class SharedPath implements Tail {
     return this.#anchor
   }
 
-  /** The first moved position. Absent when there are none. */
+  /** The first moved position. Absent if there are none. */
   get end(): number | undefined {
     return Number.isFinite(this.#end) ? this.#end : undefined
   }
@@ -57,7 +57,7 @@ export class SharedPath implements Tail {
       this.#depth = 0
     }
     const { slabs, tables, length } = this.#source
-    // With recurrent state, others can only use what comes before a checkpoint.
+    // With recurrent state, others can only use state up to a checkpoint.
     const usable = slabs.areUsed ? (slabs.checkpoints.at(-1)?.position ?? 0) : length
     const end = Math.min(usable, this.#known)
     while ((this.#depth + 1) * BLOCK_POSITIONS <= end) {

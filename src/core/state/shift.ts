@@ -16,8 +16,8 @@ export interface Drop {
 }
 
 /**
- * False when a window would see kept positions again whose state it has already dropped, and where positions
- * do not say how far keys are rotated. Then the state of the later positions must be computed anew.
+ * False if a window would see kept positions whose state it has already dropped, or if positions do not
+ * determine the rotation of keys. Then the state of the later positions must be recomputed.
  */
 export function canShift(
   cache: StateCache,
@@ -30,13 +30,13 @@ export function canShift(
   )
 }
 
-/** Blocks that `shiftTable` takes. */
+/** Blocks needed by `shiftTable`. */
 export function shiftNeed(table: BlockTable, { keep, drop, length }: Drop): number {
   return table.missing(Math.floor(keep / BLOCK_POSITIONS), blocksOf(length - drop))
 }
 
 /**
- * Moves the stored positions of one group that come after the dropped ones. The blocks that it takes must be
+ * Moves the stored positions of one group after the dropped ones. The blocks that it needs must be
  * available.
  */
 export function shiftTable(
@@ -70,7 +70,7 @@ export function shiftTable(
   table.trim(end)
 }
 
-/** Puts positions [start, end), which lie in one block, into a fresh block whose other positions are zero. */
+/** Copies positions [start, end) of one block into a fresh block whose other positions are zero. */
 export function tidyBlock(
   cache: StateCache,
   group: number,

@@ -26,10 +26,10 @@ const MOST_INDEX_BYTES = 256 * 1024 * 1024
 /** Nesting limit of the arguments of calls, in the messages of an index. They came with a request. */
 const MOST_LEVELS = 512
 
-/** What a snapshot holds besides the state itself, as plain JSON. */
+/** The contents of a snapshot besides the state itself, as plain JSON. */
 export interface SnapshotHead {
   /**
-   * Identifies the model, its plan and the storage of its state. State with another fingerprint is refused.
+   * Identifies the model, its plan and the storage of its state. State with another fingerprint is rejected.
    */
   readonly fingerprint: string
   readonly tokens: readonly number[]
@@ -41,7 +41,7 @@ interface Index extends SnapshotHead {
   readonly length: number
   /** Bytes per pool. */
   readonly blockBytes: readonly number[]
-  /** Per group of keys and values, the first position that is held. */
+  /** Per group of keys and values, the first held position. */
   readonly from: readonly number[]
   readonly sums: readonly string[]
 }
@@ -97,7 +97,7 @@ export async function* writeSnapshot(
   trailer.set(text.encode(await sha256(json)))
   new DataView(trailer.buffer).setUint32(64, json.byteLength, true)
   trailer.set(text.encode(MAGIC), 68)
-  // Without the trailer there is no file, so an abort that has been sent by now still counts.
+  // Without the trailer the file is invalid, so an abort sent before now still takes effect.
   await quickTurn()
   signal?.throwIfAborted()
   yield trailer
@@ -120,7 +120,7 @@ export async function readSnapshot(
   if (index.fingerprint !== fingerprint || !isSame(index.blockBytes, cache)) {
     throw new HalfbyteError(
       'unsupported',
-      `${source.name} was saved with another model or other settings of its state; load that model, or begin anew`,
+      `${source.name} was saved with another model or other settings of its state; load that model, or start a new session`,
     )
   }
   const tokens = [...index.tokens]
@@ -141,8 +141,7 @@ export async function readSnapshot(
 }
 
 /**
- * Reads some parts at once. When one fails, it waits for the others, so nobody writes to blocks that were
- * given back.
+ * Reads some parts at once. If one fails, it waits for the others, so that nobody writes to freed blocks.
  */
 async function readParts(
   { arena, mirror, check }: StateCache,
@@ -232,7 +231,7 @@ function parsed(json: Uint8Array): unknown {
   }
 }
 
-/** The hash shows that the index is as it was written, not that this engine wrote it. */
+/** The hash shows that the index is unchanged, not that this engine wrote it. */
 function isIndex(value: unknown): value is Index {
   if (!isObject(value)) return false
   const { fingerprint, tokens, length, blockBytes, from, sums } = value as Partial<Index>
@@ -258,4 +257,4 @@ export const notSnapshot = ({ name }: Pick<ByteSource, 'name'>): HalfbyteError =
   )
 
 const damaged = ({ name }: ByteSource): HalfbyteError =>
-  new HalfbyteError('integrity', `${name} is truncated or was changed; begin the session anew`)
+  new HalfbyteError('integrity', `${name} is truncated or was changed; start the session again`)

@@ -36,7 +36,7 @@ const wordOf = (cache: StateCache, state: SequenceState, group: number, position
   return block / 4 + (position % BLOCK) * (group + 1)
 }
 
-/** What a step does: reserve, write each position through the tables, advance. */
+/** Simulates a step: reserve, write each position through the tables, advance. */
 function append(cache: StateCache, state: SequenceState, values: readonly number[]): void {
   state.reserve(values.length)
   for (const [index, value] of values.entries()) {
@@ -67,7 +67,7 @@ test('positions written across blocks and extents are read back', () => {
   expect(cache.liveBytes).toBe(10 * (256 + 512))
 })
 
-test('growing the context never moves what is stored', () => {
+test('growing the context never moves stored data', () => {
   const cache = cacheOf()
   const state = new SequenceState(cache)
   append(cache, state, [1])
@@ -99,7 +99,7 @@ test('a fork at a block border copies nothing', () => {
   expect(liveBlocks(cache)).toBe(4)
 })
 
-test('trimming into a shared block and writing again leaves the fork as it was', () => {
+test('trimming into a shared block and writing again leaves the fork unchanged', () => {
   const cache = cacheOf()
   const one = new SequenceState(cache)
   append(cache, one, count(0, 3 * BLOCK))
@@ -121,7 +121,7 @@ test('beyond the context length the error has both numbers and nothing changes',
   expect(read(cache, state, 0)).toEqual(count(0, 100))
 })
 
-test('beyond the budget the error is typed, and what is stored stays readable and writable', () => {
+test('beyond the budget the error is typed, and stored data stays readable and writable', () => {
   const cache = cacheOf({ budgetBytes: 2 * (256 + 512) })
   const state = new SequenceState(cache)
   append(cache, state, count(0, 100))
@@ -136,7 +136,7 @@ test('beyond the budget the error is typed, and what is stored stays readable an
   expect(cache.capacityBytes).toBeLessThanOrEqual(2 * (256 + 512))
 })
 
-test('when the memory is full, another sequence can still use what is given back', () => {
+test('when memory is full, another sequence can still use freed blocks', () => {
   const cache = cacheOf({ maximum: 1, contextLength: 10_000 })
   const state = new SequenceState(cache)
   const held: number[] = []
@@ -153,7 +153,7 @@ test('when the memory is full, another sequence can still use what is given back
   expect(read(cache, state, 1)).toEqual(count(5, BLOCK))
 })
 
-test('a released sequence refuses work and its tables serve the next one', () => {
+test('a released sequence rejects work, and its tables are reused', () => {
   const cache = cacheOf()
   const one = new SequenceState(cache)
   const table = one.table(0)
@@ -186,7 +186,7 @@ const action: fc.Arbitrary<Action> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ type: fc.constant('release'), sequence }) },
 )
 
-/** A sequence beside a plain list of what it must hold. */
+/** A sequence with a plain list of its expected contents. */
 interface Pair {
   state: SequenceState
   values: number[]
@@ -217,7 +217,7 @@ function perform(cache: StateCache, pairs: Pair[], act: Action, next: () => numb
   }
 }
 
-test('random histories read back whole, share only what nobody writes, and leak no block', () => {
+test('random histories read back completely, share only unwritten blocks, and leak no block', () => {
   fc.assert(
     fc.property(fc.array(action, { maxLength: 40 }), fc.boolean(), (actions, tight) => {
       const cache = cacheOf(tight ? { budgetBytes: 20 * (256 + 512), contextLength: 400 } : {})

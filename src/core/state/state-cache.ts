@@ -18,19 +18,19 @@ export interface StateCacheOptions {
   readonly windows?: readonly number[] | undefined
   /** Bytes of a sequence's state, per recurrent group. Default: no recurrent groups. */
   readonly slabBytes?: readonly number[] | undefined
-  /** Most positions of a sequence. */
+  /** Maximum number of positions of a sequence. */
   readonly contextLength: number
   /** Moves stored positions. Default: they cannot be moved. */
   readonly move?: MovePositions | undefined
-  /** Positions do not say how far keys are rotated, so `shift` never moves them. Default: they do. */
+  /** Positions do not determine the rotation of keys, so `shift` never moves them. Default: they do. */
   readonly isFixed?: boolean | undefined
   /** Learns of every change to blocks that is made outside a step or `move`. */
   readonly mirror?: BlockMirror | undefined
-  /** Most bytes of all state together. Default: as much as the memory grants. */
+  /** Maximum bytes of all state together. Default: as much as memory allows. */
   readonly budgetBytes?: number | undefined
-  /** Most bytes of blocks that no sequence holds any more. Default: one full context. */
+  /** Maximum bytes of blocks that no sequence holds any more. Default: one full context. */
   readonly retainBytes?: number | undefined
-  /** Most bytes of checkpoints. Default: 64 MiB. */
+  /** Maximum bytes of checkpoints. Default: 64 MiB. */
   readonly checkpointBytes?: number | undefined
 }
 
@@ -93,8 +93,7 @@ export class StateCache {
   }
 
   /**
-   * Bytes of blocks and slabs that no sequence holds, retained for a sequence that begins with the same
-   * tokens.
+   * Bytes of blocks and slabs that no sequence holds, retained for a sequence with the same prefix.
    */
   get retainedBytes(): number {
     const { tree, checkpoints } = this
@@ -140,7 +139,7 @@ export class StateCache {
     return this.tree.match(ids, most, this.sharing)
   }
 
-  /** Drops the oldest state that no sequence holds, down to the bytes that may be retained. */
+  /** Evicts the oldest state that no sequence holds, down to the retention limit. */
   shrink(): void {
     this.tree.shrink(this.#retainBytes)
   }
@@ -154,9 +153,9 @@ export class StateCache {
   }
 
   /**
-   * Makes sure that `needs[group]` blocks can be taken from each pool. Grows the pools, or else drops state
-   * that no sequence holds. Throws `out-of-memory` when that is not enough; no block of a sequence has then
-   * been taken or written.
+   * Makes sure that `needs[group]` blocks can be taken from each pool. Grows the pools, or otherwise evicts
+   * state that no sequence holds. Throws `out-of-memory` when that is not enough; no block of a sequence has
+   * then been taken or written.
    */
   ensure(needs: readonly number[]): void {
     for (;;) {
@@ -169,15 +168,15 @@ export class StateCache {
   }
 
   /**
-   * Drops first what is least likely to be needed again: old checkpoints to free slabs, old branches to free
-   * blocks.
+   * First evicts what is least likely to be needed again: old checkpoints to free slabs, old branches to
+   * free blocks.
    */
   #evict(missing: readonly number[]): boolean {
     const lacksSlabs = missing.some((blocks, group) => group >= this.windows.length && blocks > 0)
     return (lacksSlabs && this.checkpoints.evict()) || this.tree.evict() || this.checkpoints.evict()
   }
 
-  /** Returns the refusal, or undefined when the pools have grown. */
+  /** Returns the error, or undefined if the pools have grown. */
   #tryGrow(missing: readonly number[]): HalfbyteError | undefined {
     const least = this.#bytesOf(missing)
     const left = this.#budgetBytes - this.capacityBytes
@@ -190,8 +189,7 @@ export class StateCache {
   }
 
   /**
-   * Allocates one region for all groups, so either all of them grow or none does. Returns the refusal, if
-   * any.
+   * Allocates one region for all groups, so either all of them grow or none does. Returns the error, if any.
    */
   #grow(blocks: readonly number[]): HalfbyteError | undefined {
     let extent: Ptr

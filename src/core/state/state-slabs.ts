@@ -1,10 +1,10 @@
-// The recurrent state of one sequence, and the checkpoints to which it can go back.
+// The recurrent state of one sequence, and the checkpoints that it can be restored from.
 import type { Ptr } from '../runtime/memory/arena.ts'
 import type { BlockPool } from './block-pool.ts'
 
 /**
- * The recurrent state after `position` tokens: one slab per recurrent group. A slab is not written while it
- * is held.
+ * The recurrent state after `position` tokens: one slab per recurrent group. A slab is immutable while it is
+ * held.
  */
 export interface Checkpoint {
   readonly position: number
@@ -49,7 +49,7 @@ export class Checkpoints {
   bytesOnlyIn(holds: readonly Checkpoint[]): number {
     const others = new Map(this.#holders)
     for (const checkpoint of holds) others.set(checkpoint, others.get(checkpoint)! - 1)
-    // All slabs of a checkpoint are shared, written and dropped together, so the first stands for the others.
+    // All slabs of a checkpoint are shared, written and dropped together, so the first represents them all.
     const alone = [...others].flatMap(([{ slabs }, count]) => (count === 0 ? slabs.slice(0, 1) : []))
     const only = (slab: Ptr) =>
       alone.filter((one) => one === slab).length === this.#pools[0]!.references(slab)
@@ -81,7 +81,7 @@ export class Checkpoints {
     this.#holders.set(checkpoint, holders + 1)
   }
 
-  /** Removes a holder. The last one gives the slabs back. Harmless for an evicted checkpoint. */
+  /** Removes a holder. The last one frees the slabs. Harmless for an evicted checkpoint. */
   drop(checkpoint: Checkpoint): void {
     const holders = this.#holders.get(checkpoint)
     if (holders === undefined) return
@@ -117,7 +117,7 @@ export class StateSlabs {
   #checkpoints: Checkpoint[] = []
   /** The checkpoint that `beginTrial` made, if it made one. */
   #trial: Checkpoint | undefined
-  /** Later positions where a checkpoint is wanted, rising. */
+  /** Later positions where a checkpoint is needed, ascending. */
   #marks: readonly number[] = []
 
   constructor(pools: readonly BlockPool[], store: Checkpoints) {
@@ -174,8 +174,8 @@ export class StateSlabs {
   }
 
   /**
-   * Makes sure that there is a checkpoint at `position`, to which the next rows can be undone. False when
-   * there is no room for it.
+   * Makes sure that there is a checkpoint at `position`, to which the next rows can be undone. False if there
+   * is no memory for it.
    */
   beginTrial(position: number): boolean {
     if (!this.areUsed || this.checkpoints.at(-1)?.position === position) return true
@@ -203,12 +203,12 @@ export class StateSlabs {
     if (this.areUsed) this.#marks = positions
   }
 
-  /** The next position after `position` where a checkpoint is wanted. */
+  /** The next position after `position` where a checkpoint is needed. */
   nextMark(position: number): number | undefined {
     return this.#marks.find((mark) => mark > position)
   }
 
-  /** Makes a checkpoint if one is wanted at `position`. */
+  /** Makes a checkpoint if one is needed at `position`. */
   reach(position: number): void {
     if (this.#marks.includes(position)) this.checkpoint(position)
   }

@@ -69,8 +69,8 @@ export interface TokenTreeOptions {
 
 /**
  * A radix tree over whole blocks of token ids, shared by all sequences. It holds a reference to each of its
- * blocks, so nobody writes them. When room is needed, it drops blocks that no sequence holds, least recently
- * used first.
+ * blocks, so nobody writes them. When memory is needed, it evicts blocks that no sequence holds, least
+ * recently used first.
  */
 export class TokenTree {
   readonly root: TreeNode
@@ -101,7 +101,7 @@ export class TokenTree {
   }
 
   /**
-   * Puts `run` below `node` and returns its node. A node that was already there keeps its own blocks. A run
+   * Puts `run` below `node` and returns its node. An existing node keeps its own blocks. A run
    * of fewer than 64 tokens may become part of a longer one.
    */
   extend(node: TreeNode, run: TokenRun): TreeNode {
@@ -111,7 +111,7 @@ export class TokenTree {
     return child
   }
 
-  /** The longest beginning of `ids`, with at most `most` tokens, from which a sequence can continue. */
+  /** The longest prefix of `ids`, with at most `most` tokens, from which a sequence can continue. */
   match(ids: ArrayLike<number>, most: number, tails: Iterable<Tail>): Prefix | undefined {
     const path: TokenRun[] = []
     const ends: End[] = []
@@ -132,7 +132,7 @@ export class TokenTree {
     return prefix
   }
 
-  /** Drops the least recently used state that only the tree holds. False when there is none. */
+  /** Evicts the least recently used state that only the tree holds. False when there is none. */
   evict(): boolean {
     let oldest: TreeNode | undefined
     let age = Number.POSITIVE_INFINITY
@@ -151,7 +151,10 @@ export class TokenTree {
     return true
   }
 
-  /** Drops empty nodes, then the least recently used ones, until the tree alone holds at most `bytes`. */
+  /**
+   * Drops empty nodes, then the least recently used ones, until at most `bytes` are held only by the
+   * tree.
+   */
   shrink(bytes: number): void {
     for (const node of this.nodes.toReversed()) {
       if (node.children.length === 0 && this.#isEmpty(node)) this.#remove(node)
@@ -220,7 +223,7 @@ export class TokenTree {
     return best
   }
 
-  /** The longest part of `runs` from which a sequence can continue. */
+  /** The longest prefix of `runs` from which a sequence can continue. */
   #usable(runs: readonly TokenRun[], tokens: number): Prefix | undefined {
     const { isRecurrent, checkpoints } = this.#options
     const prefix = (count: number, checkpoint?: Checkpoint): Prefix => ({

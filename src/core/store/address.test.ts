@@ -1,5 +1,5 @@
-// Addresses. In: what people name. Out: the files that are asked for, and rejections of names that cannot be
-// meant.
+// Addresses. In: model names as users write them. Out: the requested files, and errors for names that cannot
+// be right.
 import { expect, test } from 'vitest'
 import { givenPlace } from '../formats/names/named-files.ts'
 import { fileName, filesOf, isFileOf, shardsOf } from './address.ts'
@@ -8,18 +8,18 @@ const HOST = 'https://models.example/'
 const index = (map: unknown) => new TextEncoder().encode(JSON.stringify({ weight_map: map }))
 const urls = (files: readonly { url: string }[]) => files.map(({ url }) => url)
 
-test('a name is the last part of the path, decoded where it can be', () => {
+test('a name is the last part of the path, decoded if possible', () => {
   expect(fileName(`${HOST}a%20b/my%20model.gguf?download=true#x`)).toBe('my model.gguf')
   expect(fileName(`${HOST}100%.gguf`)).toBe('100%.gguf')
 })
 
-test('one file stands for itself', () => {
+test('one file means itself', () => {
   expect(filesOf(givenPlace(`${HOST}tiny.gguf?v=2`))).toEqual([
     { url: `${HOST}tiny.gguf?v=2`, optional: false },
   ])
 })
 
-test('a part of a split model stands for all parts, whichever it is', () => {
+test('any part of a split model means all parts', () => {
   for (const ending of ['gguf', 'hbm']) {
     const parts = ['1', '2', '3'].map((part) => `${HOST}big-0000${part}-of-00003.${ending}?token=x`)
     for (const part of parts) expect(urls(filesOf(givenPlace(part)))).toEqual(parts)
@@ -27,19 +27,19 @@ test('a part of a split model stands for all parts, whichever it is', () => {
 })
 
 test.each(['big-00004-of-00003.gguf', 'big-00000-of-00000.gguf', 'big-00001-of-99999.gguf'])(
-  '%s is refused',
+  '%s is rejected',
   (name) => {
     expect(() => filesOf(givenPlace(HOST + name))).toThrow(expect.objectContaining({ code: 'format' }))
   },
 )
 
-test('a folder stands for its configuration, of which some may be missing', () => {
+test('a folder means its configuration files, some of which may be missing', () => {
   const files = filesOf(givenPlace(`${HOST}folder/`))
   expect(files).toContainEqual({ url: `${HOST}folder/config.json`, optional: false })
   expect(files).toContainEqual({ url: `${HOST}folder/model.safetensors.index.json`, optional: true })
 })
 
-test('what lies directly in a folder is of it, also under a name that is written in another way', () => {
+test('files directly in a folder belong to it, even under a differently written name', () => {
   const isOfFolder = isFileOf(`${HOST}folder/`)
   for (const name of ['config.json', 'a%20b.gguf', 'onnx/model_q4.onnx', '2_Dense/model.safetensors'])
     expect(isOfFolder(`${HOST}folder/${name}`)).toBe(true)
@@ -56,7 +56,7 @@ test('the index names the shards, each once; without an index there is one file'
   expect(urls(shardsOf(givenPlace(HOST), undefined))).toEqual([`${HOST}model.safetensors`])
 })
 
-test('without safetensors, the graphs of a repository stand for its weights, small ones first', () => {
+test('without safetensors, the graphs of a repository are its weights, small ones first', () => {
   const [file] = shardsOf(givenPlace(HOST), undefined)
   expect(file?.instead?.slice(0, 3)).toEqual([
     `${HOST}model.onnx`,
@@ -75,6 +75,6 @@ test.each([
   ['a shard elsewhere', index({ a: 'https://elsewhere.example/model.safetensors' })],
   ['a shard that is not a safetensors file', index({ a: 'model.bin' })],
   ['no JSON', new TextEncoder().encode('<!doctype html>')],
-])('an index with %s is refused', (_, bytes) => {
+])('an index with %s is rejected', (_, bytes) => {
   expect(() => shardsOf(givenPlace(HOST), bytes)).toThrow(expect.objectContaining({ code: 'format' }))
 })

@@ -29,7 +29,7 @@ const FOLDER_FILES = [
   [INDEX, true],
 ] as const
 
-/** Say how a model that sees prepares pictures. */
+/** Say how a vision model prepares images. */
 const PROCESSORS = ['preprocessor_config.json', 'processor_config.json']
 
 /** Further files of a folder with this config.json. */

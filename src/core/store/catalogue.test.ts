@@ -1,4 +1,4 @@
-// In: the catalogue. Out: whether each entry can be fetched as it says, and is found by what people type.
+// In: the catalogue. Out: whether each entry can be downloaded as described, and is found by what users type.
 import { describe, expect, test } from 'vitest'
 import { REAL_MODELS } from '../../../scripts/models/real-models.mjs'
 import { CATALOGUE, catalogued } from './catalogue.ts'

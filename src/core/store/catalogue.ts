@@ -18,9 +18,9 @@ export interface CatalogueModel {
   readonly licence: string
   /** Tokens the model was trained for. */
   readonly contextLength: number
-  /** `granitehybrid` and the like, as GGUF files name it. */
+  /** `granitehybrid` and the like, as named in GGUF files. */
   readonly architecture: string
-  /** One or two sentences that help a person choose. */
+  /** One or two sentences that help a user choose. */
   readonly about: string
   /**
    * The type of the file of this model that was loaded, answered, and was compared with llama.cpp

@@ -1,4 +1,4 @@
-// Tests of disks. In: a download onto a disk that is full, or a tab that is gone, at each of its changes.
+// Tests of disks. In: a download with a full disk, or a closed tab, at each of its changes.
 // Out: a typed error, and the very bytes the next time.
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { isHalfbyteError } from '../base/errors.ts'
@@ -11,12 +11,12 @@ import { type Disk, memoryStorage } from './testing/memory-folders.ts'
 
 const URL = 'https://example.org/m.gguf'
 const OTHER = 'https://example.org/other.gguf'
-/** A chunk and a little: two connections that write by turns. */
+/** A chunk and a bit: two connections that write alternately. */
 const BYTES = new Uint8Array(CHUNK_BYTES + 300_000).map((_, index) => (index * 31 + (index >> 9)) & 255)
-/** What is stored of the other address before each step: short, because each byte of it is fetched again. */
+/** Stored bytes of the other address before each step: short, because each byte is fetched again. */
 const OTHER_BYTES = BYTES.subarray(0, 5000)
 const bytesOf = (url: string): Uint8Array => (url === OTHER ? OTHER_BYTES : BYTES)
-/** More than any download here takes. */
+/** More than any download here needs. */
 const MOST_STEPS = 200
 
 let folder: ReturnType<ReturnType<typeof memoryStorage>>
@@ -31,7 +31,7 @@ beforeEach(() => {
     return new Response(part, { status: 206, headers: { 'Content-Range': range, ETag: '"1"' } })
   })
 })
-/** True when the right bytes came, else the error's code; anything but those is a test that fails. */
+/** True if the right bytes arrived, otherwise the error's code; anything else fails the test. */
 async function load(url = URL): Promise<true | string> {
   try {
     const [source] = await openAddress(givenPlace(url), { firstWaitMs: 1 })
@@ -76,7 +76,7 @@ async function atEachStep(
     expect([...folder.entries.keys()].map(ending).sort()).toEqual(['bin', 'bin', 'json', 'json'])
     if (!isReached) return at - 1
   }
-  throw new Error('it takes more steps than were tried')
+  throw new Error('it needs more steps than were tried')
 }
 
 const full = () => new DOMException('there is no room', 'QuotaExceededError')
@@ -84,7 +84,7 @@ const full = () => new DOMException('there is no room', 'QuotaExceededError')
 describe('a disk that is full from a write on', () => {
   test.each([
     ['takes nothing', () => 0],
-    ['answers what Chromium does in a private window', () => 2 ** 32 - 8],
+    ['returns what Chromium returns in a private window', () => 2 ** 32 - 8],
     ['answers a number below 0', () => -8],
     [
       'throws',
@@ -92,13 +92,13 @@ describe('a disk that is full from a write on', () => {
         throw full()
       },
     ],
-    ['takes half of it first', (bytes: number) => bytes >> 1],
+    ['writes half of it first', (bytes: number) => bytes >> 1],
   ])('and %s ends in storage-full at each of them', async (_, answer) => {
     const codes = new Set<true | string>()
     const steps = await atEachStep(
       (isNow) => ({
         step() {},
-        // Half of a byte is none: in the end nothing is taken.
+        // Half a byte is zero: in the end nothing is written.
         take: (bytes) => (isNow('write') ? answer(bytes) : bytes),
       }),
       async () => void codes.add(await load()),
@@ -107,7 +107,7 @@ describe('a disk that is full from a write on', () => {
     expect([...codes].sort()).toEqual(['storage-full', true])
   })
 
-  test('and refuses to make a file longer ends in storage-full', async () => {
+  test('and refuses to extend a file ends in storage-full', async () => {
     const codes = new Set<true | string>()
     await atEachStep(
       (isNow) => ({
@@ -123,7 +123,7 @@ describe('a disk that is full from a write on', () => {
 })
 
 test.each(['before it', 'in its middle'])(
-  'a tab that is gone at any change, %s, leaves nothing that is read as whole',
+  'a tab that closes at any change, %s, leaves no file that counts as complete',
   async (when) => {
     const steps = await atEachStep(
       (isNow) => {
@@ -151,8 +151,8 @@ test.each(['before it', 'in its middle'])(
   },
 )
 
-describe('a tab that is gone in the middle of a load from storage', () => {
-  /** Loads once more, then ends the tab at the change with this number. Returns whether it came to that. */
+describe('a tab that closes during a load from storage', () => {
+  /** Loads once more, then ends the tab at the change with this number. Returns whether that happened. */
   const endedAt = async (at: number, folder: ReturnType<ReturnType<typeof memoryStorage>>) => {
     let steps = 0
     const sound = folder.disk
@@ -168,7 +168,7 @@ describe('a tab that is gone in the middle of a load from storage', () => {
     return steps >= at
   }
 
-  test('leaves a file that loads without a network, and nothing beside it', async () => {
+  test('leaves a file that loads without a network, and nothing else', async () => {
     let at = 1
     for (let isReached = true; isReached; at++) {
       const folder = memoryStorage()('halfbyte-models')

@@ -1,5 +1,5 @@
-// Tests of the table of faults. In: each fault, on a real server. Out: what the table says, with waits as
-// long as it says, and the model from a server that is well.
+// Tests of the table of faults. In: each fault, on a real server. Out: the table's outcomes and delays, and
+// the model once the server works.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { readFileSync } from 'node:fs'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
@@ -18,14 +18,14 @@ import { memoryStorage } from './testing/memory-folders.ts'
 const WEIGHTS = new Uint8Array(2.5 * CHUNK_BYTES).map((_, at) => (at * 31 + (at >> 9)) & 255)
 const NEXT_WEIGHTS = WEIGHTS.map((byte) => byte ^ 1)
 /**
- * Where a load may take longer than 2 s, its waits are so many times as short: what they are by default,
- * retry.test.ts says.
+ * If a load may take longer than 2 s, its delays are divided by this; retry.test.ts checks the default
+ * delays.
  */
 const HURRY = 12
 
 /**
  * What a load has waited for, in milliseconds: each timer that ends sets it to the time at which it would
- * have ended. What the machine takes to compute and to send is not counted.
+ * have ended. Time for computing and sending is not counted.
  */
 interface Waited {
   ms: number
@@ -34,7 +34,7 @@ interface Waited {
 const waits = new AsyncLocalStorage<Waited>()
 const timer = globalThis.setTimeout
 
-/** Timers of a load count for it; others are as they were. */
+/** Timers of a load count for it; others are unchanged. */
 function countedTimer(run: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) {
   const waited = waits.getStore()
   const end = waited === undefined ? 0 : waited.ms + ms * waited.hurry
@@ -50,7 +50,7 @@ interface Outcome {
   readonly weights: Uint8Array | undefined
   readonly requests: number
   readonly seconds: number
-  /** What the next load says, of a server that is well. */
+  /** The result of the next load, from a working server. */
   readonly then: Uint8Array | string
 }
 
@@ -82,7 +82,7 @@ async function outcomeOf(fault: Fault): Promise<Outcome> {
   const files = { 'm.gguf': await gguf(WEIGHTS), [NEXT]: await gguf(NEXT_WEIGHTS) }
   const server = await serveFiles(files)
   server.behaviour = behaviour
-  // What a server asks for is waited for in full.
+  // Delays requested by a server are kept in full.
   const hurry = seconds > 2 && behaviour.retryAfter === undefined ? HURRY : 1
   const url = `${server.address}m.gguf`
   const address = isAbsent === true ? url.replace(/:\d+/, ':1') : url
@@ -127,7 +127,7 @@ describe.each(FAULTS)('a server that $title', (fault) => {
     expect(seconds).toBeLessThanOrEqual(fault.seconds)
   })
 
-  test('gives the model once it is well', () => {
+  test('gives the model once it works', () => {
     const { then } = outcomes.get(fault)!
     expect(typeof then === 'string' ? then : then.length).toBe(WEIGHTS.length)
     expect(Buffer.compare(then as Uint8Array, WEIGHTS) === 0 || fault.isNext).toBe(true)

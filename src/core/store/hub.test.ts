@@ -1,5 +1,5 @@
-// Hub addresses. In: what people write, a server that is a hub. Out: URLs, private files with a token, no
-// token elsewhere.
+// Hub addresses. In: names as users write them, a server that acts as a hub. Out: URLs, private files with a
+// token, no token elsewhere.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type FileServer, serveFiles } from '../../../test/helpers/file-server.ts'
 import type { HalfbyteError } from '../base/errors.ts'
@@ -42,7 +42,7 @@ describe('addresses', () => {
     expect(address && hubUrl(address)).toBe(`https://huggingface.co/owner/name/resolve/main/${file}`)
   })
 
-  test('a page of another revision keeps it', () => {
+  test('a page of another revision keeps the revision', () => {
     const address = parseHubAddress('https://huggingface.co/owner/name/blob/refs%2Fpr%2F1/x.gguf')
     expect(address).toEqual({ repo: 'owner/name', file: 'x.gguf', revision: 'refs/pr/1' })
   })
@@ -99,7 +99,7 @@ describe('addresses', () => {
     'hf:../x',
     'hf:../../x',
     'hf:owner/name@',
-  ])('%s is refused', (text) =>
+  ])('%s is rejected', (text) =>
     expect(() => parseHubAddress(text)).toThrow(/is not a hub address; write owner\/name,/),
   )
 
@@ -117,7 +117,7 @@ describe('addresses', () => {
     'owner/name@.',
     'owner/name@%2e%2e',
     'hf:owner/name@refs/../x',
-  ])('%s would lead out of its repository, and is refused', (text) =>
+  ])('%s would lead out of its repository, and is rejected', (text) =>
     expect(() => hubUrl(parseHubAddress(text)!)).toThrow(/is not a hub address/),
   )
 
@@ -138,7 +138,7 @@ describe('addresses', () => {
     )
   })
 
-  test('a token goes to the hub alone', () => {
+  test('a token goes only to the hub', () => {
     const hub = { baseUrl: 'https://hub.example', token: 'secret' }
     expect(hubHeaders('https://hub.example/o/n/resolve/main/a', hub)).toEqual({
       Authorization: 'Bearer secret',
@@ -185,7 +185,7 @@ describe('a hub', () => {
     expect(source).toMatchObject({ name: 'only.gguf', size: 100 })
   })
 
-  test('whose list is not to be had for a moment is asked again', async () => {
+  test('whose listing is temporarily unavailable is asked again', async () => {
     server.behaviour = { only: 'api/models/o/n/tree/main', status: 503, refusals: 2 }
     expect(await open('o/n')).toMatchObject([{ size: 100 }])
   })
@@ -198,7 +198,7 @@ describe('a hub', () => {
     await expect(open(repo)).rejects.toThrow(says)
   })
 
-  test('that has no such thing says what was taken for what, and how to say the other', async () => {
+  test('without such a repository explains how the name was interpreted, and how to write a path', async () => {
     const says = (repo: string) =>
       new RegExp(`${repo} was taken for a repository of ${server.address}; write \\./${repo} for`)
     for (const repo of ['o/many', 'o/none', 'o/gone']) await expect(open(repo)).rejects.toThrow(says(repo))
@@ -210,7 +210,7 @@ describe('a hub', () => {
     ).rejects.not.toThrow(/repository/)
   })
 
-  test('opens what is private with a token, and never tells it', async () => {
+  test('opens private repositories with a token, and never reveals it', async () => {
     server.behaviour.token = 'secret'
     expect(await open('o/n:only.gguf', 'secret')).toMatchObject([{ size: 100 }])
     for (const token of [undefined, 'wrong-token']) {

@@ -102,7 +102,10 @@ export function hubListing(folder: string, hub: Hub = {}): string | undefined {
   return file === '' ? `${baseOf(hub)}api/models/${repo}/tree/${revision}` : undefined
 }
 
-/** The error of a failed lookup. It says when the hub was asked, because a local path may have been meant. */
+/**
+ * The error of a failed lookup. The message says that the hub was asked, because a local path may have been
+ * meant.
+ */
 export function lookupError(error: unknown, url: string, hub: Hub = {}): unknown {
   const [repo] = partsOf(url, hub)
   const isLookup =

@@ -8,8 +8,8 @@ import type { LostBytes } from './device/part-file.ts'
 const RENEWALS = 2
 
 /**
- * `again` fetches bytes and opens the file anew; the earlier source is closed by then. Reads wait until it
- * has, and throw what it throws.
+ * `again` fetches bytes and reopens the file; the earlier source is closed by then. Reads wait for it, and
+ * throw its error.
  */
 export function mendedSource(
   opened: ByteSource,
@@ -27,7 +27,7 @@ export function mendedSource(
       source.close?.()
       source = await again({ start, end })
     })
-    // The next reader gets the error, too.
+    // The next reader also gets the error.
     renewal.catch(() => undefined)
     return renewal
   }

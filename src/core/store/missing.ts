@@ -1,4 +1,4 @@
-// Decides from what is stored of a folder whether the server must be asked for an optional file.
+// Decides, from the stored part of a folder, whether to request an optional file from the server.
 import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 import { GRAPH_FOLDER } from '../formats/names/graph-files.ts'
 import { fileName, type RemoteFile } from './address.ts'
@@ -7,20 +7,19 @@ import { WEIGHTS } from './hub.ts'
 
 /**
  * `noted`: the server had no such file when the model was stored. `assumed`: an earlier release stored the
- * model and took no note of missing files, so this one may have been missing or lost. `lost`: the server had
- * the file, or said that it had none, and neither is on this device any more. Undefined: nothing is known, or
- * the file is stored.
+ * model without recording missing files, so this one may have been missing or lost. `lost`: the file, or the
+ * record that it is missing, is no longer on this device. Undefined: nothing is known, or the file is stored.
  */
 export type Absence = 'noted' | 'assumed' | 'lost' | undefined
 
 /**
- * Whether a file that is opened as a part of the model at `address` may be one that its folder lacks. A
- * server is always asked for weights that a person names.
+ * Whether a file that is opened as a part of the model at `address` may be one that its folder lacks. Weights
+ * that a user names are always requested.
  */
 export const mayBeMissing = (address: string, url: string): boolean =>
   address.endsWith('/') || !WEIGHTS.test(fileName(url))
 
-/** Nothing is known of a folder until weights of it are stored, which are fetched last. */
+/** Nothing is known about a folder until its weights are stored, which are fetched last. */
 export function absenceOf(address: string, file: RemoteFile, known: readonly KnownFile[]): Absence {
   const { url, optional, instead } = file
   const isStored = (other: string) => known.some((each) => each.url === other && each.isComplete)
@@ -53,7 +52,7 @@ function folderOf(url: string): string {
   return path.slice(0, path.lastIndexOf('/') + 1)
 }
 
-/** An error of fetching a `lost` file says that this device had it. Other errors are as they were. */
+/** The error for a `lost` file says that this device had it. Other errors are unchanged. */
 export function lostError(url: string, error: unknown): unknown {
   if (!isHalfbyteError(error) || error.code !== 'network') return error
   const file = fileName(url)

@@ -43,7 +43,7 @@ test('a folder that was loaded opens again, though it lacks files that may be mi
   expect(await names()).toEqual(online)
 })
 
-test('a folder that was loaded asks the server for nothing, neither to open nor to peek', async () => {
+test('a loaded folder makes no requests, neither to open nor to peek', async () => {
   await names()
   server.requests.length = 0
   await names()
@@ -59,7 +59,7 @@ test('an optional file that was damaged is fetched again', async () => {
   expect(server.requests.map((line) => line.split(' ')[1])).toEqual(['/m/tokenizer_config.json'])
 })
 
-test('weights of another model in the same folder do not stand for the folder', async () => {
+test('weights of another model in the same folder do not count for the folder', async () => {
   server.files.set('m/adapter.safetensors', text('weights'))
   server.files.set('m/model.gguf', text('weights'))
   for (const name of ['adapter.safetensors', 'model.gguf'])
@@ -67,7 +67,7 @@ test('weights of another model in the same folder do not stand for the folder', 
   expect(await names()).toContain('tokenizer_config.json')
 })
 
-test('a folder whose weights are not stored does not open: what is missing may only be out of reach', async () => {
+test('a folder without stored weights does not open: missing files may only be unreachable', async () => {
   server.files.delete('m/model.safetensors')
   await expect(names()).rejects.toMatchObject({ code: 'network' })
   await goOffline()
@@ -77,7 +77,7 @@ test('a folder whose weights are not stored does not open: what is missing may o
 /** The files that a folder may lack. */
 const OPTIONAL = ['tokenizer.json', 'tokenizer_config.json', 'generation_config.json', 'chat_template.jinja']
 
-/** Removes entries of a stored file, as a device that fails does. */
+/** Removes entries of a stored file, like a failing device. */
 async function lose(name: string, endings: readonly string[]): Promise<void> {
   const key = await fileKey(`${server.address}m/${name}`)
   for (const ending of endings) folder.entries.delete(`${key}.${ending}`)
@@ -112,7 +112,7 @@ describe.each([[['bin']], [['json']], [['json', 'bin']]])('an optional file whos
   })
 })
 
-test('what is known of missing files goes with the model, and does not count as a file', async () => {
+test('records of missing files are removed with the model, and do not count as files', async () => {
   await names()
   const listed = (await storedFiles()).map(({ url }) => url.slice(server.address.length + 2))
   expect(listed.sort()).toEqual([
@@ -125,7 +125,7 @@ test('what is known of missing files goes with the model, and does not count as 
   expect([...folder.entries.keys()]).toEqual([])
 })
 
-test('a file that was missing is asked for again once the weights are no longer stored', async () => {
+test('a missing file is requested again once the weights are no longer stored', async () => {
   await names()
   server.files.set('m/chat_template.jinja', text('{{ messages }}'))
   expect(await names()).not.toContain('chat_template.jinja')
@@ -133,7 +133,7 @@ test('a file that was missing is asked for again once the weights are no longer 
   expect(await names()).toContain('chat_template.jinja')
 })
 
-describe('a folder that an earlier release stored, which took no note of missing files,', () => {
+describe('a folder stored by an earlier release without records of missing files', () => {
   beforeEach(async () => {
     await names()
     for (const [key, entry] of [...folder.entries]) {
@@ -151,7 +151,7 @@ describe('a folder that an earlier release stored, which took no note of missing
     expect(await names()).toContain('model.safetensors')
   })
 
-  test('asks once for what it lacks, and knows then what is lost later', async () => {
+  test('requests missing files once, and then recognises later losses', async () => {
     await names()
     expect([...new Set(paths())]).toEqual([
       '/m/generation_config.json',
@@ -167,7 +167,7 @@ describe('a folder that an earlier release stored, which took no note of missing
     await expect(names()).rejects.toMatchObject({ detail: { file: 'tokenizer_config.json' } })
   })
 
-  test('gets back what it lost without anybody noticing', async () => {
+  test('recovers lost files unnoticed', async () => {
     await lose('tokenizer_config.json', ['json', 'bin'])
     expect(await names()).toContain('tokenizer_config.json')
   })
@@ -176,7 +176,7 @@ describe('a folder that an earlier release stored, which took no note of missing
 test('an ONNX model that lacks files opens without a network, by its folder and by its graph', async () => {
   server.files.delete('m/model.safetensors')
   server.files.set('m/model.onnx', text('graph'))
-  // What a load of the folder opens, in order.
+  // The files opened by a load of the folder, in order.
   const opened = async () => {
     const found: unknown[] = []
     for (const path of ['', 'model.onnx', 'genai_config.json', 'config.json', 'generation_config.json']) {
@@ -217,7 +217,7 @@ describe('a repository in the layout of transformers.js', () => {
   }
   const REST = ['config.json', 'tokenizer.json', 'tokenizer_config.json']
 
-  test('opens the first of its graphs that is there, and asks for none again', async () => {
+  test('opens the first existing graph, and requests none again', async () => {
     expect(await opened()).toEqual([...REST, 'onnx/model_q4.onnx'])
     expect(paths()).toContain('/m/onnx/model_quantized.onnx')
     expect(await opened()).toEqual([...REST, 'onnx/model_q4.onnx'])
@@ -227,7 +227,7 @@ describe('a repository in the layout of transformers.js', () => {
     expect(await opened()).toEqual([...REST, 'onnx/model_q4.onnx'])
   })
 
-  test('opens the graph of a dtype, and no other where that one is missing', async () => {
+  test('opens the graph of a dtype, and no other if that one is missing', async () => {
     expect(await opened('q4f16')).toEqual([...REST, 'onnx/model_q4f16.onnx'])
     await expect(opened('fp16')).rejects.toMatchObject({
       code: 'network',

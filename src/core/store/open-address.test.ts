@@ -68,7 +68,7 @@ describe('a whole file', () => {
   })
 
   test.each([403, 500, 503])(
-    'of a server that answers %i is a network error that says so',
+    'from a server that answers %i is a network error that says so',
     async (status) => {
       server.behaviour.status = status
       await expect(open('small.gguf')).rejects.toEqual(
@@ -99,7 +99,7 @@ describe('a whole file', () => {
     await expect(opened).rejects.toBe(reason)
   })
 
-  test('that the browser drops again is an error that says how to go on', async () => {
+  test('that the browser evicts is an error that says what to do', async () => {
     const source = await open('small.gguf')
     const reason = new DOMException('out of room', 'NotReadableError')
     const read = vi
@@ -114,7 +114,7 @@ describe('a whole file', () => {
   })
 })
 
-/** The number of blocks whose memory has been given back since. */
+/** The number of blocks whose memory has been freed since. */
 function freedBlocks(): () => number {
   const freed = vi.spyOn(ArrayBuffer.prototype, 'transfer')
   onTestFinished(() => freed.mockRestore())
@@ -122,7 +122,7 @@ function freedBlocks(): () => number {
 }
 
 describe('a file on a server with ranges', () => {
-  test('is fetched only where it is read, each block once', async () => {
+  test('is fetched only where it is read, with each block once', async () => {
     const seen: DownloadProgress[] = []
     const source = await open('large.gguf?v=1', { onProgress: (progress) => seen.push(progress) })
     expect(source).toMatchObject({ name: 'large.gguf', size: LARGE.length })
@@ -148,7 +148,7 @@ describe('a file on a server with ranges', () => {
     const source = await open('large.gguf')
     const freed = freedBlocks()
     expect(Buffer.compare(await whole(source), LARGE)).toBe(0)
-    // Answers are short, because they are held beside what is kept, and what is kept is not the whole file.
+    // Responses are short, because they are held in addition to the cache, which is smaller than the file.
     expect(server.requests.splice(0)).toEqual([
       'GET /large.gguf bytes=0-4194303',
       'GET /large.gguf bytes=4194304-12582911',
@@ -193,20 +193,20 @@ describe('a file on a server with ranges', () => {
     await expect(source.read(990, 20)).rejects.toEqual(failure('format', /990 to 1010/))
   })
 
-  test('goes on after a broken connection', async () => {
+  test('continues after a broken connection', async () => {
     Object.assign(server.behaviour, { cutAfter: 1000, cuts: 2 })
     const source = await open('large.gguf')
     expect(await source.read(0, 5000)).toEqual(LARGE.subarray(0, 5000))
   })
 
-  test('is read by ranges, though the server was overloaded when it was first asked', async () => {
+  test('is read in ranges, even if the server was overloaded at first', async () => {
     Object.assign(server.behaviour, { status: 503, refusals: 2 })
     const source = await open('large.gguf')
     expect(await source.read(0, 10)).toEqual(LARGE.subarray(0, 10))
     expect(server.requests).toEqual(Array(3).fill('GET /large.gguf bytes=0-4194303'))
   })
 
-  test('waits for a server that is overloaded for a while, and gives up at once where waiting is of no use', async () => {
+  test('waits for a temporarily overloaded server, and gives up at once if waiting is useless', async () => {
     const source = await open('large.gguf')
     Object.assign(server.behaviour, { status: 503, refusals: 4 })
     expect(await source.read(8 * MIB, 10)).toEqual(LARGE.subarray(8 * MIB, 8 * MIB + 10))
@@ -216,7 +216,7 @@ describe('a file on a server with ranges', () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  test('that sends less of a range than was asked for is asked for the rest at once', async () => {
+  test('that sends less of a range than requested is asked for the rest at once', async () => {
     const source = await open('large.gguf')
     server.requests.length = 0
     server.behaviour.most = MIB + 1000
@@ -233,7 +233,7 @@ describe('a file on a server with ranges', () => {
     )
   })
 
-  test('that breaks off goes on where it stopped, and is a network error when it keeps doing so', async () => {
+  test('that is interrupted resumes where it stopped, and is a network error if that keeps happening', async () => {
     const source = await open('large.gguf')
     Object.assign(server.behaviour, { cutAfter: MIB, cuts: 3 })
     expect(await source.read(4 * MIB, 10)).toEqual(LARGE.subarray(4 * MIB, 4 * MIB + 10))
@@ -327,7 +327,7 @@ describe('a model of several files', () => {
   })
 })
 
-test('where there is no storage to ask, files are read from memory', async () => {
+test('without storage, files are read from memory', async () => {
   const [source] = await openAddress(givenPlace(`${server.address}notes.txt`), { cache: 'opfs' })
   expect(await whole(source as ByteSource)).toEqual(SMALL)
 })

@@ -17,7 +17,7 @@ import { absenceOf, lostError, mayBeMissing } from './missing.ts'
 export interface OpenOptions extends RetryOptions {
   readonly onProgress?: ((progress: DownloadProgress) => void) | undefined
   /**
-   * Default `opfs`. Files are kept in memory when the browser refuses storage, but not when storage is full.
+   * Default `opfs`. Files are kept in memory if the browser denies storage, but not if storage is full.
    */
   readonly cache?: 'opfs' | 'none' | undefined
   /** The hub's URL, and the token for private repositories. */
@@ -109,7 +109,7 @@ export async function openEach(
   return sources
 }
 
-/** The file, or the first that is there of those that may stand for it. The error names the usual one. */
+/** The file, or the first existing one of its alternatives. The error names the usual one. */
 async function openOrInstead(
   file: RemoteFile,
   openOne: (file: RemoteFile) => Promise<ByteSource | undefined>,

@@ -1,5 +1,5 @@
-// Faults while sessions are stored. In: a disk that is full, or a tab that ends, at each change of a file in
-// turn. Out: the session before or the one after, whole.
+// Faults while sessions are stored. In: a full disk, or a closed tab, at each change of a file in turn. Out:
+// the session before or the one after, whole.
 import { describe, expect, test } from 'vitest'
 import { isHalfbyteError } from '../base/errors.ts'
 import { SessionStore } from './device/sessions.ts'
@@ -21,8 +21,8 @@ const textOf = async (name: string) =>
   )
 
 /**
- * A session that was stored, and the storing of another over it, whose changes to files `onChange` hears of
- * and can refuse.
+ * A stored session, and a store of another over it, whose file changes are reported to `onChange`, which can
+ * reject them.
  */
 async function storedOver(onChange: (change: number, what: string) => void) {
   const folder = memoryStorage()('halfbyte-sessions')
@@ -48,11 +48,11 @@ const changesOf = async () => {
   return seen
 }
 
-/** As a browser refuses what needs room. */
+/** As a browser rejects writes that need space. */
 const full = () => new DOMException('no room', 'QuotaExceededError')
 
 describe('a session that is stored over another', () => {
-  test('stays as it was when the disk is full at any change that needs room', async () => {
+  test('is unchanged if the disk is full at any change that needs space', async () => {
     const needRoom = (await changesOf()).flatMap((what, index) =>
       what === 'write' || what === 'truncate' || what === 'flush' ? [index + 1] : [],
     )
@@ -64,7 +64,7 @@ describe('a session that is stored over another', () => {
       })
       expect(isHalfbyteError(error) && error.code).toBe('storage-full')
       expect(await textOf('trip')).toBe(OLD.join(''))
-      // Nothing of the new one takes room.
+      // Nothing of the new one takes up space.
       expect(folder.entries.size).toBe(2)
     }
   })

@@ -1,4 +1,4 @@
-// Tests of the detokenizer. In: texts cut into tokens at any byte. Out: the same text, in whole characters.
+// Tests of the detokenizer. In: texts split into tokens at any byte. Out: the same text, in whole characters.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Detokenizer, type TokenSource } from './detokenizer.ts'
@@ -30,7 +30,7 @@ const hardText = fc.string({
   maxLength: 30,
 })
 
-test('text cut into tokens at any byte comes out whole, and no chunk ends in half a character', () => {
+test('text split into tokens at any byte comes out whole, and no chunk ends in half a character', () => {
   fc.assert(
     fc.property(hardText, fc.array(fc.nat(), { maxLength: 60 }), (whole, cuts) => {
       const tokens = cutAt(utf8.encode(whole), cuts)
@@ -52,7 +52,7 @@ test('bytes that are not UTF-8 come out as the whole decodes', () => {
   )
 })
 
-test('half an emoji is held back until its last byte, or until nothing more comes', () => {
+test('half an emoji is held back until its last byte, or until the end', () => {
   const llama = utf8.encode('🦙')
   const source = pieces([llama.subarray(0, 2), llama.subarray(2)])
   const detokenizer = new Detokenizer(source)
@@ -63,7 +63,7 @@ test('half an emoji is held back until its last byte, or until nothing more come
   expect(detokenizer.flush()).toBe('')
 })
 
-test('special tokens write nothing unless asked for, and nor do ids without a token', () => {
+test('special tokens write nothing unless requested, nor do ids without a token', () => {
   const list = ['a', '<end>', 'b'].map((token) => utf8.encode(token))
   const plain = new Detokenizer(pieces(list, [1]))
   expect([0, 1, 2, 99].map((id) => plain.push(id))).toEqual(['a', '', 'b', ''])
@@ -71,7 +71,7 @@ test('special tokens write nothing unless asked for, and nor do ids without a to
   expect([0, 1, 2].map((id) => all.push(id))).toEqual(['a', '<end>', 'b'])
 })
 
-test('the space that encoding put in front is left out at the start of a text only', () => {
+test('the space that encoding prepended is removed only at the start of a text', () => {
   const source = pieces(
     [' a', '<s>', ' b'].map((token) => utf8.encode(token)),
     [1],

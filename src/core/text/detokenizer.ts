@@ -2,7 +2,7 @@
 
 /** Finds a text in a stream of UTF-16 units, by Knuth-Morris-Pratt. */
 export class Matcher {
-  /** Length of the longest beginning of the text that the units seen so far end with. */
+  /** Length of the longest prefix of the text that is a suffix of the units seen so far. */
   length = 0
   readonly #units: ArrayLike<number>
   /** By length of a beginning: length of the longest shorter beginning that it ends with. */
@@ -99,7 +99,7 @@ export interface DetokenizeOptions {
   /** Writes special tokens too. Default false. */
   readonly special?: boolean
   /**
-   * True when the ids begin a text: the space that encoding added at the start is left out. False when they
+   * True when the ids begin a text: the space that encoding prepended is removed. False when they
    * continue a prompt. Default false, but true in `Tokenizer.decode`.
    */
   readonly atStart?: boolean

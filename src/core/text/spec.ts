@@ -24,7 +24,7 @@ export interface GgufTokenizerSpec {
   readonly scores?: readonly number[] | undefined
   /** GGUF token types: 1 normal, 2 unknown, 3 control, 4 user defined, 5 unused, 6 byte. */
   readonly types?: readonly number[] | undefined
-  /** Each `left right`, the highest priority first. */
+  /** Each is `left right`; the highest priority comes first. */
   readonly merges?: readonly string[] | undefined
   readonly bosId?: number | undefined
   readonly eosId?: number | undefined
@@ -37,7 +37,7 @@ export interface GgufTokenizerSpec {
   readonly chatTemplate?: string | undefined
   /** The template for conversations with tools, if the file has a separate one (`tool_use`). */
   readonly toolTemplate?: string | undefined
-  /** The template for conversations with documents, where the file has one of its own (`rag`). */
+  /** The template for conversations with documents, if the file has a separate one (`rag`). */
   readonly documentTemplate?: string | undefined
 }
 

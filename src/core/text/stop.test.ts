@@ -29,7 +29,7 @@ test('the same as indexOf on the joined text, whatever the chunks', () => {
   )
 })
 
-test('no more is held back than could still become a stop string', () => {
+test('only text that could still become a stop string is held back', () => {
   fc.assert(
     fc.property(fc.array(chunk, { maxLength: 20 }), fc.array(chunk, { maxLength: 4 }), (chunks, stops) => {
       const matcher = stopMatcher(stops)

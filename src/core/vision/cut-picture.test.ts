@@ -1,4 +1,4 @@
-// Cut pictures. In: patterns. Out: the tiles of transformers' Idefics3ImageProcessor by their hash, the
+// Cut images. In: patterns. Out: the tiles of transformers' Idefics3ImageProcessor by their hash, the
 // places of tiles in a prompt, and patches.
 import { describe, expect, test } from 'vitest'
 import { joinBytes } from '../base/bytes.ts'
@@ -69,7 +69,7 @@ test.each(PROCESSED)('%i x %i in tiles of %i, at most %i', async (...given) => {
 describe('a tower that reads one square', () => {
   const tower = towerOf(8, { cut: 'padded', filter: 'bicubic' })
 
-  test('gets the picture in the middle of the mean colour', () => {
+  test('gets the image in the middle of the mean colour', () => {
     const { tiles, parts } = cutPicture(tower, pattern(8, 4))
     expect(parts).toEqual([0])
     const { data } = tiles[0]!
@@ -82,13 +82,13 @@ describe('a tower that reads one square', () => {
     expect(pixel(7, 5)).toEqual([...own.subarray((3 * 8 + 7) * 4, (3 * 8 + 7) * 4 + 3)])
   })
 
-  test('sees white where a picture is transparent', () => {
+  test('sees white where an image is transparent', () => {
     const { tiles } = cutPicture(tower, pattern(8, 8, 0))
     expect([...tiles[0]!.data]).toEqual(Array(192).fill(255))
   })
 })
 
-describe('a thin picture', () => {
+describe('a thin image', () => {
   const sizes = [
     [3, 60],
     [60, 3],
@@ -158,7 +158,7 @@ test.each([
   [{ width: 0, height: 0, data: new Uint8ClampedArray() }, '0 x 0'],
   [{ width: 1.5, height: 2, data: new Uint8ClampedArray(12) }, '1.5 x 2'],
   [{ width: 20_000, height: 1, data: new Uint8ClampedArray(80_000) }, '20000 x 1'],
-])('a picture of impossible size is refused: %#', (pixels, words) => {
+])('an image of impossible size is rejected: %#', (pixels, words) => {
   expect(() => cutPicture(towerOf(8), pixels)).toThrow(
     expect.objectContaining({ code: 'unsupported', message: expect.stringContaining(words) }),
   )

@@ -1,14 +1,14 @@
-// Cuts a picture into the squares that a tower reads, as the processor of each model does.
+// Cuts an image into the squares that a tower reads, as the processor of each model does.
 import { checkPixels, type Pixels } from '../formats/pixels.ts'
 import { crop, type Picture, type Rows, resize, resizeRows } from './resize.ts'
 import { patchesIn, type Sides, type Tower } from './tower.ts'
 import { wholeSides } from './whole-picture.ts'
 
-/** What a tower reads of a picture. */
+/** What a tower reads of an image. */
 export interface CutPicture {
-  /** Squares of the tower's size, or the whole picture: three bytes a pixel. */
+  /** Squares of the tower's size, or the whole image: three bytes a pixel. */
   readonly tiles: readonly Picture[]
-  /** How the picture stands in the prompt: texts, and the indices of tiles. */
+  /** How the image stands in the prompt: texts, and the indices of tiles. */
   readonly parts: readonly (string | number)[]
 }
 
@@ -33,7 +33,7 @@ export function cutRules(tower: Tower): CutRules {
   return { cut, projector, filter, imageSize, patchSize, merge, mean, longestEdge, shortestEdge, pixels }
 }
 
-/** Throws `unsupported` for a picture without pixels or with too many. */
+/** Throws `unsupported` for an image without pixels or with too many. */
 export function cutPicture(rules: CutRules, pixels: Pixels): CutPicture {
   checkPixels(pixels)
   const { imageSize, filter } = rules
@@ -86,7 +86,7 @@ function opaque({ width, height, data }: Pixels): Rows {
 }
 
 /**
- * LLaVA 1.5's `expand2square`: the picture in the middle of a square of the mean colour, which CLIP's
+ * LLaVA 1.5's `expand2square`: the image in the middle of a square of the mean colour, which CLIP's
  * processor then resizes.
  */
 function padded({ mean, imageSize, filter }: CutRules, rows: Rows): Picture {
@@ -99,7 +99,7 @@ function padded({ mean, imageSize, filter }: CutRules, rows: Rows): Picture {
   return resizeRows(rows, imageSize, imageSize, filter, { frame })
 }
 
-/** transformers' CLIPImageProcessor: the middle of a picture whose shorter side has a given length. */
+/** transformers' CLIPImageProcessor: the middle of an image whose shorter side has a given length. */
 function cropped({ imageSize, shortestEdge, filter }: CutRules, rows: Rows): Picture {
   const side = (own: number) => Math.trunc((shortestEdge * own) / Math.min(rows.width, rows.height))
   const [width, height] = [side(rows.width), side(rows.height)]
@@ -108,12 +108,12 @@ function cropped({ imageSize, shortestEdge, filter }: CutRules, rows: Rows): Pic
   return resizeRows(rows, width, height, filter, { part })
 }
 
-/** Longest side that transformers gives a picture whatever its configuration says. */
+/** Longest side that transformers gives an image whatever its configuration says. */
 const LONGEST = 4096
 
 /**
- * transformers' Idefics3ImageProcessor and Idefics3Processor: the picture is enlarged or reduced to its
- * longest side, then to whole tiles; the tiles come row by row, and after them the picture as one tile.
+ * transformers' Idefics3ImageProcessor and Idefics3Processor: the image is enlarged or reduced to its
+ * longest side, then to whole tiles; the tiles come row by row, and after them the image as one tile.
  */
 function cutIntoTiles({ imageSize: tile, longestEdge, filter }: CutRules, given: Rows): CutPicture {
   const [width, height] = reducedTo(LONGEST, ...longestOf(longestEdge, given))

@@ -17,7 +17,7 @@ const KINDS = {
 /** Pixels on a side of a window where a file does not say. */
 const LLAMA_WINDOW = 112
 
-/** Fewest and most rows of the language model for a picture where a file does not say. */
+/** Fewest and most rows of the language model for an image where a file does not say. */
 const LLAMA_ROWS = [4, 16_384]
 
 const PROJECTORS: readonly string[] = Object.keys(KINDS)

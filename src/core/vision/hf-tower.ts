@@ -58,7 +58,7 @@ const KINDS: ReadonlyMap<string, Kind> = new Map(
 const FILTERS: Readonly<Record<number, Filter>> = { 1: 'lanczos', 2: 'bilinear', 3: 'bicubic' }
 
 /**
- * The tower that lies in a folder of safetensors. Throws `format` where the folder does not say how pictures
+ * The tower that lies in a folder of safetensors. Throws `format` where the folder does not say how images
  * are prepared, `architecture` for impossible numbers, `unsupported` for towers that are not built. `tiles`:
  * of the option `imageTiles`.
  */

@@ -1,4 +1,4 @@
-// Resized pictures. In: patterns of odd sizes. Out: Pillow's bytes, by their hashes.
+// Resized images. In: patterns of odd sizes. Out: Pillow's bytes, by their hashes.
 import { expect, test } from 'vitest'
 import { sha256 } from '../base/sha256.ts'
 import { crop, type Filter, type Picture, resize, resizeRows } from './resize.ts'
@@ -52,7 +52,7 @@ test.each(PILLOW)(
   },
 )
 
-test('a part of a picture has its own pixels', () => {
+test('a part of an image has its own pixels', () => {
   const whole = pattern(7, 5)
   const part = crop(whole, 2, 1, 3, 2)
   expect([...part.data]).toEqual([

@@ -1,4 +1,4 @@
-// Resizes pictures as Pillow's `Image.resize` does, to the bit: filters that widen when a picture shrinks,
+// Resizes images as Pillow's `Image.resize` does, to the bit: filters that widen when an image shrinks,
 // two passes, weights and sums in whole numbers.
 //
 // Source: Pillow 12, `src/libImaging/Resample.c`. From version 13 on, Pillow may resize columns before
@@ -33,7 +33,7 @@ function cubic(distance: number): number {
   return x < 2 ? (((x - 5) * x + 8) * x - 4) * a : 0
 }
 
-/** A picture whose rows are made one after the other, so that none is kept for its sake. */
+/** An image whose rows are made one after the other, so that none is kept for its sake. */
 export interface Rows {
   readonly width: number
   readonly height: number
@@ -49,7 +49,7 @@ interface Area {
   readonly height: number
 }
 
-/** A larger picture of one colour (red, green, blue) in which the rows lie at `left` and `top`. */
+/** A larger image of one colour (red, green, blue) in which the rows lie at `left` and `top`. */
 export interface Frame extends Area {
   readonly colour: readonly number[]
 }
@@ -73,7 +73,7 @@ interface Weights {
   readonly most: number
 }
 
-/** One side of a picture: `own` inputs of which the first is number `offset` of `from`. */
+/** One side of an image: `own` inputs of which the first is number `offset` of `from`. */
 interface Side {
   readonly from: number
   readonly to: number
@@ -150,7 +150,7 @@ export function resizeRows(
 
 const BLACK: readonly number[] = [0, 0, 0]
 
-/** Rows of the result's width, from row `start` of the picture. */
+/** Rows of the result's width, from row `start` of the image. */
 interface Band extends Picture {
   readonly start: number
 }

@@ -1,10 +1,10 @@
-// The order in which a tower reads the patches of a picture: those of a window lie together.
+// The order in which a tower reads the patches of an image: those of a window lie together.
 import type { Sides, Tower } from './tower.ts'
 
 export interface RowOrder {
-  /** Patches beside each other in the picture. */
+  /** Patches beside each other in the image. */
   readonly columns: number
-  /** The patch that each row is, counted from the upper left, row by row of the picture. */
+  /** The patch that each row is, counted from the upper left, row by row of the image. */
   readonly patches: Uint32Array
   /** The row of each patch. */
   readonly rows: Uint32Array
@@ -12,7 +12,7 @@ export interface RowOrder {
   readonly windows: readonly number[]
 }
 
-/** `width`, `height`: of the picture, in patches. Windows come row by row, and so do the patches in them. */
+/** `width`, `height`: of the image, in patches. Windows come row by row, and so do the patches in them. */
 export function rowOrder({ windows: own }: Pick<Tower, 'windows'>, { width, height }: Sides): RowOrder {
   const count = width * height
   const patches = new Uint32Array(count)

@@ -158,7 +158,7 @@ function framesOf(
   return [first, second].map((each) => stored(each, [hiddenSize, 3, ...sides]))
 }
 
-/** f32 [hiddenSize][channel, y, x]: both frames of a picture are the same, so their weights are added. */
+/** f32 [hiddenSize][channel, y, x]: both frames of an image are the same, so their weights are added. */
 function frameSum({ hiddenSize, patchSize }: Tower, frames: readonly TensorInfo[]): TensorInfo {
   const area = patchSize * patchSize
   const width = 3 * area

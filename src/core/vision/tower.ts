@@ -1,6 +1,6 @@
 // The vision tower of a multimodal model: its sizes, and how its rows become rows of the language model.
 //
-// A tower reads a square picture as patches and attends from each to all; a projector turns its rows into
+// A tower reads a square image as patches and attends from each to all; a projector turns its rows into
 // rows of the language model.
 import { type Fields, unbuiltVariant } from '../arch/config/fields.ts'
 import { HalfbyteError } from '../base/errors.ts'
@@ -15,9 +15,9 @@ import type { Filter } from './resize.ts'
 export type Projector = 'mlp' | 'idefics3' | 'gemma3' | 'qwen2vl_merger' | 'qwen2.5vl_merger'
 
 /**
- * How a picture becomes squares. `tiles`: SmolVLM's. `padded`: in the middle of a square of the mean colour.
- * `cropped`: the middle of a picture whose shorter side is `shortestEdge`. `stretched`: resized to a square.
- * `whole`: no square but a whole number of merged squares on each side, as near to the picture as may be.
+ * How an image becomes squares. `tiles`: SmolVLM's. `padded`: in the middle of a square of the mean colour.
+ * `cropped`: the middle of an image whose shorter side is `shortestEdge`. `stretched`: resized to a square.
+ * `whole`: no square but a whole number of merged squares on each side, as near to the image as may be.
  */
 type Cut = 'tiles' | 'padded' | 'cropped' | 'stretched' | 'whole'
 
@@ -25,7 +25,7 @@ export interface Tower {
   /** The file's name, for messages. */
   readonly name: string
   readonly projector: Projector
-  /** Pixels of a side of the picture, for `whole` of a square as large as the largest, and of a patch. */
+  /** Pixels of a side of the image, for `whole` of a square as large as the largest, and of a patch. */
   readonly imageSize: number
   readonly patchSize: number
   readonly hiddenSize: number
@@ -36,7 +36,7 @@ export interface Tower {
   /** `quick_gelu`: x * sigmoid(1.702 x), as CLIP has it. */
   readonly activation: Activation | 'quick_gelu'
   readonly projectorActivation: Activation
-  /** A row of its own before those of the patches, which the projector does not read. */
+  /** Its own row before those of the patches, which the projector does not read. */
   readonly hasClass: boolean
   /** Norms before the first and after the last layer. */
   readonly hasPreNorm: boolean
@@ -50,40 +50,40 @@ export interface Tower {
   readonly deviation: readonly number[]
   readonly cut: Cut
   readonly filter: Filter
-  /** Pixels of the longest side of a picture that is cut into tiles. */
+  /** Pixels of the longest side of an image that is cut into tiles. */
   readonly longestEdge: number
-  /** Pixels of the shorter side of a picture that is cropped. */
+  /** Pixels of the shorter side of an image that is cropped. */
   readonly shortestEdge: number
-  /** Fewest and most pixels of a picture that is `whole`. */
+  /** Fewest and most pixels of an image that is `whole`. */
   readonly pixels?: readonly [least: number, most: number] | undefined
   /** Absent: every layer sees all rows. */
   readonly windows?: TowerWindows | undefined
 }
 
-/** Layers whose rows see only those of the same square window of the picture. */
+/** Layers whose rows see only those of the same square window of the image. */
 export interface TowerWindows {
-  /** Patches on a side of a window; those at the right and lower edge of a picture may be smaller. */
+  /** Patches on a side of a window; those at the right and lower edge of an image may be smaller. */
   readonly side: number
   /** Whether a layer sees all rows. */
   readonly isFull: (layer: number) => boolean
 }
 
-/** The sides of a picture, in pixels or in patches. */
+/** The sides of an image, in pixels or in patches. */
 export interface Sides {
   readonly width: number
   readonly height: number
 }
 
-/** Patches on a side of a square picture. */
+/** Patches on a side of a square image. */
 const gridOf = ({ imageSize, patchSize }: Tower): number => imageSize / patchSize
 
-/** Patches on the sides of a picture. */
+/** Patches on the sides of an image. */
 export const patchesIn = (
   { patchSize, imageSize }: Tower,
   { width, height }: Sides = { width: imageSize, height: imageSize },
 ): Sides => ({ width: width / patchSize, height: height / patchSize })
 
-/** Most rows of the tower for one picture. */
+/** Maximum number of rows of the tower for one image. */
 export const towerRows = (tower: Tower): number => gridOf(tower) ** 2 + (tower.hasClass ? 1 : 0)
 
 /** Whether rows are rotated by their places, and squares merged, so that there is no table of positions. */
@@ -97,7 +97,7 @@ export const hasGates = ({ projector }: Pick<Tower, 'projector'>): boolean => pr
 export const gatheredWidth = ({ projector, hiddenSize, merge }: Tower): number =>
   projector === 'gemma3' ? hiddenSize : hiddenSize * merge ** 2
 
-/** Rows of the language model for one picture. Default: the most. */
+/** Rows of the language model for one image. Default: the most. */
 export const pictureRows = (tower: Tower, { width, height } = patchesIn(tower)): number =>
   (width * height) / tower.merge ** 2
 
@@ -188,7 +188,7 @@ export function checkTower(tower: Tower): Tower {
   }
 }
 
-/** What every processor of transformers does to a picture. */
+/** What every processor of transformers does to an image. */
 export const PICTURE_STEPS: readonly string[] = ['do_resize', 'do_rescale', 'do_normalize']
 
 /** Throws `unsupported` for a processor that leaves out one of `steps`, or makes other numbers of pixels. */

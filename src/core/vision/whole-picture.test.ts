@@ -1,4 +1,4 @@
-// Sizes of pictures that are read whole. In: every size up to 4,096 x 4,096. Out: the sides that
+// Sizes of images that are read whole. In: every size up to 4,096 x 4,096. Out: the sides that
 // transformers' `smart_resize` gives, by their hash; and edges of its formula.
 import { expect, test } from 'vitest'
 import { joinBytes } from '../base/bytes.ts'
@@ -59,6 +59,6 @@ test.each([
   expect(wholeSides(rulesOf(3136, 802_816), { width, height })).toEqual({ width: wide, height: high })
 })
 
-test('a longer picture is refused', () => {
+test('a longer image is rejected', () => {
   expect(() => wholeSides(rulesOf(3136, 802_816), { width: 1, height: 201 })).toThrow(/201 times the shorter/)
 })

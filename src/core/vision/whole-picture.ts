@@ -1,4 +1,4 @@
-// The sizes of pictures that a tower reads whole, whatever their shape, as transformers'
+// The sizes of images that a tower reads whole, whatever their shape, as transformers'
 // Qwen2VLImageProcessor finds them.
 import { HalfbyteError } from '../base/errors.ts'
 import type { Sides, Tower } from './tower.ts'
@@ -9,7 +9,7 @@ const MOST_TILES = 2
 /** The longer side may be so many times as long as the shorter one. */
 const MOST_RATIO = 200
 
-/** Fewest and most pixels of a picture, and the side of a square with the most. */
+/** Fewest and most pixels of an image, and the side of a square with the most. */
 export type PixelRange = Required<Pick<Tower, 'pixels' | 'imageSize'>>
 
 /** What `stated` allows, but no more than `tiles` tiles on a side. */
@@ -31,7 +31,7 @@ export const windowSide = (
 
 type PictureRules = Pick<Tower, 'patchSize' | 'merge' | 'pixels' | 'imageSize'>
 
-/** Throws `unsupported` for a picture that is too long for its width. */
+/** Throws `unsupported` for an image that is too long for its width. */
 export function wholeSides({ patchSize, merge, pixels, imageSize }: PictureRules, given: Sides): Sides {
   const [least, most] = pixels ?? [0, imageSize ** 2]
   const step = patchSize * merge

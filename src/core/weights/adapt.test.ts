@@ -1,5 +1,5 @@
 // Forged adapters. In: a tiny model and LoRA files with one thing in them that no trainer writes, through the
-// real load. Out: a typed error that names it, or what the documents promise.
+// real load. Out: a typed error that names it, or the documented result.
 import { describe, expect, test } from 'vitest'
 import { safetensorsFiles } from '../../../test/conformance/testing/model-files.ts'
 import {
@@ -27,15 +27,15 @@ interface Half {
   readonly values: Float32Array
 }
 
-/** What a test changes of an adapter that fits. */
+/** The changes that a test makes to a valid adapter. */
 interface Forgery {
   readonly a?: Half | undefined
   readonly b?: Half | undefined
   readonly alpha?: number
   readonly lacks?: 'A' | 'B' | 'both'
-  /** Names of further tensors, which hold what A holds. */
+  /** Names of additional tensors, with the same values as A. */
   readonly more?: readonly string[]
-  /** Further tensors, by what comes after the matrix's name. */
+  /** Additional tensors, by the suffix after the matrix's name. */
   readonly others?: Readonly<Record<string, Half>>
   /** Another name of the matrix. */
   readonly matrix?: string
@@ -117,12 +117,12 @@ describe.each(KINDS)('a forged adapter in %s', (kind) => {
   const named = (letter: 'A' | 'B') =>
     kind === 'PEFT' ? `lora_${letter}.weight` : `lora_${letter.toLowerCase()}`
 
-  test('is measured against one that fits, which loads', async () => {
+  test('is compared with a valid one, which loads', async () => {
     expect(await endOf(() => load(kind, {}))).toBe('result')
   })
 
   test.each([Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY])(
-    'with a value that is %d is refused by the name of its tensor, in every encoding',
+    'with a value of %d is rejected with the name of its tensor, in every encoding',
     async (value) => {
       for (const weights of ['auto', 'f32', 'w8', 'w4', 'w4_channel'] as const) {
         const inA = () => load(kind, { a: withValue(good.a, INPUTS + 3, value) }, { weights })
@@ -133,7 +133,7 @@ describe.each(KINDS)('a forged adapter in %s', (kind) => {
     },
   )
 
-  test('with a value that is not a number is refused where B and the scale are zero', async () => {
+  test('with a NaN is rejected even if B and the scale are zero', async () => {
     const forgery = { a: withValue(good.a, 0, Number.NaN), b: half(OUTPUTS, RANK, () => 0) }
     expect(await failure(load(kind, forgery))).toMatch(/^format: .* holds NaN/)
     expect(await failure(load(kind, forgery, { scale: 0 }))).toMatch(/^format: .* holds NaN/)
@@ -159,18 +159,18 @@ describe.each(KINDS)('a forged adapter in %s', (kind) => {
       /^architecture: .*another model/,
     ],
     ['the name of an object’s own property', { matrix: '__proto__' }, /^(architecture|unsupported|format): /],
-  ] satisfies [string, Forgery, RegExp][])('with %s is refused', async (_, forgery, message) => {
+  ] satisfies [string, Forgery, RegExp][])('with %s is rejected', async (_, forgery, message) => {
     expect(await failure(load(kind, forgery))).toMatch(message)
   })
 
   test.each([Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY])(
-    'with alpha %d is refused',
+    'with alpha %d is rejected',
     async (alpha) => {
       expect(await failure(load(kind, { alpha }))).toMatch(/^format: .*(scale|lora_alpha)/)
     },
   )
 
-  test('whose scales multiply beyond every number is refused', async () => {
+  test('whose product of scales overflows is rejected', async () => {
     expect(await failure(load(kind, { alpha: 1e30 }, { scale: 1e300 }))).toMatch(
       /^unsupported: .*smaller scale/,
     )
@@ -181,7 +181,7 @@ describe.each(KINDS)('a forged adapter in %s', (kind) => {
     ['F32', 1e18],
     ['BF16', 1e38],
     ['F16', 1e5],
-  ] as const)('that makes %s as large as %d is refused by the name of the matrix', async (dtype, size) => {
+  ] as const)('that makes %s as large as %d is rejected with the name of the matrix', async (dtype, size) => {
     const forgery = { a: half(RANK, INPUTS, () => 10), b: half(OUTPUTS, RANK, () => size) }
     expect(await failure(load(kind, forgery, { dtype }))).toMatch(/^unsupported: .*up_proj.*at most 65504/)
   })
@@ -199,7 +199,7 @@ const rowsOf = async (lora: readonly File[]) =>
     logitsOf(built, [1, 2, 3]),
   )
 
-test('alpha 0 is what its program makes of it: nothing in PEFT, the scale 1 in llama.cpp', async () => {
+test('alpha 0 is interpreted as by its program: no change in PEFT, scale 1 in llama.cpp', async () => {
   const bare = await withBuilt(safetensorsFiles(MODEL), {}, (built) => logitsOf(built, [1, 2, 3]))
   const whole = await rowsOf(await adapterOf('PEFT', {}))
   expect(largestDifference(await rowsOf(await adapterOf('PEFT', { alpha: 0 })), bare)).toBe(0)
@@ -208,7 +208,7 @@ test('alpha 0 is what its program makes of it: nothing in PEFT, the scale 1 in l
 })
 
 describe('of PEFT alone', () => {
-  test('two adapters in one file are refused by their names', async () => {
+  test('two adapters in one file are rejected with their names', async () => {
     expect(await failure(load('PEFT', { more: ['.lora_A.second.weight'] }))).toMatch(
       /^format: .*has A twice, as ".*lora_A.weight" and as ".*lora_A/,
     )
@@ -231,7 +231,7 @@ describe('of PEFT alone', () => {
     { r: Number.MAX_SAFE_INTEGER },
     { lora_alpha: '6' },
     { lora_alpha: null },
-  ])('the settings %j are refused', async (settings) => {
+  ])('the settings %j are rejected', async (settings) => {
     expect(await failure(load('PEFT', { settings }))).toMatch(/^(unsupported|format): /)
   })
 
@@ -256,7 +256,7 @@ describe('of PEFT alone', () => {
       /^architecture: .*another model/,
     ],
     [
-      'a magnitude that is no number',
+      'a magnitude that is not a number',
       { use_dora: true },
       { '.lora_magnitude_vector': lengths(OUTPUTS, Number.NaN) },
       /^format: .* holds NaN/,

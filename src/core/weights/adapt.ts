@@ -11,14 +11,13 @@ import { shown } from '../formats/malformed.ts'
 import type { TensorInfo } from '../formats/tensors.ts'
 import { type Change, merged, shifted } from './merge.ts'
 
-/** An adapter and the factor by which it is added. */
+/** An adapter and the factor with which it is added. */
 export interface ScaledAdapter {
   readonly adapter: Adapter
   readonly scale: number
 }
 
-/**
- * What an adapted model computes: the output is a matrix of its own if the adapters untie it from the table.
+/** The graph of an adapted model: the output has a separate matrix if the adapters untie it from the table.
  */
 export interface Adapted {
   readonly weights: Weights
@@ -26,11 +25,11 @@ export interface Adapted {
 }
 
 /**
- * W + scale * B * A for each matrix that an adapter changes; with DoRA, its rows then get the lengths that
- * the adapter gives. Sums are f64, rounded to f32 or to the file's F16 or BF16. Quantised matrices are
- * dequantised first, for the lengths too, and become 8-bit groups, because 4-bit codes would round most of an
- * adapter away. Throws `architecture` for an adapter of another model, `unsupported` for matrices stored
- * without their zeros, for ranks and scales that no adapter needs, and for whole tensors with a scale.
+ * W + scale * B * A for each matrix that an adapter changes; with DoRA, its rows are then scaled to the
+ * lengths given by the adapter. Sums are f64, rounded to f32 or to the file's F16 or BF16. Quantised matrices
+ * are dequantised first, also for the lengths, and become 8-bit groups, because 4-bit codes would round most
+ * of an adapter away. Throws `architecture` for an adapter of another model, `unsupported` for matrices
+ * stored without their zeros, for ranks and scales that no adapter needs, and for whole tensors with a scale.
  * Reading throws `format` for values that are not finite, `unsupported` for sums that are too large.
  */
 export function adaptWeights(
@@ -113,7 +112,7 @@ type Taken = { [K in Kind]: NonNullable<Adapter[K]> extends ReadonlyMap<string, 
 const foundName = (of: ReadonlyMap<string, unknown> | undefined, place: string): string | undefined =>
   place.split('|').find((name) => of?.has(name))
 
-/** The weights with the matrices that lie under changes in the adapters' files. A tied output shares them. */
+/** The weights with the changes from the adapters' files. A tied output shares them. */
 function withBases(weights: Weights, config: ModelConfig, adapters: readonly ScaledAdapter[]): Weights {
   const all = new Map(weights)
   for (const scaled of adapters) {
@@ -134,8 +133,7 @@ function withBases(weights: Weights, config: ModelConfig, adapters: readonly Sca
 const TABLE = 'embed.weight'
 const OUTPUT = 'output.weight'
 
-/**
- * PEFT changes either the table or the logits' matrix of a tied model, and leaves the other one as it is.
+/** PEFT changes either the table or the logits' matrix of a tied model, and leaves the other one unchanged.
  */
 function untied(weights: Weights, config: ModelConfig, adapters: readonly ScaledAdapter[]): Adapted {
   const table = weights.get(TABLE)

@@ -30,7 +30,7 @@ test('vectors and the f32 policy are f32', () => {
   expect(chooseEncoding('f32', 'matrix', ['Q4_0'])).toBe('f32')
 })
 
-test('w8 and w4 quantise what has more bits and keep what has as few', () => {
+test('w8 and w4 quantise matrices with more bits and keep the others', () => {
   expect(chooseEncoding('w8', 'matrix', ['BF16'])).toBe('w8_g32')
   expect(chooseEncoding('w8', 'matrix', ['Q8_0'])).toBe('w8_g32')
   expect(chooseEncoding('w8', 'matrix', ['Q4_1'])).toBe('w4m_g32')
@@ -39,7 +39,7 @@ test('w8 and w4 quantise what has more bits and keep what has as few', () => {
   expect(chooseEncoding('w4', 'matrix', ['Q4_0'])).toBe('w4_g32')
 })
 
-test('w4_channel quantises every matrix anew and leaves tables in 8 bits', () => {
+test('w4_channel requantises every matrix and leaves tables in 8 bits', () => {
   for (const dtype of ['F16', 'Q8_0', 'Q4_0', 'Q4_1'] as const)
     expect(chooseEncoding('w4_channel', 'matrix', [dtype])).toBe('w4_channel')
   expect(chooseEncoding('w4_channel', 'table', ['F16'])).toBe('w8_g32')

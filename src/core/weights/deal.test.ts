@@ -1,5 +1,5 @@
-// Tests of dealing. In: a tensor, runs of its rows and columns. Out: each shard has what a tensor of only
-// those would give.
+// Tests of dealing. In: a tensor, runs of its rows and columns. Out: each shard has the bytes of a tensor of
+// only those rows and columns.
 import { describe, expect, test } from 'vitest'
 import { concat } from '../../../test/conformance/testing/writers/gguf-writer.ts'
 import { randomTensor } from '../../../test/conformance/testing/writers/random-tensor.ts'
@@ -19,7 +19,7 @@ const tensorOf = (shape: readonly number[], bytes: Uint8Array): TensorInfo => ({
   source: bufferSource('model', bytes),
 })
 
-/** A deal that gives bytes away, as messages do: a later reader finds nothing. */
+/** A deal that transfers bytes, as messages do: a later reader finds nothing. */
 const into =
   (slots: readonly Uint8Array[]): Deal =>
   (shard, offset, bytes) =>
@@ -41,7 +41,7 @@ describe('dealMatrix', () => {
     // Rows of 300 KB: 32 of them are one slab, so runs continue in the next slab.
     ['w8_g32', 72, 76_800],
   ] as const)(
-    'in %s gives each shard its runs of %i rows of %i, one after the other',
+    'in %s gives each shard its runs of %i rows of %i, one after another',
     async (encoding, n, k) => {
       const values = new Float32Array(concat([...randomTensor('F32', [n, k], 3)]).buffer)
       const held: (readonly Range[])[] = [
@@ -112,7 +112,7 @@ describe('dealVector', () => {
     expect([...slots[1]!]).toEqual([...from(8, 32), ...both])
   })
 
-  test('refuses a vector of another length than the graph expects', async () => {
+  test('rejects a vector of another length than the graph expects', async () => {
     const held: WeightRef = { parts: [{ name: 'w', n: 50 }], k: 1, kind: 'vector' }
     const part = { ...vector(49, 0), n: 50 }
     await expect(dealVector([part], [held], into([]))).rejects.toMatchObject({ code: 'architecture' })

@@ -4,22 +4,21 @@ import type { Range, WeightPart, WeightRef } from '../graph/ir.ts'
 import { checkMatrix, readPart, type StreamOptions, type StreamPart } from './part.ts'
 import { rowSlabs } from './slabs.ts'
 
-/**
- * Takes bytes that belong at `offset` of a shard's slot, and keeps them: sending them in a message takes
- * their memory away. So offsets are computed from what each shard holds, never from bytes already given. The
- * next bytes come when it is done.
+/** Takes ownership of bytes that belong at `offset` of a shard's slot: sending them in a message transfers
+ * their memory. So offsets are computed from the shard's contents, never from bytes already given. The next
+ * bytes follow when it is done.
  */
 export type Deal = (shard: number, offset: number, bytes: Uint8Array<ArrayBuffer>) => Promise<void> | void
 
 export interface DealOptions extends StreamOptions {
-  /** Sees the whole slot pass: bytes at `offset` of it, and the strips that they were made from. */
+  /** Observes the whole slot: bytes at an `offset` in it, and the strips that they were made from. */
   readonly onPacked?: ((offset: number, bytes: Uint8Array, strips?: Uint8Array) => void) | undefined
 }
 
 /**
  * Reads each tensor once and gives every shard the rows and columns in `held[shard]`, in kernel layout.
- * Padding is not given, because fresh memory is zero. Row cuts are multiples of 8. Column cuts are multiples
- * of 32 where groups share a scale. Throws what `streamMatrix` throws.
+ * Padding is not written, because fresh memory is zero. Row cuts are multiples of 8. Column cuts are
+ * multiples of 32 where groups share a scale. Throws what `streamMatrix` throws.
  */
 export async function dealMatrix(
   parts: readonly StreamPart[],

@@ -11,7 +11,7 @@ import { malformed, shown } from '../formats/malformed.ts'
 import type { TensorInfo } from '../formats/tensors.ts'
 import { unpackPanels } from './unpack.ts'
 
-/** A change of a matrix. The scale counts in the factor by which the adapter is added. */
+/** A change of a matrix. The scale is included in the factor with which the adapter is added. */
 export interface Change extends LowRank {
   /** The row of B, or of a table, that changes a row of the matrix. */
   readonly rowOf: (row: number) => number
@@ -32,8 +32,8 @@ interface Loaded extends Pick<Change, 'rowOf' | 'scale'> {
 }
 
 /**
- * The matrix with its changes. Each DoRA's lengths are those of the matrix with this change alone, and it
- * scales what the changes before it have made, as PEFT does with several adapters.
+ * The matrix with its changes. Each DoRA's lengths are those of the matrix with only this change, and it
+ * scales the result of the earlier changes, as PEFT does with several adapters.
  */
 export function merged(base: TensorInfo, changes: readonly Change[]): TensorInfo {
   const { name, packed, like = base.dtype } = base
@@ -207,7 +207,7 @@ export function shifted(base: TensorInfo, shifts: readonly (Shift & Pick<Change,
 }
 
 /**
- * The largest F16. No trained matrix comes near it, and with values far beyond it sums of squares overflow,
+ * The largest F16. No trained matrix comes near it; with values far beyond it, sums of squares overflow,
  * which norms turn into zeros instead of an error.
  */
 const LARGEST = 65504
@@ -224,7 +224,7 @@ const tooLarge = (file: string, tensor: string, peak: number): HalfbyteError =>
 function finite({ name, source }: TensorInfo, values: Float32Array): Float32Array {
   const wrong = values.find((value) => !Number.isFinite(value))
   if (wrong === undefined) return values
-  throw malformed(source.name, `${shown(name)} holds ${wrong}, but weights are finite numbers`, {
+  throw malformed(source.name, `${shown(name)} holds ${wrong}, but weights must be finite numbers`, {
     tensor: name,
   })
 }

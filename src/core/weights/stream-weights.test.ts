@@ -52,7 +52,7 @@ describe('streamMatrix', () => {
     expect(rows.subarray(96 * 64)).toEqual(storedMatrix('Q4_0', v.bytes, 32, 64))
   })
 
-  test('slabs that take turns in two arrays give what arrays of their own give', async () => {
+  test('slabs that take turns in two arrays give what their own arrays give', async () => {
     const n = 300
     const k = 32768
     const tensor = random('F32', [n, k])
@@ -70,7 +70,7 @@ describe('streamMatrix', () => {
     expect(Buffer.compare(turned!, own!)).toBe(0)
   })
 
-  test('reads slabs of at most 16 MB and asks for the view anew for each', async () => {
+  test('reads slabs of at most 16 MB and asks for the view again for each', async () => {
     // 70 rows of 1 MB, so that slabs are 8 MB; rows of 300 KB, so that 32 of them are one slab.
     for (const [n, k] of [
       [1000, 16384],

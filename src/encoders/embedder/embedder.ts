@@ -36,8 +36,8 @@ export interface EmbedderOptions
     'signal' | 'onProgress' | 'threads' | 'pool' | 'weights' | 'cache' | 'build' | 'assets' | 'hub'
   > {
   /**
-   * Most tokens of a text. Default: what the model's files say, which is also the most, but 2048 for Qwen3
-   * and Gemma, whose steps for more would take hundreds of megabytes.
+   * Maximum number of tokens of a text. Default: what the model's files say, which is also the most, but 2048
+   * for Qwen3 and Gemma, whose steps for more would take hundreds of megabytes.
    */
   readonly maxTokens?: number | undefined
 }
@@ -90,7 +90,7 @@ const LOAD_KEYS = [
 const RERANK_KEYS = ['signal', 'topN', 'onProgress']
 const EMBED_KEYS = ['signal', 'kind', 'prompt', 'dimensions', 'normalize', 'onProgress']
 
-/** A loaded sentence encoder in a worker of its own. */
+/** A loaded sentence encoder in its own worker. */
 export class Embedder implements AsyncDisposable {
   readonly model: EncoderInfo
   /** Number of threads that compute. */

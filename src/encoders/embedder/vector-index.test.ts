@@ -90,7 +90,7 @@ function withoutSum(index: VectorIndex): Uint8Array<ArrayBuffer> {
   return bytes
 }
 
-test('bytes with any bit turned over are refused', () => {
+test('bytes with any bit turned over are rejected', () => {
   const index = new VectorIndex(3)
   index.add([Float32Array.of(1, 2, -3), Float32Array.of(3, 4, 0.5), Float32Array.of(0, -0, 1e-9)])
   const bytes = new Uint8Array(index.toBytes())
@@ -110,7 +110,7 @@ test('bytes of an older release are read', () => {
   expect(new Uint8Array(again.toBytes())).toEqual(new Uint8Array(index.toBytes()))
 })
 
-test('bytes that were cut or changed are refused, and none is read past its end', () => {
+test('bytes that were cut or changed are rejected, and none is read past its end', () => {
   const index = new VectorIndex(2)
   index.add([Float32Array.of(1, 2), Float32Array.of(3, 4)])
   const bytes = new Uint8Array(index.toBytes())

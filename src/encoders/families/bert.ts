@@ -22,7 +22,7 @@ const MODEL_TYPES: ReadonlyMap<string, BertFamily> = new Map([
   ['xlmroberta', 'roberta'],
 ])
 
-/** The kinds of tokens that have an embedding of their own: in pairs, if there are two. */
+/** The kinds of tokens that have their own embedding: in pairs, if there are two. */
 const kindsOf = ({ isReranker, types }: Placed): number | undefined =>
   isReranker && types > 1 ? types : undefined
 

@@ -1,5 +1,5 @@
 // ModernBERT: reads the configuration and the tensors of a BERT with norms on inputs, gated blocks, and
-// windows that rotate by a base of their own, from safetensors and GGUF.
+// windows that rotate by their own base, from safetensors and GGUF.
 import type { ModelConfig } from '../../core/arch/config/config.ts'
 import type { Fields } from '../../core/arch/config/fields.ts'
 import { fullRope, hfRope, localRope } from '../../core/arch/config/hf-rope.ts'

@@ -1,4 +1,4 @@
-// Loads a sentence encoder, with memory and threads of its own.
+// Loads a sentence encoder, with memory and its own threads.
 
 import { HalfbyteError } from '../../core/base/errors.ts'
 import type { InnerPath } from '../../core/formats/names/named-files.ts'

@@ -13,7 +13,7 @@ export interface EncoderInfo {
   readonly parameters: number
   /** Length of a vector. */
   readonly dimensions: number
-  /** Most tokens of a text, with those that are added around it. */
+  /** Maximum number of tokens of a text, with those that are added around it. */
   readonly maxTokens: number
   /** Whether it makes vectors or, as a reranker, scores documents for a query. */
   readonly task: 'embed' | 'rerank'

@@ -18,7 +18,10 @@ export interface EmbedSettings {
   readonly normalize: boolean
   /** Folders of Dense modules, which the pooled vector goes through in order. GGUF has them in the file. */
   readonly dense: readonly InnerPath[]
-  /** Most tokens of a text, with those around it; undefined: as many as the model has positions for. */
+  /**
+   * Maximum number of tokens of a text, with those around it; undefined: as many as the model has positions
+   * for.
+   */
   readonly mostTokens: number | undefined
   /** Texts before a text, by name: `query`, `document`, `passage` and others. */
   readonly prompts: Readonly<Record<string, string>>

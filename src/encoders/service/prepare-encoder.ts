@@ -21,15 +21,18 @@ import type { EmbedSettings } from './embed-settings.ts'
 const STEP_ROWS = 256
 
 /**
- * Most tokens of a text, if nothing asks for more, of models whose positions would need a step of half a
- * gigabyte and more.
+ * Maximum number of tokens of a text, if nothing asks for more, of models whose positions would need a step
+ * of half a gigabyte and more.
  */
 const DECODER_TOKENS = 2048
 
 interface EncoderOptions {
   readonly weights: WeightPolicy
   readonly settings: Pick<EmbedSettings, 'mostTokens' | 'isStated'>
-  /** Most tokens of a text, if the files allow as many. Default: as many as the model has positions for. */
+  /**
+   * Maximum number of tokens of a text, if the files allow as many. Default: as many as the model has
+   * positions for.
+   */
   readonly mostTokens?: number | undefined
 }
 

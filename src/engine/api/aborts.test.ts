@@ -1,4 +1,4 @@
-// Aborts. In: what may take long besides a reply, and signals. Out: the signal's reason at once, and nothing
+// Aborts. In: long operations other than replies, and signals. Out: the signal's reason at once, and nothing
 // left behind.
 import { expect, test } from 'vitest'
 import { patternWork } from '../../core/constrain/refuse.ts'
@@ -41,7 +41,7 @@ test.each(asked)('%s with a signal aborted before does nothing', async (_, ask) 
   expect(await errorOf(ask(session, AbortSignal.abort('no')))).toBe('no')
 })
 
-test('a fork has the reply that ran when it was asked for, and the system text', async () => {
+test('a fork has the reply that was running when it was requested, and the system prompt', async () => {
   const session = (await openToy()).createSession({ system: 'Be brief.' })
   const reply = session.send('one', GREEDY)
   const copy = await session.fork()
@@ -53,7 +53,7 @@ test('a fork has the reply that ran when it was asked for, and the system text',
   expect(right.usage.promptTokens).toBe(left.usage.promptTokens)
 })
 
-test('a file has the reply that ran when it was asked for', async () => {
+test('a file has the reply that was running when it was requested', async () => {
   const engine = await openToy()
   const session = engine.createSession()
   const reply = session.send('one', GREEDY)
@@ -101,7 +101,7 @@ test('a restore that is aborted, before or on the way, leaves no state', async (
   }
 })
 
-test('scoring and embedding stop when they are aborted, and give their state back', async () => {
+test('scoring and embedding stop when aborted, and release their state', async () => {
   const texts = Array.from({ length: 40 }, (_, index) => `${index} `.repeat(200))
   for (const work of ['score', 'embed'] as const) {
     const toy = toyModel()

@@ -11,7 +11,7 @@ import { Engine } from './engine.ts'
 import { connectToy, errorOf, GREEDY, openToy } from './testing/toy-engine.ts'
 
 describe('errors', () => {
-  test('keep class, code and detail across the wire', async () => {
+  test('keep class, code and detail across threads', async () => {
     const session = (await openToy(toyModel({ contextLength: 64 }))).createSession()
     const error = await errorOf(session.send('x'.repeat(100), GREEDY).result)
     expect(error).toBeInstanceOf(HalfbyteError)
@@ -71,7 +71,7 @@ describe('a load', () => {
   const load = (loader: ModelLoader, options = {}) =>
     Engine.open(localConnection(createService(loader)), 'toy', options)
 
-  test('reports progress and tells what was loaded', async () => {
+  test('reports progress and what was loaded', async () => {
     const seen: LoadProgress[] = []
     const toy = toyModel()
     const engine = await load(
@@ -133,7 +133,7 @@ describe('a load', () => {
 })
 
 describe('the end of an engine', () => {
-  test('by dispose rejects what is pending and what comes later with disposed', async () => {
+  test('by dispose rejects pending and later calls with disposed', async () => {
     const toy = toyModel()
     const engine = await openToy(toy)
     const session = engine.createSession()
@@ -156,7 +156,7 @@ describe('the end of an engine', () => {
     await engine.dispose()
   })
 
-  test('by the death of its worker rejects what is pending with internal, what comes later with disposed', async () => {
+  test('by the death of its worker rejects pending calls with internal, later ones with disposed', async () => {
     const { engine, connection } = await connectToy()
     const running = engine.complete('a', GREEDY)
     for await (const _ of running) break
@@ -176,7 +176,7 @@ describe('the end of an engine', () => {
   })
 })
 
-test('the public types say what the tests above rely on', () => {
+test('the public types match the tests above', () => {
   expectTypeOf<Engine>().toExtend<AsyncDisposable>()
   expectTypeOf<Session>().toExtend<AsyncDisposable>()
   expectTypeOf<ReturnType<Engine['complete']>>().toExtend<AsyncIterable<TextChunk>>()

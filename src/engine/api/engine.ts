@@ -32,7 +32,7 @@ import type {
   Support,
 } from './types.ts'
 
-/** A loaded model in a worker of its own. Engines share nothing. */
+/** A loaded model in its own worker. Engines share nothing. */
 export class Engine implements AsyncDisposable {
   readonly model: ModelInfo
   /** The draft model; undefined if none was loaded. */
@@ -50,8 +50,8 @@ export class Engine implements AsyncDisposable {
   readonly note: string | undefined
   /** Kernels in use. `relaxed` needs relaxed SIMD; `simd128` runs in every browser with SIMD. */
   readonly build: Build
-  // A function, because pages keep engines in proxies (Vue's `ref`, MobX): a private name cannot be read
-  // through one, and an object that is read through one becomes a proxy too.
+  // A function, because pages keep engines in proxies (Vue's `ref`, MobX): private names cannot be read
+  // through a proxy, and objects read through one become proxies too.
   private readonly client: () => EngineClient
 
   private constructor(client: EngineClient, info: EngineInfo) {
@@ -86,7 +86,7 @@ export class Engine implements AsyncDisposable {
 
   /**
    * Starts the engine's worker, which fetches and compiles its WebAssembly. The next `load` or `probe` with
-   * the same `assets` takes it and begins that much sooner. Call it as soon as the page knows that it will
+   * the same `assets` uses it and starts that much sooner. Call it as soon as the page knows that it will
    * load a model. The worker waits until then; a second call does nothing. If this fails, the load tries
    * again and reports the reason. Throws `unsupported` for a wrong option.
    */
@@ -116,7 +116,7 @@ export class Engine implements AsyncDisposable {
 
   /**
    * Tells whether a model would fit here before its weights are downloaded. It reads headers only (by range
-   * requests if the server supports them), asks for memory and returns it, and runs kernels for a fifth of a
+   * requests if the server supports them), allocates and frees memory, and runs kernels for a fifth of a
    * second. By default it assumes less memory than a killed load needed (`interruptedLoads`). Rejects as
    * `load` does.
    */
@@ -178,7 +178,7 @@ export class Engine implements AsyncDisposable {
    * Continues a saved session with its messages and its state. `saved` is the file from `save`, or the name
    * given to `store`. Rejects with `format` if the file is not a saved session, `unsupported` if it belongs
    * to another model or the name is not stored, `integrity` if its bytes are damaged, `context-overflow`,
-   * `out-of-memory`, or the signal's reason. After an error the engine holds nothing of the session.
+   * `out-of-memory`, or the signal's reason. After an error the engine keeps nothing of the session.
    */
   restoreSession(file: Blob | string, options?: AbortOptions): Promise<Session> {
     return restoreSession(this.client(), file, options)
@@ -233,7 +233,7 @@ export class Engine implements AsyncDisposable {
 
   /**
    * Scores how likely the model finds each continuation after `prompt`, in the given order. Nothing is
-   * sampled. A continuation is joined to the prompt as it is, so include the space before a word.
+   * sampled. A continuation is appended to the prompt unchanged, so include the space before a word.
    *
    * ```ts
    * const [yes, no] = await engine.score('Is the sky blue? Answer:', [' yes', ' no'])

@@ -1,5 +1,5 @@
 // Forged arguments. In: every public method, with values that no type allows anywhere in its arguments. Out:
-// a result or a typed error that is not `internal`, and an engine that goes on.
+// a result or a typed error that is not `internal`, and an engine that keeps working.
 import { describe, expect, test } from 'vitest'
 import { Engine } from '../../index.ts'
 import { createService } from '../service.ts'
@@ -119,7 +119,7 @@ describe('of a session', () => {
 })
 
 describe('of loading', () => {
-  test('load, and what the worker is given', async () => {
+  test('load, and the data sent to the worker', async () => {
     const open = async (source: unknown, options: unknown) => {
       const connection = localConnection(createService(async () => toyModel()))
       const engine = await Engine.open(connection, source as never, options as never)
@@ -138,7 +138,7 @@ describe('of loading', () => {
     await holds([{ assets: load.assets }], methodOf(Engine, 'prepare'))
   })
 
-  test('a number of threads that no device has is refused at once', async () => {
+  test('an impossible number of threads is rejected at once', async () => {
     for (const threads of [300_000, 1e9, 2 ** 53, Number.NaN, -1, '4'])
       expect(await errorOf(Engine.load('model.gguf', { threads: threads as number }))).toMatchObject({
         code: 'unsupported',

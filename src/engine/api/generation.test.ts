@@ -1,4 +1,4 @@
-// Generations. In: a feed that records what it is asked. Out: iteration, credit, and exactly one cancel.
+// Generations. In: a feed that records its commands. Out: iteration, credit, and exactly one cancel.
 import { expect, test } from 'vitest'
 import type { Outcome } from '../types/reply.ts'
 import type { Sink } from '../wire/reply-stream.ts'
@@ -52,7 +52,7 @@ test('a loop sees every chunk, gives a credit for each, and ends', async () => {
   expect(asked).toEqual([])
 })
 
-test('a taken chunk returns one credit while the reply goes on', async () => {
+test('a taken chunk returns one credit while the reply continues', async () => {
   const { generation, asked, sink } = await begun()
   const iterator = generation[Symbol.asyncIterator]()
   sink.chunk(chunk('a'))
@@ -87,7 +87,7 @@ test('a finished loop cancels nothing', async () => {
   expect(asked).toEqual([])
 })
 
-test('asking for the result pays for the chunks that are there and those to come', async () => {
+test('awaiting the result gives credit for present and future chunks', async () => {
   const { generation, asked, sink } = await begun()
   sink.chunk(chunk('a'))
   sink.chunk(chunk('b'))
@@ -98,7 +98,7 @@ test('asking for the result pays for the chunks that are there and those to come
   expect(await text).toBe('abc')
 })
 
-test('cancel resolves the result and keeps the reason that was given', async () => {
+test('cancel resolves the result and keeps the given reason', async () => {
   const { generation, sink } = await begun()
   generation.cancel('enough')
   sink.end(CANCELLED, 4)
@@ -123,7 +123,7 @@ test('cancelled before its turn, nothing starts', async () => {
   expect(started).toBe(false)
 })
 
-test('an abort rejects at once with the very reason, and tells the worker', async () => {
+test('an abort rejects at once with the same reason, and notifies the worker', async () => {
   const controller = new AbortController()
   const { generation, asked, sink } = await begun(controller.signal)
   sink.chunk(chunk('a'))
@@ -159,7 +159,7 @@ test('a failure reaches the loop after the chunks before it', async () => {
   expect(seen).toEqual(['a'])
 })
 
-test('a result that nobody asks for raises no unhandled rejection', async () => {
+test('an unawaited result causes no unhandled rejection', async () => {
   const unhandled: unknown[] = []
   const record = (reason: unknown) => unhandled.push(reason)
   process.on('unhandledRejection', record)

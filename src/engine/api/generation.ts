@@ -70,7 +70,7 @@ export function startGeneration(
   }
 }
 
-/** What a generation's methods share. The methods themselves are closures, which callers may detach. */
+/** State shared by a generation's methods. The methods themselves are closures, which callers may detach. */
 class RunningGeneration {
   readonly result: Promise<GenerationResult>
   readonly settled: Promise<unknown>
@@ -188,7 +188,7 @@ class RunningGeneration {
   }
 
   #credit(count: number): void {
-    // Chunks arrive in tasks of their own, after the feed.
+    // Chunks arrive in separate tasks, after the feed.
     if (count > 0 && !this.#isSettled) this.#feed?.credit(count)
   }
 

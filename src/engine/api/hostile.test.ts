@@ -1,12 +1,12 @@
-// Hostile callers. In: what a page without types may pass. Out: a typed error that names it, never a failure
-// of ours, and an engine that goes on.
+// Hostile callers. In: arguments that an untyped page may pass. Out: a typed error that names it, never a
+// failure of ours, and an engine that keeps working.
 import { describe, expect, test } from 'vitest'
 import { isHalfbyteError } from '../../core/base/errors.ts'
 import type { Engine, Session } from '../../index.ts'
 import { toyModel } from '../testing/toy-model.ts'
 import { connectToy, errorOf, GREEDY, openToy } from './testing/toy-engine.ts'
 
-/** As a page without types sees it. */
+/** As seen by an untyped page. */
 type Loose = {
   readonly [K in keyof Session | keyof Engine]: (...args: unknown[]) => { text(): Promise<unknown> }
 }
@@ -29,7 +29,7 @@ describe('messages', () => {
     ['a role that no template knows', { role: 'robot', content: 'x' }, /"role":"robot"/],
     ['no role', { content: 'x' }, /message 0 is/],
     ['a name that is not text', { ...user('x'), name: 4 }, /message 0 is/],
-  ])('that say %s are refused', async (_, message, sentence) => {
+  ])('that say %s are rejected', async (_, message, sentence) => {
     const engine = await openToy()
     const session = engine.createSession()
     const refusal = { code: 'unsupported', message: expect.stringMatching(sentence) }
@@ -43,14 +43,14 @@ describe('messages', () => {
     ['no list', 'x'],
     ['calls without a name', [{ id: '1', arguments: {} }]],
     ['arguments that are not an object', [{ id: '1', name: 'f', arguments: '{}' }]],
-  ])('whose calls are %s are refused by their place', async (_, calls) => {
+  ])('whose calls are %s are rejected with their index', async (_, calls) => {
     const messages = [user('a'), withCalls(calls)] as never
     const session = (await openToy()).createSession({ messages })
     const error = await errorOf(session.send('b', GREEDY).result)
     expect(error).toMatchObject({ code: 'unsupported', message: expect.stringMatching(/^message 1 is/) })
   })
 
-  test('of a system that is not text, and an edit without one, are refused', async () => {
+  test('with a system prompt that is not text, and an edit without text, are rejected', async () => {
     const engine = await openToy()
     const wrong = engine.createSession({ system: 3 as never }).send('a', GREEDY).result
     expect(await errorOf(wrong)).toMatchObject({ code: 'unsupported' })
@@ -65,7 +65,7 @@ describe('messages', () => {
     })
   })
 
-  test('stay what they were when the caller changes its own', async () => {
+  test('do not change when the caller changes its own copy', async () => {
     const calls = [{ id: 'call00001', name: 'f', arguments: { at: 1 } }]
     const messages = [user('a'), withCalls(calls), user('b')] as never
     const session = (await openToy()).createSession({ messages })
@@ -78,9 +78,9 @@ describe('options', () => {
   test.each<[string, object, RegExp]>([
     ['tools that are not a list', { tools: 'f' }, /tools is "f" but must be a list/],
     ['tools that are null', { tools: null }, /tools is null/],
-    ['functions of tools that are none', { tools: [{ name: 'f', execute: 'f' }] }, /must be a function/],
+    ['tool functions that are not functions', { tools: [{ name: 'f', execute: 'f' }] }, /must be a function/],
     ['tools with functions elsewhere', { tools: [{ name: 'f', run() {} }] }, /plain data only: .*run/],
-  ])('%s are refused', async (_, options, sentence) => {
+  ])('%s are rejected', async (_, options, sentence) => {
     const session = (await openToy()).createSession()
     const error = await errorOf(session.send('a', { ...GREEDY, ...options }).result)
     expect(error).toMatchObject({ code: 'unsupported', message: expect.stringMatching(sentence) })
@@ -90,14 +90,14 @@ describe('options', () => {
   test.each([
     [{ overflow: 'drop' }, /overflow is "drop" but must be error or shift/],
     [{ overflow: 'shift', keep: -1 }, /keep is -1 but must be a whole number from 0/],
-  ])('of a session %o are refused with its first message', async (options, sentence) => {
+  ])('of a session %o are rejected with its first message', async (options, sentence) => {
     const session = (await openToy()).createSession(options as never)
     const error = await errorOf(session.send('a', GREEDY).result)
     expect(error).toMatchObject({ code: 'unsupported', message: expect.stringMatching(sentence) })
   })
 })
 
-describe('what nests too deep', () => {
+describe('values that nest too deeply', () => {
   /** Between 1,500 and 3,500 levels it is written and not read; beyond, it is not written. */
   const nested = (levels: number): Record<string, unknown> => {
     let value: Record<string, unknown> = {}
@@ -106,21 +106,21 @@ describe('what nests too deep', () => {
   }
   const refusal = { code: 'unsupported', message: expect.stringMatching(/nests more than \d+ levels/) }
 
-  test.each([70, 150, 1000, 1300, 5000, 100_000])('as a schema of %i levels is refused', async (levels) => {
+  test.each([70, 150, 1000, 1300, 5000, 100_000])('as a schema of %i levels is rejected', async (levels) => {
     const session = (await openToy()).createSession()
     const work = session.send('a', { ...GREEDY, schema: nested(levels) })
     expect(await errorOf(work.result)).toMatchObject(refusal)
     expect(await session.send('b', GREEDY).text()).toBe('You said b')
   })
 
-  test.each([200, 1300, 100_000])('as arguments of a call of %i levels is refused', async (levels) => {
+  test.each([200, 1300, 100_000])('as arguments of a call of %i levels is rejected', async (levels) => {
     const engine = await openToy()
     const messages = [withCalls([{ id: '1', name: 'f', arguments: nested(levels) }]), user('b')] as never
     expect(await errorOf((async () => engine.countTokens(messages))())).toMatchObject(refusal)
     expect(() => engine.createSession().setMessages(messages)).toThrow(/nests more than/)
   })
 
-  test('ends what is pending when it could not be read', async () => {
+  test('ends pending calls if it could not be read', async () => {
     const { engine, connection } = await connectToy()
     const reply = errorOf(engine.createSession().send('a', GREEDY).result)
     connection.endpoint.postMessage(nested(1200))
@@ -136,7 +136,7 @@ test.each<[string, (engine: Engine) => Promise<unknown>]>([
   ['continuations that are one text', (engine) => engine.score('a', 'b' as never)],
   ['texts that are one text', (engine) => engine.embed('abc' as never)],
   ['a pooling that does not exist', (engine) => engine.embed(['a'], { pooling: 'max' as never })],
-])('%s are refused', async (_, ask) => {
+])('%s are rejected', async (_, ask) => {
   const error = await errorOf(ask(await openToy()))
   expect(isHalfbyteError(error) && error.code).toBe('unsupported')
 })

@@ -1,11 +1,11 @@
 // Tests of interrupted loads. In: a localStorage, loads that end and loads that are killed. Out: what the
-// next visit learns of it.
+// next visit learns about it.
 import { beforeEach, expect, test, vi } from 'vitest'
 import { deadlyBytes, forgetInterruptedLoads, interruptedLoads, noted } from './interrupted.ts'
 
 const MODEL = 'https://example.org/large.gguf'
 
-/** What a browser keeps; its entries are its own properties. */
+/** A browser's storage, whose entries are its own properties. */
 class Storage {
   getItem(key: string): string | null {
     return (Reflect.get(this, key) as string | undefined) ?? null
@@ -67,7 +67,7 @@ test('a load that ends, well or not, leaves nothing', async () => {
   expect(await deadlyBytes()).toBeUndefined()
 })
 
-test('a load that was killed is reported to the next visit with what it needed, and takes less from then on', async () => {
+test('a killed load is reported on the next visit with its memory need, and uses less from then on', async () => {
   await killedLoad(MODEL, 1000)
   expect(await interruptedLoads()).toEqual([
     {
@@ -85,7 +85,7 @@ test('a load that another tab is busy with was not killed', async () => {
   await noted(MODEL, {}, async () => expect(await interruptedLoads()).toEqual([]))
 })
 
-test('a page that is left in the middle was not killed', async () => {
+test('a page that the user left during a load was not killed', async () => {
   const listeners = new Map<string, () => void>()
   vi.stubGlobal('addEventListener', (event: string, listener: () => void) => listeners.set(event, listener))
   vi.stubGlobal('removeEventListener', (event: string) => listeners.delete(event))
@@ -96,14 +96,14 @@ test('a page that is left in the middle was not killed', async () => {
   expect(listeners.size).toBe(0)
 })
 
-test('of many loads the last eight to be written down are kept', async () => {
+test('the last eight recorded loads are kept', async () => {
   for (let load = 0; load < 10; load++) await killedLoad(`${MODEL}${load}`)
   const names = (await interruptedLoads()).map(({ name }) => name)
   expect(names).toHaveLength(8)
   expect(Object.keys(storage)).toHaveLength(8)
 })
 
-test('it is forgotten when asked for, and when the same model was loaded well, and no other', async () => {
+test('it is forgotten on request, and after a successful load of the same model, but no other', async () => {
   await killedLoad(MODEL)
   await killedLoad(`${MODEL}2`)
   await noted(MODEL, {}, async () => undefined)
@@ -114,7 +114,7 @@ test('it is forgotten when asked for, and when the same model was loaded well, a
   expect(await interruptedLoads()).toEqual([])
 })
 
-test('an address that may hold a secret is not written down', async () => {
+test('an address that may contain a secret is not recorded', async () => {
   await killedLoad(`${MODEL}?token=secret`)
   await killedLoad('https://me:secret@example.org/large.gguf')
   await killedLoad('https://secret@example.org/large.gguf')
@@ -136,7 +136,7 @@ test('anything but a note is erased and not believed', async () => {
   expect(Object.keys(storage)).toEqual([])
 })
 
-test('where nothing can be stored, or there are no locks, loads go on all the same', async () => {
+test('without storage or locks, loads still work', async () => {
   vi.stubGlobal('navigator', {})
   expect(await noted(MODEL, {}, async () => 5)).toBe(5)
   vi.stubGlobal('localStorage', undefined)

@@ -70,7 +70,7 @@ export async function noted<T>(
   return loaded
 }
 
-/** The most bytes of memory that this device is assumed to grant; undefined if no load was killed. */
+/** Maximum memory in bytes that this device is assumed to grant; undefined if no load was killed. */
 export async function deadlyBytes(): Promise<number | undefined> {
   const needs = (await interruptedLoads()).flatMap(({ neededBytes }) => neededBytes ?? [])
   return needs.length === 0 ? undefined : Math.floor(Math.min(...needs) * TOO_MUCH)

@@ -9,7 +9,7 @@ import { localConnection } from '../wire/connection.ts'
 import { Engine } from './engine.ts'
 import { errorOf, PLAIN } from './testing/toy-engine.ts'
 
-/** Objects of a class that are reachable. What a collection finalises may let go of more in the next one. */
+/** Objects of a class that are reachable. Finalised objects may release more in the next collection. */
 async function count(kind: abstract new (...how: never[]) => object): Promise<number> {
   let found = 0
   for (let collection = 0; collection < 3; collection++) {
@@ -22,12 +22,12 @@ async function count(kind: abstract new (...how: never[]) => object): Promise<nu
 const openToy = () => Engine.open(localConnection(createService(async () => toyModel())), 'toy')
 
 const ROUNDS = 12
-/** What the last round did may still be on the stack. */
+/** Objects of the last round may still be on the stack. */
 const MOST_LEFT = 3
 
 /**
- * How many more of a class there are after each of ROUNDS than after the first few, which make what is made
- * once.
+ * How many more objects of a class there are after each of ROUNDS than after the first few, which create
+ * one-time objects.
  */
 async function growth(kind: Parameters<typeof count>[0], round: () => Promise<void>): Promise<number> {
   const rounds = async (times: number) => {
@@ -39,7 +39,7 @@ async function growth(kind: Parameters<typeof count>[0], round: () => Promise<vo
   return (await count(kind)) - before
 }
 
-test('engines that were disposed of are collected, also in the middle of a reply', async () => {
+test('disposed engines are collected, even in the middle of a reply', async () => {
   const round = async () => {
     const engine = await openToy()
     const running = engine.createSession().send('x'.repeat(300), PLAIN)
@@ -56,7 +56,7 @@ test('loads that failed are collected', async () => {
   expect(await growth(EngineClient, round)).toBeLessThan(MOST_LEFT)
 })
 
-test('what was aborted before its turn came leaves no port', async () => {
+test('a request aborted before its turn leaves no port', async () => {
   const engine = await openToy()
   const session = engine.createSession()
   const round = async () => {

@@ -1,5 +1,5 @@
-// Engines in proxies. In: engines and sessions as pages keep them, in Vue's deep `ref`. Out: whether they
-// answer as they do outside.
+// Engines in proxies. In: engines and sessions inside Vue's deep `ref`. Out: whether they work as they do
+// outside.
 import { ref } from '@vue/reactivity'
 import { expect, test } from 'vitest'
 import { GREEDY, openToy } from './testing/toy-engine.ts'

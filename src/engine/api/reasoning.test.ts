@@ -1,4 +1,4 @@
-// Tests of reasoning. In: a toy model that writes what it is told, thoughts included. Out: the thought beside
+// Tests of reasoning. In: a toy model that writes the given text, including thoughts. Out: the thought beside
 // the answer, streamed, limited, and in the turns that follow.
 import { describe, expect, test } from 'vitest'
 import { reasoningFormOf } from '../../core/text/chat/reasoning.ts'
@@ -15,7 +15,7 @@ const say = async (text: string, options: GenerateOptions = {}) =>
   (await thinker()).createSession().send(text, { ...GREEDY, ...options }).result
 
 describe('a thought', () => {
-  test('comes apart from the answer, in the stream and in the result', async () => {
+  test('is separate from the answer, in the stream and in the result', async () => {
     const reply = (await thinker()).createSession().send('<think>\nA fox.\n</think>\n\nThe fox.', GREEDY)
     const streamed = { text: '', reasoning: '', tokens: 0 }
     for await (const chunk of reply) {
@@ -34,7 +34,7 @@ describe('a thought', () => {
     expect(usage.reasoningTokens).toBe('<think>\nA fox.\n</think>'.length)
   })
 
-  test('that the reply is cut in has no answer', async () => {
+  test('in which the reply is cut off has no answer', async () => {
     const cut = await say('<think>A fox.</think>Hi', { maxTokens: 10 })
     expect(cut).toMatchObject({ text: '', reasoning: 'A f', finishReason: 'length' })
     expect(cut.usage.reasoningTokens).toBe(10)
@@ -67,7 +67,7 @@ describe('a thought', () => {
   })
 
   test.each([{ open: '' }, { open: 'a', close: ' ' }, 'think', true])(
-    'with marks %o is refused',
+    'with marks %o is rejected',
     async (wrong) => {
       expect(await errorOf(say('Hi', { reasoning: wrong as never }))).toMatchObject({ code: 'unsupported' })
     },
@@ -93,7 +93,7 @@ describe('a thought', () => {
     expect(cut).toMatchObject({ text: '', finishReason: 'length' })
   })
 
-  test('may hold calls, as the answer may', async () => {
+  test('may contain calls, like the answer', async () => {
     const toolCalls = [{ id: 'call00001', name: 'add', arguments: { a: 1 } }]
     expect(await say(`<think>So.</think>${CALL}`, { tools })).toMatchObject({
       text: '',
@@ -134,14 +134,14 @@ describe('a budget of the thought', () => {
     expect(await say('Hi', { maxReasoningTokens: 1 })).toMatchObject({ text: 'Hi' })
   })
 
-  test('holds beside a constraint', async () => {
+  test('works with a constraint', async () => {
     const options = { maxReasoningTokens: 3, choices: ['Hi', 'Ho'] }
     const { text, reasoning: thought } = await say(`<think>${'a'.repeat(50)}`, options)
     expect(thought).toBe('aaa')
     expect(options.choices).toContain(text)
   })
 
-  test.each([-1, 1.5, '3'])('of %o is refused', async (wrong) => {
+  test.each([-1, 1.5, '3'])('of %o is rejected', async (wrong) => {
     expect(await errorOf(say('Hi', { maxReasoningTokens: wrong as never }))).toMatchObject({
       code: 'unsupported',
     })
@@ -183,14 +183,14 @@ describe('in the turns that follow, a thought', () => {
     }
   })
 
-  test('is not read again where the template writes it as the model did', async () => {
+  test('is not processed again if the template writes it as the model did', async () => {
     const session = (await thinker()).createSession()
     const { usage } = await session.send('<think>A fox.</think>The fox.', GREEDY).result
     const next = await session.send('Hi', GREEDY).result
     expect(next.usage.cachedTokens).toBeGreaterThanOrEqual(usage.promptTokens + usage.completionTokens - 1)
   })
 
-  test('comes back from a saved session', async () => {
+  test('is restored from a saved session', async () => {
     const engine = await thinker()
     const session = engine.createSession()
     await answers(session, SAID)
@@ -198,7 +198,7 @@ describe('in the turns that follow, a thought', () => {
     expect(restored.messages).toEqual(session.messages)
   })
 
-  test('that is not text is refused', async () => {
+  test('that is not text is rejected', async () => {
     const engine = await thinker()
     const messages = [{ role: 'assistant', content: 'a', reasoning: 7 }] as never
     const { result } = engine.createSession({ messages }).send('Hi', GREEDY)

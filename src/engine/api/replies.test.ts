@@ -1,5 +1,5 @@
-// Replies. In: a toy model behind the real service, wire and client. Out: what callers of a generation are
-// promised.
+// Replies. In: a toy model behind the real service, wire and client. Out: the guarantees for callers of a
+// generation.
 import { describe, expect, test } from 'vitest'
 import type { TextChunk } from '../../index.ts'
 import { toyModel } from '../testing/toy-model.ts'
@@ -60,7 +60,7 @@ describe('a generation', () => {
     expect(await reply.text()).toBe('You said a')
   })
 
-  test('is held back when nobody reads, and goes on when somebody does', async () => {
+  test('is held back while nobody reads, and continues when somebody does', async () => {
     const toy = toyModel()
     const reply = (await openToy(toy)).complete('a', { ...GREEDY, maxTokens: 100 })
     let rows: number

@@ -5,7 +5,7 @@ import { type GenerateOptions, isHalfbyteError, type TextChunk } from '../../ind
 import { toyModel } from '../testing/toy-model.ts'
 import { GREEDY, openToy } from './testing/toy-engine.ts'
 
-test('what the model recommends holds until a reply says otherwise', async () => {
+test('the model’s recommendations apply unless a reply overrides them', async () => {
   const banned = { bannedTokens: [byteOf('c')] }
   const engine = await openToy(toyModel({ sampling: banned }))
   expect(engine.model.sampling).toEqual(banned)
@@ -20,7 +20,7 @@ test('what the model recommends holds until a reply says otherwise', async () =>
 const moduleOf = (text: string) => `data:text/javascript,${encodeURIComponent(text)}`
 const byteOf = (letter: string) => letter.charCodeAt(0)
 
-test('log-probabilities come with the chunks and once more with the result', async () => {
+test('log-probabilities come with the chunks and again with the result', async () => {
   const engine = await openToy()
   const reply = engine.complete('ab', { ...GREEDY, maxTokens: 4, logprobs: 2 })
   const chunks: TextChunk[] = []
@@ -42,7 +42,7 @@ test('log-probabilities come with the chunks and once more with the result', asy
   })
 })
 
-test('log-probabilities of tokens that write nothing yet come with the chunk that they complete', async () => {
+test('log-probabilities of tokens without text yet come with the chunk that they complete', async () => {
   const engine = await openToy()
   const reply = engine.createSession().send('é', { ...GREEDY, logprobs: 0 })
   const sizes: number[] = []
@@ -71,7 +71,7 @@ test('banned and forced tokens reach the sampler', async () => {
   expect(text).toBe('xmno')
 })
 
-test('a processor is a module: made once a reply, with what it may know, called for every token', async () => {
+test('a processor is a module: created once per reply with its context, called for every token', async () => {
   const engine = await openToy()
   const shout = moduleOf(`
     export default ({ vocab, tokenize, tokenText }) => {
@@ -123,13 +123,13 @@ test.each([
   ['makes all infinite', 'export default () => (l) => { l.fill(1 / 0) }', 'unsupported', /logit of id 0 Inf/],
   ['writes texts', 'export default () => (l) => { l[1] = "x" }', 'unsupported', /logit of id 1 NaN/],
   [
-    'gives the row away',
+    'transfers the row',
     'export default () => (l) => { structuredClone(l, { transfer: [l.buffer] }) }',
     'unsupported',
     /left 0 of 258 logits|threw DataCloneError/,
   ],
   [
-    'reads what nobody has',
+    'reads an undefined variable',
     'export default ({ tokenText, tokenize }) => { tokenText(-1); tokenText({}); tokenize(null) }',
     'unsupported',
     /cannot be made/,
@@ -141,7 +141,7 @@ test.each([
   const error = await result.catch((thrown: unknown) => thrown)
   expect(isHalfbyteError(error) && error).toMatchObject({ code, detail: { processor: moduleOf(text) } })
   expect(String(error)).toMatch(message)
-  // The engine goes on.
+  // The engine continues.
   expect(await engine.complete('ab', { ...GREEDY, maxTokens: 2 }).text()).toBe('cd')
 })
 

@@ -7,7 +7,7 @@ import { NAN_LOGITS, toyModel } from '../testing/toy-model.ts'
 import { errorOf, GREEDY, openToy, PLAIN } from './testing/toy-engine.ts'
 
 describe('a session', () => {
-  test('keeps its conversation, and a second turn only reads what is new', async () => {
+  test('keeps its conversation, and a second turn only reads new text', async () => {
     const toy = toyModel()
     const session = (await openToy(toy)).createSession({ system: 'Be brief.' })
     const first = await session.send('one', GREEDY).result
@@ -50,7 +50,7 @@ describe('a session', () => {
     expect(session.messages).toHaveLength(2)
   })
 
-  test('continues a reply that was cut short without reading it again', async () => {
+  test('continues a reply that was cut off without processing it again', async () => {
     const session = (await openToy()).createSession()
     const cut = await session.send('one', { ...PLAIN, maxTokens: 3 }).result
     expect(cut).toMatchObject({ text: 'You said on', finishReason: 'length' })
@@ -64,7 +64,7 @@ describe('a session', () => {
     expect(next.usage.cachedTokens).toBe(rest.usage.promptTokens + 1)
   })
 
-  test('begins a reply as it is told, and refuses what is not text', async () => {
+  test('begins a reply with the given text, and rejects anything else', async () => {
     const session = (await openToy()).createSession()
     const reply = await session.send('three', { ...PLAIN, prefix: 'xx' }).result
     expect(reply.text).toBe('hree')
@@ -73,7 +73,7 @@ describe('a session', () => {
     expect(error).toMatchObject({ code: 'unsupported', message: expect.stringContaining('prefix') })
   })
 
-  test('takes other messages and keeps what they have in common', async () => {
+  test('accepts other messages and keeps the state that they have in common', async () => {
     const session = (await openToy()).createSession()
     const first = await session.send('one', GREEDY).result
     session.setMessages([...session.messages.slice(0, 1), { role: 'assistant', content: 'Fine.' }])
@@ -111,7 +111,7 @@ describe('a session', () => {
     ])
   })
 
-  test('keeps a cancelled reply and goes on from it', async () => {
+  test('keeps a cancelled reply and continues from it', async () => {
     const session = (await openToy()).createSession()
     const reply = session.send('x'.repeat(200), GREEDY)
     for await (const _ of reply) break
@@ -141,7 +141,7 @@ describe('a session', () => {
     expect(await session.send('three', GREEDY).text()).toBe('You said three')
   })
 
-  test('as a fork goes its own way from the same state', async () => {
+  test('diverges as a fork from the same state', async () => {
     const session = (await openToy()).createSession()
     const first = await session.send('one', GREEDY).result
     const copy = await session.fork()
@@ -155,7 +155,7 @@ describe('a session', () => {
     }
   })
 
-  test('that begins as another did reads only what differs, whether the other lives, was edited, or has ended', async () => {
+  test('that begins like another reads only the difference, whether the other is alive, was edited, or has ended', async () => {
     const toy = toyModel()
     const engine = await openToy(toy)
     const system = 'You are brief, and you never say more than you were asked to say.'
@@ -173,7 +173,7 @@ describe('a session', () => {
     expect(memory.keptBytes).toBeGreaterThan(0)
   })
 
-  test('of more text than its context could ever hold fails before that is read', async () => {
+  test('with more text than its context can hold fails before reading it', async () => {
     const session = (await openToy(toyModel({ contextLength: 100 }))).createSession()
     const error = await errorOf(session.send('b'.repeat(501), GREEDY).result)
     expect(error).toMatchObject({ code: 'context-overflow', detail: { contextLength: 100 } })
@@ -193,7 +193,7 @@ describe('a session', () => {
     expect(session.messages).toHaveLength(2)
   })
 
-  test('that drops the oldest goes on after what it keeps, from the state it has', async () => {
+  test('that drops the oldest tokens continues after the kept ones, from existing state', async () => {
     const engine = await openToy(toyModel({ contextLength: 200 }))
     const session = engine.createSession({ system: 'Be brief.', overflow: 'shift' })
     let dropped = 0
@@ -214,7 +214,7 @@ describe('a session', () => {
     expect(edited.usage.cachedTokens).toBeGreaterThan(60)
   })
 
-  test('that drops the oldest goes on in the middle of a reply', async () => {
+  test('that drops the oldest tokens continues in the middle of a reply', async () => {
     const engine = await openToy(toyModel({ contextLength: 100 }))
     const session = engine.createSession({ overflow: 'shift', keep: 2 })
     const long = 'x'.repeat(60)
@@ -229,7 +229,7 @@ describe('a session', () => {
     expect(await errorOf(wrong)).toMatchObject({ code: 'unsupported' })
   })
 
-  test('saved and restored in another engine goes on without reading anything again', async () => {
+  test('saved and restored in another engine continues without processing anything again', async () => {
     const first = (await openToy()).createSession({ system: 'Be brief.' })
     await first.send('one', GREEDY).result
     const before = await first.send('a longer question, over more than one block of state', GREEDY).result
@@ -283,7 +283,7 @@ describe('a session', () => {
     expect(await errorOf(small.restoreSession(new Blob([bytes])))).toMatchObject({ code: 'context-overflow' })
   })
 
-  test('disposed, gives its state back and refuses more', async () => {
+  test('disposed, releases its state and rejects further calls', async () => {
     const toy = toyModel()
     const session = (await openToy(toy)).createSession()
     await session.send('one', GREEDY).result

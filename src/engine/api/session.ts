@@ -58,7 +58,7 @@ export function createSession(client: EngineClient, seed: SessionSeed = {}, id =
   }
 }
 
-/** What a session's methods share. The methods themselves are closures, which callers may detach. */
+/** State shared by a session's methods. The methods themselves are closures, which callers may detach. */
 class OpenSession {
   messages: readonly Message[]
   contextUsed: number
@@ -117,7 +117,7 @@ class OpenSession {
     }
   }
 
-  /** What is saved with the session besides its state. */
+  /** The data saved with the session besides its state. */
   saved(): SavedSession {
     return {
       system: this.#system,
@@ -142,7 +142,7 @@ class OpenSession {
     })
   }
 
-  /** Runs `change` on the messages when the turn comes, then lets the model continue from them. */
+  /** Runs `change` on the messages when the session's turn comes, then lets the model continue from them. */
   answer(
     change: (messages: readonly Message[]) => readonly Message[],
     options: GenerateOptions | undefined,
@@ -170,7 +170,7 @@ class OpenSession {
               prompt: this.#promptOf(asked),
               ...this.#overflow,
               ...decode,
-              // Without tools nothing is a call, so nothing is held to the form of one.
+              // Without tools there are no calls, so no call format is enforced.
               calls: asked.tools && decode.calls,
             },
             {

@@ -1,5 +1,5 @@
-// Tests of what is stored. In: browsers that keep things, refuse to, or cannot say. Out: whether the page may
-// count on it, what is kept.
+// Tests of what is stored. In: browsers that keep data, decline to, or cannot tell. Out: whether the page may
+// rely on it, and what is kept.
 import { expect, test, vi } from 'vitest'
 import { fileKey } from '../../core/store/device/notes.ts'
 import { memoryStorage } from '../../core/store/testing/memory-folders.ts'
@@ -17,7 +17,7 @@ test('the browser is asked to keep what is stored, once, and its answer is retur
   }
 })
 
-test('a browser that cannot be asked keeps nothing for sure', async () => {
+test('a browser that cannot be asked guarantees nothing', async () => {
   vi.stubGlobal('navigator', {})
   expect(await keepStored()).toBe(false)
 })
@@ -35,7 +35,7 @@ async function filled(sizes: Readonly<Record<string, number>>): Promise<void> {
   folder.put(`${await fileKey(url)}.part`, JSON.stringify(journal))
 }
 
-test('the bytes of a model are those of its whole files, and go when it is removed', async () => {
+test('the bytes of a model are those of its complete files, and disappear when it is removed', async () => {
   const part = (number: number) => `https://a.example/big-0000${number}-of-00002.gguf`
   await filled({ [part(1)]: 100, [part(2)]: 50, 'https://a.example/small.gguf': 7 })
   expect(await storedBytes(part(2))).toBe(150)
@@ -45,7 +45,7 @@ test('the bytes of a model are those of its whole files, and go when it is remov
   expect(await storedBytes('https://a.example/small.gguf')).toBe(7)
 })
 
-test('a repository of the hub is known by the name that it was loaded by', async () => {
+test('a hub repository is known by the name that it was loaded by', async () => {
   const only = 'https://huggingface.co/owner/name/resolve/main/my%20model.gguf'
   const mirrored = 'https://mirror.example/owner/name/resolve/v1/a.gguf'
   await filled({ [only]: 100, [mirrored]: 50 })
@@ -58,7 +58,7 @@ test('a repository of the hub is known by the name that it was loaded by', async
   expect(await storedBytes('owner/name')).toBe(100)
 })
 
-test('room is made by unfinished downloads, then by what was used longest ago, and only if that is enough', async () => {
+test('unfinished downloads are removed first, then the least recently used files, and only if that is enough', async () => {
   await filled({ 'https://a.example/old.gguf': 100, 'https://a.example/new.gguf': 50 })
   expect(await makeRoom(161)).toEqual([])
   expect(await storedFiles()).toHaveLength(3)

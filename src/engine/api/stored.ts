@@ -12,8 +12,8 @@ export type { StoredSession } from '../../core/store/device/sessions.ts'
 export type StoredAddress = string | URL | RepoAddress
 
 /**
- * Every model file on this device: downloads that have not ended first, then whole files, the one that was
- * loaded longest ago first. Loads are counted, so a clock that is set back does not change the order.
+ * Every model file on this device: unfinished downloads first, then complete files, least recently loaded
+ * first. Loads are counted, so a clock that is set back does not change the order.
  */
 export async function storedFiles(): Promise<StoredFile[]> {
   return (await (await Opfs.open())?.list()) ?? []

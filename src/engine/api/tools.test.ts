@@ -1,5 +1,5 @@
-// Tools and constraints. In: a toy model that says what it is told. Out: calls in the result, and what cut a
-// reply short.
+// Tools and constraints. In: a toy model that echoes its prompt. Out: calls in the result, and what cut a
+// reply off.
 import { describe, expect, test } from 'vitest'
 import { GREEDY, openToy } from './testing/toy-engine.ts'
 
@@ -18,7 +18,7 @@ describe('a reply with tools', () => {
     expect(session.messages.at(-1)).toEqual({ role: 'assistant', content: 'You said so: ', toolCalls })
   })
 
-  test('goes on from what the tool answered, and counts its calls on', async () => {
+  test('continues from the tool’s result, and keeps counting calls', async () => {
     const session = (await openToy()).createSession()
     await session.send(call('add'), { ...GREEDY, tools }).result
     const answer = { role: 'tool', content: '2', toolCallId: 'call00001', name: 'add' } as const
@@ -28,14 +28,14 @@ describe('a reply with tools', () => {
     expect(session.messages[2]).toEqual(answer)
   })
 
-  test('that calls no tool is not read again in the next turn', async () => {
+  test('without tool calls is not processed again in the next turn', async () => {
     const session = (await openToy()).createSession()
     const { usage } = await session.send('hello', { ...GREEDY, tools }).result
     const next = await session.send('more', { ...GREEDY, tools }).result
     expect(next.usage.cachedTokens).toBeGreaterThanOrEqual(usage.promptTokens + usage.completionTokens - 1)
   })
 
-  test('keeps as text what calls no tool, and has no calls where no tools were given', async () => {
+  test('keeps text that calls no tool, and has no calls without tools', async () => {
     const session = (await openToy()).createSession()
     const wrong = await session.send(call('rm'), { ...GREEDY, tools }).result
     expect(wrong).toMatchObject({ text: `You said ${call('rm')}`, toolCalls: [] })
@@ -70,7 +70,7 @@ describe('a reply with tools', () => {
     expect(toolCalls).toHaveLength(1)
   })
 
-  test('that is cut within a call ends before it', async () => {
+  test('that is cut off within a call ends before it', async () => {
     const session = (await openToy()).createSession()
     const cut = await session.send(call('add'), { ...GREEDY, tools, maxTokens: 20 }).result
     expect(cut).toMatchObject({
@@ -80,7 +80,7 @@ describe('a reply with tools', () => {
     })
   })
 
-  test('is refused for bare text, for tools without names and for two alike', async () => {
+  test('is rejected for plain text, for unnamed tools and for duplicate names', async () => {
     const engine = await openToy()
     await expect(engine.complete('x', { tools }).result).rejects.toMatchObject({ code: 'unsupported' })
     for (const wrong of [[{ name: '' }], [...tools, ...tools]]) {
@@ -100,7 +100,7 @@ describe('a reply with strict tools', () => {
     { name: 'any' },
   ]
 
-  test('is held to a whole call from the marker on, and is free before and after it', async () => {
+  test('is constrained to a complete call after the marker, and is free before and after it', async () => {
     const session = (await openToy()).createSession()
     const wrong = '<tool_call>{"name": "rm", "arguments": {"a": "x"}}</tool_call>'
     const {
@@ -119,7 +119,7 @@ describe('a reply with strict tools', () => {
     expect(free.text).toBe(`You said ${wrong.replace('tool_call', 'call')} [x] {"name"`)
   })
 
-  test('has what the schema asks for, in every form that is held', async () => {
+  test('matches the schema, in every supported call format', async () => {
     const session = (await openToy()).createSession()
     const written = [
       `<tool_call>\n{"name": "add", "arguments": {"a": 7, "b": 1}}\n</tool_call>`,
@@ -150,7 +150,7 @@ describe('a reply with strict tools', () => {
         tools: strict,
         maxTokens: 400,
       }).result
-      // The toy says what is left of its text at the place that it has reached.
+      // The toy writes the rest of its text from its current position.
       expect([text, reply.finishReason]).toEqual([text, 'stop'])
       expect(reply.text).not.toMatch(/tool.call|functools|function|TOOL|ACTION|python|"name"/)
       expect(toolCalls).toHaveLength(1)
@@ -170,7 +170,7 @@ describe('a reply with strict tools', () => {
     expect(words).toMatchObject({ text: 'You said functools are not calls', toolCalls: [] })
   })
 
-  test('is one that a constraint of its own limits, where there is one', async () => {
+  test('follows its own constraint, if there is one', async () => {
     const session = (await openToy()).createSession()
     const one = await session.send('x', { ...GREEDY, tools: strict, choices: ['You said <tool_call>'] })
       .result
@@ -190,7 +190,7 @@ describe('a reply with strict tools', () => {
 })
 
 describe('a reply with a constraint', () => {
-  test('is what it must be and ends there', async () => {
+  test('is exactly the forced text and ends there', async () => {
     const session = (await openToy()).createSession()
     const one = await session.send('hi', { ...GREEDY, choices: ['You said no', 'Yo'] }).result
     expect(one).toMatchObject({ text: 'You said no', finishReason: 'stop' })
@@ -204,7 +204,7 @@ describe('a reply with a constraint', () => {
     expect(whole).toMatchObject({ text: 'You said abc', finishReason: 'stop' })
   })
 
-  test('that is cut is not called finished, even where it could end', async () => {
+  test('that is cut off does not count as finished, even if it could end there', async () => {
     const session = (await openToy()).createSession()
     const pattern = 'You said [a-z]+'
     expect(await session.send('abcdef', { ...GREEDY, pattern, maxTokens: 4 }).result).toMatchObject({
@@ -217,7 +217,7 @@ describe('a reply with a constraint', () => {
     })
   })
 
-  test('is refused when two are given', async () => {
+  test('is rejected when two are given', async () => {
     const { result } = (await openToy()).createSession().send('x', { choices: ['a'], pattern: 'a' })
     await expect(result).rejects.toMatchObject({
       code: 'unsupported',

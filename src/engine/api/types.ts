@@ -38,7 +38,7 @@ export type {
 export type ModelSource = string | URL | Blob | ArrayBuffer | Uint8Array | readonly File[] | RepoAddress
 
 /**
- * A part of a message: a text, or a picture as a file (PNG, JPEG, WebP), as its bytes or as its pixels.
+ * A part of a message: a text, or an image as a file (PNG, JPEG, WebP), as its bytes or as its pixels.
  */
 export type ContentPart =
   | { readonly type: 'text'; readonly text: string }
@@ -69,16 +69,16 @@ export interface LoadOptions {
   readonly draft?: ModelSource | undefined
   /**
    * The vision tower that belongs to the model, an mmproj file in GGUF or a folder of safetensors with one:
-   * messages may then have pictures (docs/guide/models.md#pictures). Rejects with `architecture` if it is
+   * messages may then have images (docs/guide/models.md#images). Rejects with `architecture` if it is
    * another model's, and with `unsupported` for a tower that is not built. Default: the one in the model's
    * folder of safetensors; of picked files, a GGUF with `mmproj` in its name; otherwise none.
    */
   readonly vision?: ModelSource | undefined
   /**
-   * Most tiles along the longer side of a picture, for towers that cut pictures into tiles. Fewer are read
-   * sooner, take less of the context, and show less detail; with 1 the model reads the whole picture as
-   * one tile. Qwen2-VL and Qwen2.5-VL read pictures whole: with 1, as at most 256 tokens, and with 2 as at
-   * most 1,024, which is the most. Default: the tower's own number, 4 for SmolVLM and 2 for Qwen2-VL.
+   * Maximum number of tiles along the longer side of an image, for towers that split images into tiles.
+   * Fewer are read sooner, take less of the context, and show less detail; with 1 the model reads the whole
+   * image as one tile. Qwen2-VL and Qwen2.5-VL read images whole: with 1, as at most 256 tokens, and with
+   * 2 as at most 1,024, which is the most. Default: the tower's own number, 4 for SmolVLM and 2 for Qwen2-VL.
    */
   readonly imageTiles?: number | undefined
   /**
@@ -105,15 +105,15 @@ export interface LoadOptions {
    */
   readonly pool?: PoolKind | 'auto' | undefined
   /**
-   * Most tokens that a conversation may hold. Memory grows as it fills. Default: the model's trained length,
-   * at most 4096.
+   * Maximum number of tokens of a conversation. Memory grows as it fills. Default: the model's trained
+   * length, at most 4096.
    */
   readonly contextLength?: number | undefined
   /**
-   * Most bytes for the state of all conversations together, including what is kept of conversations that have
-   * ended. When it is full, state that no conversation holds is freed first. After that the reply that needs
-   * more fails with `out-of-memory`; other conversations and existing state are not affected. Default: as
-   * much as the memory allows.
+   * Maximum bytes for the state of all conversations together, including kept state of conversations that
+   * have ended. When it is full, state that no conversation uses is evicted first. After that the reply that
+   * needs more fails with `out-of-memory`; other conversations and existing state are not affected. Default:
+   * as much as the memory allows.
    */
   readonly stateBytes?: number | undefined
   /**
@@ -123,7 +123,7 @@ export interface LoadOptions {
   readonly weights?: WeightPolicy | undefined
   /**
    * How the conversation's keys and values are stored. `int8` has a scale and an offset for each position and
-   * KV head; it takes about a third of the memory of `f32` and is faster in long contexts. `fp8` is for
+   * KV head; it uses about a third of the memory of `f32` and is faster in long contexts. `fp8` is for
    * values only. Default: `f32` for both, which is exact.
    */
   readonly kvCache?: Partial<KvFormat> | undefined
@@ -135,7 +135,7 @@ export interface LoadOptions {
   /**
    * The precision of the ONNX graph, named as transformers.js names it, where a model has several: `q4` is
    * `onnx/model_q4.onnx`. Rejects if the model has none of this precision. Default: its safetensors if it has
-   * them, else the first of `q8`, `q4`, `q4f16`, `int8`, `uint8`, `bnb4`, `fp16` and `fp32` that is there.
+   * them, otherwise the first of `q8`, `q4`, `q4f16`, `int8`, `uint8`, `bnb4`, `fp16` and `fp32` that exists.
    */
   readonly dtype?: GraphDtype | undefined
   /**
@@ -161,7 +161,7 @@ export type PrepareOptions = Pick<LoadOptions, 'assets'>
 /** Options of `Engine.probe`: those of the load in question, and a limit. */
 export interface ProbeOptions extends Omit<LoadOptions, 'onProgress'> {
   /**
-   * Most bytes of memory to assume, even if the browser would grant more. Default: nine tenths of what a
+   * Maximum bytes of memory to assume, even if the browser would grant more. Default: nine tenths of what a
    * killed load needed (see `interruptedLoads`), otherwise no limit.
    */
   readonly limitBytes?: number | undefined
@@ -183,7 +183,7 @@ export interface AbortOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** What the function of a tool gets besides its arguments. */
+/** The second argument of a tool's function. */
 export interface ExecuteOptions {
   /** The id of the call, unique in the conversation. */
   readonly callId: string
@@ -191,19 +191,20 @@ export interface ExecuteOptions {
   readonly signal: AbortSignal
 }
 
-/** A function that the model may ask to call, with or without the code that runs. */
+/** A function that the model may call, with or without its implementation. */
 export interface RunnableTool extends Tool {
   /**
-   * Runs a call. The arguments fit `parameters`; calls that do not are answered with what is wrong in them.
-   * The model reads what it returns: a text, or another value as JSON; `done` for nothing. What it throws is
-   * told to the model as `error: MESSAGE`, and the reply goes on. Must not wait for its own session. Default:
-   * none; the caller answers the calls.
+   * Runs a call. The arguments match `parameters`; other calls are answered with what is wrong.
+   * The model reads what it returns: a text, or another value as JSON; `done` for nothing. If it throws, the
+   * model gets `error: MESSAGE`, and the reply continues. Must not wait for its own session. Default: none;
+   * the caller answers the calls.
    */
   execute?(args: { readonly [name: string]: unknown }, options: ExecuteOptions): unknown
   /** Milliseconds that `execute` may take; `Infinity` for no limit. Default: 60,000. */
   readonly timeoutMs?: number | undefined
   /**
-   * Most characters of a result that the model reads. Where it has more, a line says so. Default: 8,000.
+   * Maximum number of characters of a result that the model reads. If it is longer, a line says so. Default:
+   * 8,000.
    */
   readonly maxResultLength?: number | undefined
 }
@@ -247,12 +248,12 @@ export interface GenerateOptions extends Omit<DecodeOptions, 'processors'> {
   /**
    * Functions that the model may ask to call. The chat template tells the model about them; if it cannot, the
    * system text does. Only for `send`, `edit` and `regenerate`. Calls of tools with `execute` are run, and
-   * the reply goes on from their results. Other calls end the reply and are in the result's `toolCalls`;
+   * the reply continues from their results. Other calls end the reply and are in the result's `toolCalls`;
    * answer them with messages of the role `tool`. Default: none.
    */
   readonly tools?: readonly RunnableTool[] | undefined
   /**
-   * Most times that the model replies where tools have `execute`, 2 to 100. The last reply is asked for
+   * Maximum number of replies of the model if tools have `execute`, 2 to 100. The last reply is generated
    * without tools, so that it is an answer. Default: 6.
    */
   readonly maxSteps?: number | undefined
@@ -264,7 +265,7 @@ export interface GenerateOptions extends Omit<DecodeOptions, 'processors'> {
   readonly prefix?: string | undefined
   /**
    * Further variables of the chat template, such as `{ enable_thinking: false }` or `{ reasoning_effort:
-   * 'low' }`: JSON values by name. Which names a template reads, its model's card says; others have no
+   * 'low' }`: JSON values by name. The model's card lists the names that its template reads; others have no
    * effect. They replace those of the session by name. Only for `send`, `edit` and `regenerate`. Default:
    * none.
    */
@@ -319,14 +320,14 @@ export interface Generation extends AsyncIterable<ReplyChunk> {
 
 /** Options of a conversation; every key is optional. */
 export interface SessionOptions extends Overflow {
-  /** System text, placed before the messages in every turn. Default: none. */
+  /** System prompt, placed before the messages in every turn. Default: none. */
   readonly system?: string | undefined
   /** The conversation so far. Default: empty. */
   readonly messages?: readonly SaidMessage[] | undefined
   /**
    * Further variables of the chat template, such as `{ enable_thinking: false }` or `{ reasoning_effort:
-   * 'low' }`: JSON values by name. Which names a template reads, its model's card says; others have no
-   * effect. They hold for every reply, and are not saved with the session. Default: none.
+   * 'low' }`: JSON values by name. The model's card lists the names that its template reads; others have no
+   * effect. They apply to every reply, and are not saved with the session. Default: none.
    */
   readonly templateArguments?: { readonly [name: string]: unknown } | undefined
 }
@@ -339,7 +340,7 @@ export interface Session extends AsyncDisposable {
    * were before it.
    */
   readonly messages: readonly Message[]
-  /** Number of tokens that the engine held for this session after its last generation. */
+  /** Number of tokens of this session in the engine after its last generation. */
   readonly contextUsed: number
   /**
    * Adds a user message or messages and answers. If another generation of this session is running, this one
@@ -360,7 +361,7 @@ export interface Session extends AsyncDisposable {
   /**
    * A file of the conversation and its state, for `Engine.restoreSession`. A restored session does not read
    * its prompt again, even after the page was reloaded. Waits for this session's turn. Rejects with
-   * `out-of-memory` if there is no room for the state of 64 tokens.
+   * `out-of-memory` if there is no memory for the state of 64 tokens.
    */
   save(options?: AbortOptions): Promise<Blob>
   /**

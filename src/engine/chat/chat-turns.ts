@@ -46,17 +46,17 @@ export interface TurnTemplates {
   readonly template: ChatTemplate
   /** The template for conversations with tools, if the model has a separate one. */
   readonly toolTemplate?: ChatTemplate | undefined
-  /** The template for conversations with the variable `documents`, where the model has one of its own. */
+  /** The template for conversations with the variable `documents`, if the model has a separate one. */
   readonly documentTemplate?: ChatTemplate | undefined
   /** Whether system text becomes the beginning of the first question. */
   readonly mergesSystem?: boolean
   /** Whether the usual template reads contents as lists of parts. Default: it does not. */
   readonly parts?: PartsForm | undefined
-  /** The text by which templates mark a picture. Default: none. */
+  /** The text by which templates mark an image. Default: none. */
   readonly pictureText?: string | undefined
 }
 
-/** What a conversation is rendered with besides its messages. */
+/** The template input besides the messages. */
 export interface TurnOptions {
   readonly tools?: readonly Tool[] | undefined
   /** Further variables of the template. */
@@ -66,9 +66,9 @@ export interface TurnOptions {
 }
 
 /**
- * Tools that the template has nothing to say about are told in the system text, and their calls and answers
- * in plain text (docs/guide/tools.md). Marks of pictures in the messages are in the prompt too. Throws
- * `format` if the template refuses the messages.
+ * If the template does not support tools, the system prompt describes them, and their calls and results are
+ * written as plain text (docs/guide/tools.md). Marks of images in the messages are in the prompt too.
+ * Throws `format` if the template refuses the messages.
  */
 export function renderTurns(
   templates: TurnTemplates,
@@ -85,7 +85,7 @@ export function renderTurns(
   if (marks.length > 0 && pictureText !== '') {
     const prompt = render((text) => partsOf(text, () => ({ type: 'image' })))
     const pieces = prompt.split(pictureText)
-    // Some templates write something else before a picture than before a text.
+    // Some templates write something else before an image than before a text.
     if (pieces.length === marks.length + 1)
       return pieces.reduce((all, piece, index) => all + marks[index - 1] + piece)
   }
@@ -165,7 +165,7 @@ export function withToolText(messages: readonly Message[], tools: readonly Tool[
   return [{ ...first, content: `${first.content}\n\n${told}` }, ...rest]
 }
 
-/** System text as the beginning of the first question. */
+/** The system prompt as the beginning of the first question. */
 function withoutSystem(messages: readonly Message[]): readonly Message[] {
   const [first, second, ...rest] = messages
   if (first?.role !== 'system') return messages
@@ -174,8 +174,8 @@ function withoutSystem(messages: readonly Message[]): readonly Message[] {
 }
 
 /**
- * Messages without text have the content none, as in Transformers. Where a template refuses that or writes
- * the word `None`, they have the empty text.
+ * Messages without text have the content none, as in Transformers. If a template rejects that or writes the
+ * word `None`, the content is the empty string.
  */
 function renderContent(template: ChatTemplate, turns: readonly ChatMessage[], options: ChatOptions): string {
   if (turns.every(({ content }) => content !== null)) return template.render(turns, options)
@@ -222,7 +222,7 @@ function turnOf(
     role,
     content: content === '' && calls !== undefined && calls.length > 0 ? null : contentOf(quote(content)),
     ...(reasoning !== '' && { reasoning_content: quote(reasoning) }),
-    // gpt-oss's template refuses both a thought and a text beside calls.
+    // gpt-oss's template rejects a message with both a thought and text beside calls.
     ...(reasoning !== '' && !(content !== '' && calls?.length) && { thinking: quote(reasoning) }),
     ...(calls !== undefined && calls.length > 0 && { tool_calls: calls }),
     ...(toolCallId !== undefined && { tool_call_id: quote(toolCallId) }),
@@ -243,7 +243,7 @@ export function descriptionOf({ name, description = '', parameters }: Tool): obj
   return { type: 'function', function: { name, description, parameters: parameters ?? none } }
 }
 
-/** Most levels of lists and objects in arguments and schemas. */
+/** Maximum nesting of lists and objects in arguments and schemas. */
 const MAX_DEPTH = 500
 
 /**

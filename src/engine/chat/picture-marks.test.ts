@@ -1,4 +1,4 @@
-// Marks of pictures. In: messages with pictures, templates of both kinds. Out: prompts with each mark in its
+// Marks of images. In: messages with images, templates of both kinds. Out: prompts with each mark in its
 // place; marks that no text can forge.
 import { describe, expect, test } from 'vitest'
 import { byteLevelSpec } from '../../core/text/testing/tiny.ts'
@@ -21,17 +21,17 @@ test.each([
   expect(pictureKeys(content, [first, second])).toBe(expected)
 })
 
-test('a text is split at known pictures only', () => {
+test('a text is split at known images only', () => {
   const parts = splitAtPictures(`a${first}b${second}`, (key) => key === two)
   expect(parts).toEqual([{ plain: `a${first}b`, key: two }, { plain: '' }])
 })
 
-/** As SmolVLM's template: it knows parts only, and begins a turn otherwise where a picture comes first. */
+/** Like SmolVLM's template: it supports only parts, and begins a turn differently if an image comes first. */
 const PARTS =
   "{% for m in messages %}{{ m['role'] }}{% if m['content'][0]['type'] == 'image' %}{{ ':' }}{% else %}{{ ': ' }}{% endif %}" +
   "{% for p in m['content'] %}{% if p['type'] == 'text' %}{{ p['text'] }}{% elif p['type'] == 'image' %}{{ '<image>' }}{% endif %}{% endfor %}|{% endfor %}"
 const STRINGS = '{% for m in messages %}{{ m.role }}: {{ m.content }}|{% endfor %}'
-/** Takes both, and writes a picture in a way of its own. */
+/** Accepts both, and writes an image in its own format. */
 const BOTH =
   '{% for m in messages %}{{ m.role }}: {% if m.content is string %}{{ m.content }}{% else %}{% for p in m.content %}' +
   "{% if p.type == 'text' %}{{ p.text }}{% else %}[picture]{% endif %}{% endfor %}{% endif %}|{% endfor %}"
@@ -49,15 +49,15 @@ describe('a prompt', () => {
     expect(render(template, `${first}what?`, `and ${second}`)).toBe(prompt)
   })
 
-  test('of a template of parts has the texts of messages without pictures', () => {
+  test('of a template of parts has the texts of messages without images', () => {
     expect(render(PARTS, 'hello', '')).toBe('user: hello|user: |')
   })
 
-  test('of a template that knows parts too is the usual one without pictures', () => {
+  test('of a template that knows parts too is the usual one without images', () => {
     expect(render(BOTH, 'hello')).toBe('user: hello|')
   })
 
-  test("a person's text like the template's mark is not a picture", () => {
+  test("a user's text like the template's mark is not an image", () => {
     const prompt = render(PARTS, `<image> ${first}`)
     expect(prompt.split(first)).toHaveLength(2)
     expect(prompt.indexOf(first)).toBeGreaterThan(prompt.indexOf('image>'))

@@ -1,22 +1,22 @@
-// Marks that stand for pictures in the text of a prompt: a picture's key between two noncharacters, which no
-// text of a person or of a template contains.
+// Marks that stand for images in the text of a prompt: an image's key between two noncharacters, which
+// neither users' text nor templates contain.
 
 const OPEN = '\uFDD2'
 const CLOSE = '\uFDD3'
 const MARK = new RegExp(`${OPEN}([0-9a-f]{64})${CLOSE}`)
 
-/** In the text of a message, stands for its next picture: the object replacement character. */
+/** In the text of a message, represents its next image: the object replacement character. */
 export const PICTURE_PLACE = '\uFFFC'
 
-/** More pictures than any context holds. */
+/** More images than fit in any context. */
 export const MOST_PICTURES = 1e4
 
 /** `key`: a SHA-256 in hexadecimal digits. */
 export const pictureMark = (key: string): string => OPEN + key + CLOSE
 
 /**
- * A message's text with `marks` in the places of its pictures. Pictures without a place come first, on lines
- * of their own.
+ * A message's text with `marks` in the places of its images. Images without a position come first, on
+ * separate lines.
  */
 export function pictureKeys(content: string, marks: readonly string[]): string {
   const pieces = content.split(PICTURE_PLACE)
@@ -27,13 +27,13 @@ export function pictureKeys(content: string, marks: readonly string[]): string {
   return [...before, text].join('\n')
 }
 
-/** A text, and the key of the picture after it. */
+/** A text, and the key of the image after it. */
 export interface PictureSplit {
   readonly plain: string
   readonly key?: string | undefined
 }
 
-/** The parts of a text between the marks of known pictures. Other marks are text. */
+/** The parts of a text between the marks of known images. Other marks are text. */
 export function splitAtPictures(text: string, isKnown: (key: string) => boolean): PictureSplit[] {
   const pieces = text.split(MARK)
   const parts: PictureSplit[] = []

@@ -28,7 +28,7 @@ test.each([
   ['no number', { budget: Number.NaN }, /templateArguments\.budget/],
   ['a circle', circle, /64 levels/],
   ['too much', { list: Array.from({ length: 100_001 }, () => 1) }, /100000 values/],
-])('%s is refused', (_name, given, message) => {
+])('%s is rejected', (_name, given, message) => {
   expect(() => checkTemplateArguments(given)).toThrow(
     expect.objectContaining({ code: 'unsupported', message: expect.stringMatching(message) }),
   )

@@ -1,5 +1,5 @@
-// Tool families. In: templates that write tools, calls and answers as Qwen, Llama 3 and Mistral do. Out:
-// their prompts to the letter, and calls that come back as they went.
+// Tool families. In: templates that write tools, calls and results like Qwen, Llama 3 and Mistral. Out: their
+// exact prompts, and calls that survive the round trip.
 import { describe, expect, test } from 'vitest'
 import { ChatTemplate } from '../../core/text/chat/chat-template.ts'
 import { byteLevelSpec } from '../../core/text/testing/tiny.ts'
@@ -23,7 +23,7 @@ const TOLD =
 
 interface Family {
   readonly template: string
-  /** What the model writes to ask for `CITIES`, and how the prompt tells it later. */
+  /** The model's calls for `CITIES`, and how a later prompt shows them. */
   readonly asked: string
   readonly told: string
   /** The whole prompt with the question, the calls told as above, and answers "12" and so on. */
@@ -144,7 +144,7 @@ describe.each(Object.entries(FAMILIES))('the tools of %s', (_, family) => {
     expect(callsIn(family.asked)).toEqual(wanted)
   })
 
-  test('answer in a prompt that is the template’s to the letter, from which the calls can be read again', () => {
+  test('give exactly the template’s prompt, from which the calls can be parsed again', () => {
     const answers = wanted.map(({ id, name }, index): Message => {
       return { role: 'tool', content: String(12 * (index + 1)), toolCallId: id, name }
     })
@@ -154,7 +154,7 @@ describe.each(Object.entries(FAMILIES))('the tools of %s', (_, family) => {
   })
 })
 
-test('a template that takes one call at a time says so', () => {
+test('a template that accepts one call at a time reports that', () => {
   const calls = ['Oslo', 'Rome'].map((city) => ({ id: city, name: 'weather', arguments: { city } }))
   const messages = [QUESTION, { role: 'assistant', content: '', toolCalls: calls } as const]
   const template = new ChatTemplate(FAMILIES['Llama 3']!.template)

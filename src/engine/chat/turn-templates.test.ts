@@ -56,7 +56,7 @@ describe('arguments of calls', () => {
 describe('content beside calls', () => {
   const render = (source: string) => renderTurns({ template: new ChatTemplate(source) }, tokenizer, CALLED)
 
-  test('is none where there is no text', () => {
+  test('is none if there is no text', () => {
     expect(
       render(
         '{% for m in messages %}{% if m.content is none %}<call>{{ m.tool_calls[0].function.name }}{% else %}<{{ m.role }}>{{ m.content }}{% endif %}{% endfor %}',
@@ -65,7 +65,7 @@ describe('content beside calls', () => {
   })
 
   test.each([TURNS, "{% for m in messages %}{{ '<' + m.role + '>' + m.content }}{% endfor %}"])(
-    'is the empty text for a template that writes None or refuses it: %s',
+    'is the empty string for a template that writes None or rejects it: %s',
     (source) => {
       expect(render(source)).toBe('<user>Weather?<assistant><tool>12 C')
     },
@@ -96,7 +96,7 @@ describe('tools', () => {
         },
       ),
     ],
-  ])('have a template of their own in some files: %s', (_name, spec) => {
+  ])('have a separate template in some files: %s', (_name, spec) => {
     const { renderPrompt } = modelText(createTokenizer(spec))
     expect(renderPrompt([{ role: 'user', content: 'Hi' }])).toBe('<user>Hi')
     expect(renderPrompt([{ role: 'user', content: 'Hi' }], { tools: TOOLS })).toBe('weather<user>Hi')
@@ -119,7 +119,7 @@ describe('documents', () => {
         },
       ),
     ],
-  ])('have a template of their own in some files: %s', (_name, spec) => {
+  ])('have a separate template in some files: %s', (_name, spec) => {
     const { renderPrompt } = modelText(createTokenizer(spec))
     const question: Message[] = [{ role: 'user', content: 'Hi' }]
     const documents = [{ text: 'A fox.' }]
@@ -145,7 +145,7 @@ describe('templates of models', () => {
     )
   })
 
-  test('in another language refuse messages only, and another template can be given', () => {
+  test('in another language reject only messages, and can be replaced', () => {
     const go = '{{- if .System }}{{ .System }}{{ end }}{{- range .Messages }}<{{ .Role }}>{{- end }}'
     const text = textOf(go)
     expect(text.notes).toMatchObject([
@@ -162,7 +162,7 @@ describe('templates of models', () => {
   test.each([
     `{% if messages[0].role == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}${TURNS}`,
     "{% for m in messages if m.role != 'system' %}<{{ m.role }}>{{ m.content }}{% endfor %}",
-  ])('without a system role get system text with the first question, and say so: %s', (source) => {
+  ])('without a system role get the system prompt with the first question, and report that: %s', (source) => {
     const text = textOf(source)
     expect(text.notes).toMatchObject([
       { code: 'merged-system', text: expect.stringContaining('no system role') },
@@ -225,7 +225,7 @@ describe('earlier thoughts', () => {
     expect(renderTurns(writes, tokenizer, later)).toContain('<assistant>b<user>c')
   })
 
-  test('and a text beside calls do not make a template refuse them', () => {
+  test('and text beside calls do not make a template fail', () => {
     const both = asked.map((message) =>
       message.role === 'assistant' ? { ...message, content: 'So.' } : message,
     )
@@ -241,7 +241,7 @@ describe('earlier thoughts', () => {
   })
 })
 
-test('marks of thoughts are text, also where the vocabulary has them as control tokens', () => {
+test('thought marks are text, even if they are control tokens of the vocabulary', () => {
   const { tokens = [], types = [] } = byteLevelSpec()
   const own = createTokenizer(
     byteLevelSpec({ tokens: [...tokens, '[THINK]', '[/THINK]'], types: [...types, 3, 3] }),

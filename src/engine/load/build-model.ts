@@ -1,4 +1,4 @@
-// Builds a model that is ready to generate, with memory and threads of its own.
+// Builds a model that is ready to generate, with its own memory and threads.
 
 import { HalfbyteError } from '../../core/base/errors.ts'
 import { ConstraintCompiler } from '../../core/constrain/compile.ts'
@@ -123,7 +123,7 @@ export interface BuildOptions {
   readonly chatTemplate?: string | undefined
   /** A smaller model with the same vocabulary that drafts for the first. Default: none. */
   readonly draft?: PreparedModel | undefined
-  /** What makes rows of the model from pictures. Default: none. */
+  /** Converts images to rows of the model. Default: none. */
   readonly vision?: Vision | undefined
 }
 
@@ -155,7 +155,7 @@ export async function buildModel(
   hooks.signal.throwIfAborted()
   const { arena } = runtime
   const note = noteOf(prepared, runtime, options)
-  // Messages to shards have positions but not the places of pictures' rows.
+  // Messages to shards have positions but not the places of images' rows.
   const isShared = runtime.maxShards > 1 && vision?.inputs.isPlaced !== true
   const shards = isShared ? await openShards(prepared, runtime, { ...options, note }) : undefined
   let started: Pick<ModelPool, 'pool'> | undefined
@@ -290,7 +290,7 @@ function noteOf(
   { host: { notes }, threads }: BuildOptions,
 ): Note | undefined {
   if (notes === undefined) return undefined
-  // Created on first use: most loads with a given number of threads look nothing up.
+  // Created on first use: most loads with a given number of threads never use it.
   let known: Promise<string> | undefined
   const key = (): Promise<string> => {
     known ??= modelFingerprint(config, plan).then((model) => `${build} ${memoryKind} ${threads} ${model}`)

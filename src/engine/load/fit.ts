@@ -18,8 +18,8 @@ const OVERFLOW_OPTIONS = { overflow: choice(['error', 'shift']), keep: whole(0) 
 const SINKS = 4
 
 /**
- * Throws `unsupported` if the prompt has no tokens or `keep` is not a count, and `context-overflow` if no
- * room is left for a reply and nothing may be dropped.
+ * Throws `unsupported` if the prompt has no tokens or `keep` is not a count, and `context-overflow` if there
+ * is no space left for a reply and nothing may be dropped.
  */
 export function fitPrompt(model: LoadedModel, request: GenerateRequest, ids: readonly number[]): PromptFit {
   const { contextLength } = model.info.model
@@ -68,7 +68,7 @@ export function messageEnds(ids: readonly number[], endIds: ReadonlySet<number>)
   return ids.flatMap((id, index) => (endIds.has(id) ? [index + 1] : []))
 }
 
-/** The length of the system text, if there is one. */
+/** The length of the system prompt, if there is one. */
 function keptByDefault(model: LoadedModel, { prompt }: GenerateRequest, ids: readonly number[]): number {
   const hasSystem = prompt.type === 'messages' && prompt.messages[0]?.role === 'system'
   return Math.max(SINKS, hasSystem ? (messageEnds(ids, model.text.endIds)[0] ?? 0) : 0)

@@ -1,4 +1,5 @@
-// Notes of a load. In: what was asked for, what the files hold. Out: what the load does otherwise.
+// Notes of a load. In: the request, and the files' contents. Out: notes on how the load differs from the
+// request.
 import type { PackedEncoding } from '../../core/abi/encodings.ts'
 import type { ModelConfig } from '../../core/arch/config/config.ts'
 import type { Weights } from '../../core/arch/tensors/names.ts'

@@ -14,7 +14,10 @@ import { type Deal, type DealOptions, dealMatrix, dealVector } from '../../core/
 import { streamMatrix, streamVector } from '../../core/weights/stream-weights.ts'
 import type { PreparedModel } from './prepare.ts'
 
-/** Bytes sampled from each weight. Training changes all of a weight, so any piece tells two models apart. */
+/**
+ * Bytes sampled from each weight. Training changes every part of a weight, so any sample distinguishes two
+ * models.
+ */
 const SAMPLE_BYTES = 1024
 
 /** A piece from the middle of a weight's slot; for a sparse weight, after its table. */
@@ -28,7 +31,7 @@ export class WeightSample {
     this.#start = table + Math.floor((bytes - table - this.bytes.length) / 2)
   }
 
-  /** Takes what it needs from the bytes at `offset` of the slot. */
+  /** Samples the bytes at `offset` of the slot. */
   see(offset: number, bytes: Uint8Array): void {
     const at = offset - this.#start
     const part = bytes.subarray(Math.max(0, -at), Math.max(0, this.bytes.length - at))
@@ -38,8 +41,8 @@ export class WeightSample {
 
 /**
  * SHA-256 of the model's description, of how its weights and state are stored, and of a piece from the middle
- * of every weight. It covers the whole model, even if it lies in several memories. All builds, pools and
- * thread counts give the same hash, because their state is the same too.
+ * of every weight. It covers the whole model, even if it is spread over several memories. All builds, pools
+ * and thread counts give the same hash, because their state is the same too.
  */
 export async function modelFingerprint(
   config: ModelConfig,

@@ -12,7 +12,7 @@ import type { Message } from '../types/conversation.ts'
 import type { EngineInfo, LoadProgress, MemoryUse } from '../types/model.ts'
 import type { LoadRequest, Prompt } from '../wire/protocol.ts'
 
-/** Loads what a request names. After a typed error or the signal's reason nothing is left allocated. */
+/** Loads the model of a request. After a typed error or the signal's reason nothing is left allocated. */
 export type ModelLoader = (request: LoadRequest, hooks: LoaderHooks) => Promise<LoadedModel>
 
 export interface LoaderHooks {
@@ -22,7 +22,7 @@ export interface LoaderHooks {
   readonly onNeed?: ((neededBytes: number) => void) | undefined
 }
 
-/** What a conversation is rendered with besides its messages. */
+/** The template input besides the messages. */
 export type PromptOptions = Pick<
   Extract<Prompt, { readonly type: 'messages' }>,
   'tools' | 'prefix' | 'templateArguments'
@@ -87,7 +87,7 @@ export interface ModelText {
   /**
    * Decodes one reply. With `toolCalls` it also writes the tokens that mark calls, including special ones,
    * and always those of `marks`. `after`: the id before the reply. The space that encoding adds after a
-   * special token is left out.
+   * special token is omitted.
    */
   detokenizer(options?: {
     readonly toolCalls?: boolean
@@ -107,14 +107,14 @@ export interface ReplyDecoder {
   flush(): string
 }
 
-/** A prompt whose pictures have been looked at. */
+/** A prompt whose images have been looked at. */
 export interface SeenPrompt {
-  /** Its messages, with a mark in the place of each picture. */
+  /** Its messages, with a mark in place of each image. */
   readonly prompt: Prompt
   /** Ids of a text with marks; as `ModelText.encode`. */
   encode(text: string, start: boolean, after?: number): readonly number[]
   /**
-   * Reads the pictures whose state `sequence` lacks, and keeps their rows until the returned function is
+   * Encodes the images whose state `sequence` lacks, and keeps their rows until the returned function is
    * called. Rejects with errors of decoding or the signal's reason.
    */
   hold(sequence: Sequence, all: boolean, signal: AbortSignal): Promise<() => void>

@@ -4,14 +4,14 @@ import { HalfbyteError } from '../../core/base/errors.ts'
 import { planTotals } from '../../core/graph/plan/cost.ts'
 import type { PreparedModel } from './prepare.ts'
 
-/** A model, and the one that drafts for it. */
+/** A model and its draft model. */
 interface Models {
   readonly prepared: PreparedModel
   readonly draft: PreparedModel | undefined
 }
 
 /**
- * Divides the bytes by the size of a position, so that a model and its draft model hold equally many
+ * Divides the bytes by the size of a position, so that a model and its draft model have the same number of
  * positions. Throws `out-of-memory` if one block of each does not fit.
  */
 export function withStateBudget({ prepared, draft }: Models, stateBytes: number | undefined): Models {
@@ -47,9 +47,9 @@ export interface MemoryNeed {
   readonly wantBytes: number
 }
 
-/** Slabs of a conversation that is forked and edited: its own, and checkpoints to come back to. */
+/** Slabs of a conversation that is forked and edited: its own, and checkpoints to restore from. */
 const SLABS = 16
-/** Step descriptors, block tables, stacks, padding: small beside everything else. */
+/** Step descriptors, block tables, stacks, padding: small compared with everything else. */
 const OVERHEAD_BYTES = 8 << 20
 
 /** Needs of models that share a memory. */

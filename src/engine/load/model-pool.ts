@@ -1,4 +1,4 @@
-// Starts the threads or shards that run a placed model, and says why they are fewer than asked for.
+// Starts the threads or shards that run a placed model, and says why they are fewer than requested.
 import { type EngineNote, PLAIN_NOTES } from '../../core/base/engine-notes.ts'
 import type { HalfbyteError } from '../../core/base/errors.ts'
 import { probeStep, warmStep } from '../../core/generate/probe-step.ts'
@@ -62,7 +62,7 @@ export async function openModelPool(
   return { pool, local: new SinglePool(engine, arena), kind: 'shards', retune: forget }
 }
 
-/** What a caller asks for. */
+/** The caller's request. */
 export interface PoolRequest {
   readonly host: Host
   readonly threads: number | 'auto'

@@ -50,7 +50,7 @@ export function modelTokenizer(file: ModelFile, vocab: number): Tokenizer {
   return tokenizer
 }
 
-/** The model's text side, and what callers should know of it. */
+/** The model's text side, with notes for callers. */
 interface ModelTextSide extends Pick<LoadedModel, 'text' | 'renderPrompt'> {
   readonly notes: readonly EngineNote[]
   readonly templateArguments: readonly string[]
@@ -59,7 +59,7 @@ interface ModelTextSide extends Pick<LoadedModel, 'text' | 'renderPrompt'> {
 /**
  * The model's text side: its tokenizer and its chat template, or the one that is given. Special tokens in
  * messages are quoted, so a message that contains `<|im_end|>` does not end its turn. `pictureText`: how
- * templates mark pictures, for a model that sees. Throws `format` if a
+ * templates mark images, for a model that sees. Throws `format` if a
  * given template cannot be read; if the model's own cannot, only rendering throws it, because plain text
  * needs none.
  */

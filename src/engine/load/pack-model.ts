@@ -41,7 +41,7 @@ export async function packContents(prepared: PreparedModel, card: PackCard = {})
   }
 }
 
-/** All parts of a slot. The parts of a matrix keep one encoding, so they stay one matrix. */
+/** All parts of a slot. The parts of a matrix share one encoding, so that they stay one matrix. */
 async function packSlot(
   { weights }: PreparedModel,
   { ref, encoding }: WeightSlot,

@@ -25,7 +25,7 @@ import {
 import type { PreparedModel } from './prepare.ts'
 
 /**
- * KV heads, and channels of B and C, that several shards hold are the same to the bit, so any copy will do.
+ * KV heads, and channels of B and C, that several shards hold are bit-identical, so any copy will do.
  */
 function gatherer(
   arena: Arena,
@@ -81,9 +81,9 @@ const STEP_SEQUENCES = 32
 export interface PlaceOptions {
   /** The shards that have its parts. Default: none. */
   readonly sharded?: ShardedPlans | undefined
-  /** Rows in the place of tokens. Default: none. */
+  /** Rows in place of tokens. Default: none. */
   readonly inputs?: RowSource | undefined
-  /** Most sequences in one step. A pair for guidance counts twice. Default: 32. */
+  /** Maximum number of sequences in one step. A pair for guidance counts twice. Default: 32. */
   readonly sequences?: number | undefined
 }
 
@@ -94,7 +94,7 @@ export async function placeModel(
   hooks: WeightHooks,
   { sharded, inputs, sequences = STEP_SEQUENCES }: PlaceOptions = {},
 ): Promise<PlacedModel> {
-  // Objects that outlive the load hold these and not `prepared`, which would keep the files' headers in
+  // Objects that outlive the load reference these and not `prepared`, which would keep the files' headers in
   // memory.
   const { config, plan: whole, contextLength, stateBytes: budgetBytes } = prepared
   const plan = sharded?.plans[0] ?? whole

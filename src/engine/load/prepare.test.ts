@@ -1,5 +1,5 @@
-// Preparing. In: configurations that say of one family what only another has, with every tensor that they ask
-// for. Out: a plan, or a typed error.
+// Preparing. In: configurations that give one family another's settings, with every tensor that they require.
+// Out: a plan, or a typed error.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { PackedEncoding } from '../../core/abi/encodings.ts'
@@ -186,7 +186,7 @@ async function preparedWith(
   return { sampling, notes }
 }
 
-test('what differs from what was asked for stands in notes', async () => {
+test('differences from the request are in notes', async () => {
   expect(await preparedWith({ temperature: 0.5 }, BASE.contextLength)).toEqual({
     sampling: { temperature: 0.5 },
     notes: [],
@@ -234,7 +234,7 @@ async function notesOf(form: Partial<TensorInfo>, weights: WeightPolicy) {
 }
 
 test.each<DType>(['Q4_0', 'Q4_K', 'Q5_0', 'Q8_0'])(
-  'one scale for each output beside the groups of %s is noted',
+  'one scale per output in addition to the groups of %s is noted',
   async (dtype) => {
     // 2 layers of 7 matrices.
     expect(await notesOf({ dtype }, 'w4_channel')).toEqual([

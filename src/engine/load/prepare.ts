@@ -62,7 +62,10 @@ function encodings(
 
 interface WeightOptions {
   readonly weights: WeightPolicy
-  /** The weights are to be stored: every matrix keeps its inputs in the model's order. Default false. */
+  /**
+   * True if the weights will be stored: every matrix keeps its inputs in the model's order. Default
+   * false.
+   */
   readonly forPack?: boolean | undefined
   readonly signal?: AbortSignal | undefined
 }
@@ -75,8 +78,8 @@ export const keepsFloats = ({
   weights === 'auto' && lora.length === 0
 
 /**
- * Matrices whose inputs lie sorted by their groups, where kernels read int8 activations, which are then made
- * in that order. Equal orders have one name.
+ * Matrices whose inputs are sorted by group, if their kernels read int8 activations, which are then
+ * quantised in that order. Equal orders have one name.
  */
 async function sortInputs(weights: Weights, options: WeightOptions) {
   const sorted = new Map(weights)
@@ -118,8 +121,8 @@ const NAMES: Readonly<Record<string, NumberKey>> = {
 }
 
 /**
- * What `do_sample: true` means where a file says no more: the defaults of transformers' GenerationConfig,
- * whose penalty looks at the whole text.
+ * The meaning of a bare `do_sample: true`: the defaults of transformers' GenerationConfig, whose penalty
+ * covers the whole text.
  */
 const TRANSFORMERS_DEFAULTS: SamplerOptions = {
   temperature: 1,
@@ -131,7 +134,7 @@ const TRANSFORMERS_DEFAULTS: SamplerOptions = {
 
 /**
  * The sampler's options that a model recommends. `do_sample: false` is greedy. A value of the wrong type or
- * outside the sampler's range is left out and listed.
+ * outside the sampler's range is dropped and listed.
  */
 export function samplingDefaults(generation: MetaObject = {}): SamplingDefaults {
   const refused: string[] = []
@@ -150,16 +153,16 @@ export function samplingDefaults(generation: MetaObject = {}): SamplingDefaults 
     ...found,
     ...(samples === false && { temperature: 0 }),
   }
-  // Each number lies in its range, which for mirostat is 0 to 2.
+  // Each number is in its range, which for mirostat is 0 to 2.
   return { sampling: sampling as SamplerOptions, refused }
 }
 
 export interface PrepareOptions extends WeightOptions, Pick<ReadConfigOptions, 'architecture'> {
   /** Default: what the model was trained for, at most 4096. */
   readonly contextLength?: number | undefined
-  /** Lets contextLength exceed what the model was trained for, as evaluations do. Default false. */
+  /** Lets contextLength exceed the trained length, as evaluations do. Default false. */
   readonly beyondTraining?: boolean | undefined
-  /** What is added to the model's matrices, in this order. */
+  /** Adapters added to the model's matrices, in this order. */
   readonly adapters?: readonly ScaledAdapter[] | undefined
   /** Default: f32, exactly. */
   readonly kvCache?: KvFormat | undefined
@@ -175,25 +178,25 @@ export interface PreparedModel {
    */
   readonly shardPlan: (shares: readonly number[], shard: number) => Plan
   readonly parameters: number
-  /** Most tokens of a sequence. */
+  /** Maximum number of tokens of a sequence. */
   readonly contextLength: number
   /** The stored tensor of each canonical weight that the plan reads. */
   readonly weights: Weights
   /** Sampling options that the model's files recommend. */
   readonly sampling: SamplerOptions
-  /** What differs from what the caller or the files asked for. */
+  /** Differences from the caller's or the files' settings. */
   readonly notes: readonly EngineNote[]
-  /** Most bytes of the state of all its sequences; absent: what the memory grants. */
+  /** Maximum bytes of the state of all its sequences; absent: limited only by memory. */
   readonly stateBytes?: number | undefined
 }
 
 /** Default number of tokens in a conversation; memory grows towards it. */
 const DEFAULT_CONTEXT = 4096
-/** Most rows of a step: enough for the GEMM tiles to pay, few enough that the activations stay in cache. */
+/** Maximum rows of a step: enough for GEMM tiles to pay off, few enough to keep the activations in cache. */
 const STEP_TOKENS = 256
 /**
- * Rows of a step whose logits are wanted, one for each sequence and each draft after it: these, and up to
- * the most while they take few bytes.
+ * Rows of a step whose logits are needed, one per sequence and per draft after it: these, and up to the
+ * maximum while they take few bytes.
  */
 const STEP_LOGIT_ROWS = { least: 16, most: 64, bytes: 8 << 20 } as const
 
@@ -220,7 +223,7 @@ export async function prepareModel(file: ModelFile, options: PrepareOptions): Pr
   }
   const ownOrders = { orderOf: (name: string) => orders.get(name), stripBytesOf }
   const plan = planOf(file, () => compile(graph, { ...sizes, encodingOf, ...ownOrders }))
-  // Strips cannot be cut by columns: shards hold their weights densely.
+  // Strips cannot be split by columns, so shards hold their weights densely.
   const denseOf = (name: string): PackedEncoding => {
     const encoding = encodingOf(name)
     return isSparse(encoding) ? sparseParts(encoding).base : encoding
@@ -238,7 +241,7 @@ export async function prepareModel(file: ModelFile, options: PrepareOptions): Pr
   const { positions = 'rope' } = familyFile(config.family).traits ?? {}
   const isOpen = options.beyondTraining === true && positions === 'rope'
   const most = isOpen ? Number.POSITIVE_INFINITY : config.contextLength
-  // Without blocks of keys and values a longer context takes no more memory.
+  // Without keys and values, a longer context takes no more memory.
   const usual = plan.stateGroups.length === 0 ? config.contextLength : DEFAULT_CONTEXT
   const { mostPositions = Number.POSITIVE_INFINITY } = file
   const contextLength = Math.min(options.contextLength ?? usual, most, mostPositions)

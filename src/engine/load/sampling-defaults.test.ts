@@ -37,7 +37,7 @@ test.each([
   [{ top_p: Number.NaN }, 'top_p NaN'],
   [{ mirostat: 3 }, 'mirostat 3'],
   [{ repetition_penalty: 0 }, 'repetition_penalty 0'],
-])('%o is left out and named', (generation, refused) => {
+])('%o is dropped and named', (generation, refused) => {
   expect(samplingDefaults(generation)).toEqual({ sampling: {}, refused: [refused] })
 })
 

@@ -21,7 +21,8 @@ import { placeModel } from '../load/place-model.ts'
 import { prepareModel } from '../load/prepare.ts'
 
 /**
- * More than most caches hold, because a real model's weights come from memory, but written in about 30 ms.
+ * Larger than most caches, because a real model's weights come from memory, but small enough to write in
+ * about 30 ms.
  */
 const WEIGHT_BYTES = 24e6
 /**
@@ -81,12 +82,12 @@ export function decodeBytes(plan: Plan, position: number): number {
 }
 
 /**
- * Operations for each number of recurrent state and row; a weight costs two. The value lies between those of
- * a scan and of SSD.
+ * Operations for each number of recurrent state and row; a weight costs two. The value is between those of a
+ * scan and of SSD.
  */
 const STATE_OPS = 7
 
-/** Operations of a prompt. Ops that are cheap next to its matrix products are left out. */
+/** Operations of a prompt. Ops that are cheap compared with its matrix products are omitted. */
 export function prefillOps(plan: Plan, tokens: number): number {
   const products = planCosts(plan, { tokens, logitRows: 1, position: 0 }).filter(
     ({ kind }) => kind === 'linear',
@@ -111,9 +112,9 @@ export interface Speeds {
 
 /** Milliseconds for which decode and prefill are timed; each runs at least once. */
 const TIMED_MS = 60
-/** Ends the timing where the clock stands still: enough for a best time. */
+/** Ends the timing if the clock stands still: enough for a best time. */
 const MOST_RUNS = 32
-/** Less than any run takes, so that a coarse clock does not give infinite speeds. */
+/** Shorter than any run, so that a coarse clock does not give infinite speeds. */
 const LEAST_MS = 0.001
 /**
  * Rows of the timed prefill: enough to use the kernels for many rows, fewer if these would exceed the time.
@@ -125,7 +126,7 @@ const POSITION = 512
 const PREFILL_ROWS = 128
 
 /**
- * Runs a small model in the encoding that most of the plan's weights have. Scales its speed by the cost of
+ * Runs a small model in the encoding of most of the plan's weights. Scales its speed by the cost of
  * both plans: decode by bytes moved, prefill by operations. Throws what loading a model throws.
  */
 export async function gaugeSpeeds(
@@ -178,7 +179,7 @@ export async function gaugeSpeeds(
   }
 }
 
-/** The encoding that holds most bytes of the weights. */
+/** The encoding with the most bytes of weights. */
 function mainEncoding(plan: Plan): Encoding {
   const bytes = new Map<Encoding, number>()
   for (const { encoding, bytes: size } of plan.slots) {

@@ -1,5 +1,5 @@
-// Offers of graphs. In: repositories of real graphs, on a server and as picked files. Out: what a probe says
-// of each of them.
+// Offers of graphs. In: repositories of real graphs, on a server and as picked files. Out: what a probe
+// reports about each of them.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -50,7 +50,7 @@ const probe = (request: Pick<ProbeRequest, 'source' | 'dtype' | 'limitBytes'>) =
     peekRequestedFiles,
   )
 
-test('a probe of a repository says what each graph costs, and which one a load takes', async () => {
+test('a probe of a repository reports the cost of each graph, and the one that a load picks', async () => {
   server.requests.length = 0
   const { graphs, neededBytes, downloadBytes } = await probe({ source: givenPlace(`${server.address}repo/`) })
   const about = (name: string, dtype: string) => ({

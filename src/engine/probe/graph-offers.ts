@@ -1,10 +1,10 @@
-// Says what each graph of a repository would cost, from the sizes of its files and what one of them needs.
+// Estimates the cost of each graph of a repository, from file sizes and the need of one of them.
 import { dtypeOf, type GraphDtype, type GraphFiles } from '../../core/formats/names/graph-files.ts'
 import type { GraphOffer } from '../types/model.ts'
 
 /** The graph that was read. */
 export interface ReadGraph {
-  /** Its weights as they are stored. */
+  /** Its stored weights. */
   readonly weightBytes: number
   readonly neededBytes: number
 }

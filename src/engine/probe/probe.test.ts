@@ -28,7 +28,10 @@ const REQUEST: ProbeRequest = {
   assets: {},
 }
 
-/** On its clock a first run takes all the time that a speed is timed for: most cases ask only what fits. */
+/**
+ * On its clock the first run uses up the time limit for measuring a speed: most cases only check what
+ * fits.
+ */
 const hurried = (): Host => {
   let now = 0
   return { ...nodeHost(), now: () => (now += 100) }
@@ -60,7 +63,7 @@ describe('a probe', () => {
       expect(speed !== undefined && Number.isFinite(speed) && speed >= 0).toBe(true)
   })
 
-  test('says what a model needs and would download, and how fast it would be, from its header alone', async () => {
+  test('reports a model’s memory need, download and speed from its header alone', async () => {
     const report = await probe({}, nodeHost())
     const weights = MODEL.size - MODEL.header.length
     const state = 2 * SHAPE.layers * SHAPE.kvHeads * SHAPE.headDim * 4 * 4096
@@ -127,7 +130,7 @@ describe('a probe', () => {
     expect(suggestion).toEqual({ kvCache, contextLength: 576 })
   })
 
-  test('lets go of the files, also when one of them is not a model', async () => {
+  test('releases the files, even if one of them is not a model', async () => {
     const closed: string[] = []
     const peekFiles: FilePeeker = async ({ source }) => ({
       sources: source === 'draft' ? [] : [hollowSource('model.gguf', MODEL)],
@@ -141,7 +144,7 @@ describe('a probe', () => {
     expect(closed).toEqual(['model', 'model', 'draft'])
   })
 
-  test('takes a device for no larger than it is', async () => {
+  test('never assumes a larger device than there is', async () => {
     const host = { ...hurried(), deviceBytes: 800 << 20 }
     const { fits, grantedBytes, suggestion } = await probe({}, host)
     expect({ fits, grantedBytes }).toEqual({ fits: false, grantedBytes: 800 << 20 })

@@ -100,7 +100,7 @@ async function graphsOf(
 
 const neededOf = (models: readonly PreparedModel[]): number => memoryNeed(...models).fullBytes + ENGINE_BYTES
 
-/** A page that may share memory falls back to plain memory if a shared one of this size is refused. */
+/** A page that may share memory falls back to plain memory if shared memory of this size is denied. */
 function grantedHere({ threads }: Pick<LoadRequest, 'threads'>, host: Host, neededBytes: number): number {
   const mayShare =
     threads !== 1 && host.startWorker !== undefined && detectFeatures(host.globals).sharedMemory
@@ -117,8 +117,7 @@ async function smallerThat(
   asked: readonly PreparedModel[],
   granted: number,
 ): Promise<Smaller | undefined> {
-  // int8 keys have one scale for a head. Where keys have a bias, a few of its channels take all of that
-  // scale.
+  // int8 keys have one scale for a head. If keys have a bias, a few of its channels dominate that scale.
   const hasKeyBias = asked.some(({ weights }) =>
     [...weights.keys()].some((name) => name.endsWith('attn_k.bias')),
   )
@@ -151,7 +150,7 @@ async function prepareOr(
   }
 }
 
-/** Most tokens whose state fits next to everything else, in whole blocks. */
+/** Maximum number of tokens whose state fits next to everything else, in whole blocks. */
 function contextFor(models: readonly PreparedModel[], granted: number): number {
   const block = models
     .flatMap(({ plan }) => planTotals(plan).blockBytes)

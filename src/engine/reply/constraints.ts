@@ -1,4 +1,4 @@
-// Reads a page's options as the constraint on a reply, in the form from which grammars are written.
+// Converts a page's options to the constraint on a reply, in the form from which grammars are compiled.
 
 import { wrongOption } from '../../core/base/check-options.ts'
 import { HalfbyteError, reasonOf } from '../../core/base/errors.ts'
@@ -15,7 +15,7 @@ export function constraintSpec(options: DecodeOptions): ConstraintSpec | undefin
   if (given.length > 1) {
     throw new HalfbyteError(
       'unsupported',
-      `${given.join(' and ')} are given; a reply takes only 1 of them, so leave out the others`,
+      `${given.join(' and ')} are given; a reply can have only one of them, so omit the others`,
       {
         given,
       },
@@ -41,8 +41,8 @@ function patternText(pattern: unknown): string {
 }
 
 /**
- * The JSON Schema of a validator: by the Standard JSON Schema interface, or by a method of its own. Anything
- * else is a JSON Schema already.
+ * The JSON Schema of a validator: through the Standard JSON Schema interface, or one of its own methods.
+ * Anything else is a JSON Schema already.
  */
 function jsonSchemaOf(schema: unknown): unknown {
   const standard = member(schema, '~standard')

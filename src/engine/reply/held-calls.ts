@@ -9,7 +9,7 @@ const LONGEST_MARK = Math.max(...MARKERS.map(({ length }) => length))
 const encoder = new TextEncoder()
 
 /**
- * The constraint of a reply with tools. Outside calls `around` holds, if there is one. `calls` makes the
+ * The constraint of a reply with tools. Outside calls `around` applies, if there is one. `calls` makes the
  * constraint on what follows a marker; it is called when the first marker was written.
  */
 export class HeldCalls implements ReplyConstraint {
@@ -22,7 +22,7 @@ export class HeldCalls implements ReplyConstraint {
   /** The constraint on the call that is being written. */
   #call: TokenConstraint | undefined
 
-  /** `after`: the id before the reply, as the reply's own text is decoded. */
+  /** `after`: the id before the reply, as for decoding the reply's own text. */
   constructor(
     model: LoadedModel,
     calls: () => TokenConstraint,

@@ -1,4 +1,4 @@
-// Imports logit processors by address, and makes them anew for each reply.
+// Imports logit processors by address, and creates them for each reply.
 import { reasonOf } from '../../core/base/errors.ts'
 import { disown, faultOf, type LogitProcessor } from '../../core/generate/sampler/processors.ts'
 import type { LoadedModel } from '../load/loaded-model.ts'
@@ -7,7 +7,7 @@ import type { LoadedModel } from '../load/loaded-model.ts'
 export interface LogitProcessorContext {
   /** Number of logits in a row. */
   readonly vocab: number
-  /** Ids of a text that stands in the middle of another. */
+  /** Ids of a text in the middle of another. */
   tokenize(text: string): readonly number[]
   /** The token's text; an incomplete character becomes U+FFFD. */
   tokenText(id: number): string
@@ -16,10 +16,10 @@ export interface LogitProcessorContext {
 /**
  * The default export of a processor's module. It is called once for each reply and returns a function that is
  * called for each token, after guidance and before the rest of the chain. That function changes `logits`
- * [vocab] in place and returns nothing; -Infinity bans an id. While it runs, the worker does nothing else:
- * one that never returns ends with the engine's `dispose()` alone, while an abort rejects the reply at once.
- * The first `length` entries of `tokens` are the ids so far, including the prompt. Both arrays are valid
- * during the call only.
+ * [vocab] in place and returns nothing; -Infinity bans an id. While it runs, the worker does nothing else: a
+ * processor that never returns ends only with the engine's `dispose()`, although an abort rejects the reply
+ * at once. The first `length` entries of `tokens` are the ids so far, including the prompt. Both arrays are
+ * valid during the call only.
  */
 export type LogitProcessorFactory = (
   context: LogitProcessorContext,

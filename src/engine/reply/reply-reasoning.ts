@@ -94,7 +94,7 @@ class ThoughtConstraint implements ReplyConstraint {
     this.#words = new Uint32Array(Math.ceil(vocab / 32))
     this.#free = new Uint32Array(this.#words.length)
     for (let id = 0; id < vocab; id++) allow(this.#free, id)
-    // A thought is not the answer that the constraint asks for, so it does not end the reply.
+    // A thought is not the constrained answer, so it does not end the reply.
     if (constraint !== undefined) for (const id of model.text.endIds) if (id < vocab) forbid(this.#free, id)
   }
 
@@ -135,7 +135,7 @@ class ThoughtConstraint implements ReplyConstraint {
     return this.#words
   }
 
-  /** Ids whose text completes the mark after its first `length` characters and goes on with other text. */
+  /** Ids whose text completes the mark after its first `length` characters and continues with other text. */
   #straddlingAt(length: number): readonly number[] {
     if (this.#straddling === undefined) {
       const { close } = this.#form

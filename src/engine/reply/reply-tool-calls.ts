@@ -40,10 +40,7 @@ export function checkTools(tools: unknown): asserts tools is readonly Tool[] {
   }
   const names = tools.map((tool) => (tool as Tool).name)
   if (new Set(names).size === names.length) return
-  throw new HalfbyteError(
-    'unsupported',
-    `each of the ${names.length} tools needs a name of its own; change them`,
-  )
+  throw new HalfbyteError('unsupported', `each of the ${names.length} tools needs a unique name; change them`)
 }
 
 /** Undefined if the prompt has no tools, which are checked. What follows call number `most` is dropped. */
@@ -63,7 +60,7 @@ export function toolCallsOf(prompt: Prompt, most = Number.POSITIVE_INFINITY): Re
       return isFull()
     },
     get found() {
-      // Mistral's template requires ids of nine letters and digits. A list of calls is read as a whole.
+      // Mistral's template requires ids of nine letters and digits. A list of calls is parsed as a whole.
       return calls()
         .slice(0, most)
         .map(({ name, arguments: given, json }, index) => ({

@@ -60,7 +60,7 @@ export class ReplyWriter {
     return this.#limits.reasoning?.splitter.hasThought === true
   }
 
-  /** False if the reply was cut short and does not satisfy its constraint. */
+  /** False if the reply was cut off and does not satisfy its constraint. */
   get isComplete(): boolean {
     const { constraint } = this.#limits
     return constraint === undefined || (constraint.canEnd && this.#stops.matched === undefined)
@@ -83,7 +83,7 @@ export class ReplyWriter {
     return isOver ? 'stop' : sent
   }
 
-  /** Sends the text that was held back, unless a stop text was found. An incomplete character is dropped. */
+  /** Sends the held-back text, unless a stop text was found. An incomplete character is dropped. */
   finish(): void {
     const { reasoning, calls } = this.#limits
     this.#pass(reasoning?.splitter.finish() ?? { reasoning: '', text: '' })

@@ -23,7 +23,7 @@ import { checkTools, toolCallsOf } from './reply-tool-calls.ts'
 import { ReplyWriter } from './reply-writer.ts'
 import type { Transcript } from './transcript.ts'
 
-/** What a template is given by the engine itself. */
+/** Variables that the engine passes to templates. */
 const OWN: readonly string[] = ['messages', 'tools', 'add_generation_prompt', 'bos_token', 'eos_token']
 const MAX_DEPTH = 64
 const MAX_VALUES = 100_000
@@ -106,7 +106,7 @@ export async function reply(
   const fit = fitPrompt(model, request, prompt)
   const reasoning = openReasoning(model, request.prompt, text, options)
   const given = request.constraint && model.constraints.constrain(request.constraint)
-  // A bare prompt is continued as it stands, and a constraint has decided about the space itself.
+  // A plain prompt is continued unchanged, and a constraint has decided about the space itself.
   const after = given === undefined && request.prompt.type !== 'text' ? prompt.at(-1) : undefined
   const around = reasoning ? aroundThought(model, reasoning, given, options.maxReasoningTokens) : given
   const { calls } = request

@@ -1,8 +1,8 @@
-// Transcripts. In: prompts that grow, go back and change. Out: known ids kept, only new text encoded.
+// Transcripts. In: prompts that grow, go back and change. Out: known ids are kept, only new text is encoded.
 import { expect, test } from 'vitest'
 import { transcriptOf } from './transcript.ts'
 
-/** One id per character; remembers what it was asked. */
+/** One id per character; records its inputs. */
 function recorder() {
   const asked: [string, boolean][] = []
   return {
@@ -15,7 +15,7 @@ function recorder() {
 }
 const codes = (text: string) => [...text].map((char) => char.charCodeAt(0))
 
-test('a reply keeps the ids it was made of when the next prompt contains it', () => {
+test('a reply keeps its original ids when the next prompt contains it', () => {
   const transcript = transcriptOf()
   const { asked, encode } = recorder()
   transcript.encode('Q1', encode)
@@ -27,7 +27,7 @@ test('a reply keeps the ids it was made of when the next prompt contains it', ()
   ])
 })
 
-test('a prompt that is known whole is not encoded at all', () => {
+test('a fully known prompt is not encoded at all', () => {
   const transcript = transcriptOf()
   const { asked, encode } = recorder()
   transcript.encode('Q1', encode)
@@ -55,7 +55,7 @@ test('a reply that the template wrote differently is encoded again', () => {
   expect(transcript.encode('Q1A|Q2', encode)).toEqual(codes('Q1A|Q2'))
 })
 
-test('a prompt with another beginning starts from nothing', () => {
+test('a prompt with another beginning starts afresh', () => {
   const transcript = transcriptOf()
   const { asked, encode } = recorder()
   transcript.encode('Q1', encode)
@@ -63,7 +63,7 @@ test('a prompt with another beginning starts from nothing', () => {
   expect(asked.at(-1)).toEqual(['Z', true])
 })
 
-test('a copy goes its own way', () => {
+test('a copy is independent', () => {
   const transcript = transcriptOf()
   const { encode } = recorder()
   transcript.encode('Q1', encode)

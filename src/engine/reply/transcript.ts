@@ -8,7 +8,7 @@ import type { SavedSession } from '../wire/protocol.ts'
 
 interface SavedConversation extends SavedSession {
   readonly transcript: SavedTranscript
-  /** The rows of pictures that its tokens stand for. Absent: none. */
+  /** The image rows that its tokens represent. Absent: none. */
   readonly pictures?: readonly InputRange[] | undefined
 }
 
@@ -78,9 +78,9 @@ export interface SavedTranscript {
 }
 
 /**
- * What one session has read and written. Encoding a reply again may give other ids than the model chose, and
- * its state would then be useless. So the known beginning of a prompt keeps its ids; only the text after it
- * is encoded.
+ * The text that one session has read and written. Re-encoding a reply may give different ids than the model
+ * chose, and its state would then be useless. So the known prefix of a prompt keeps its ids; only the text
+ * after it is encoded.
  */
 export interface Transcript {
   /**

@@ -18,7 +18,7 @@ function successor(p: number, seen: number[][] = []) {
 }
 const counting = Array.from({ length: 70 }, (_, index) => index % VOCAB)
 
-test('a model that gives every true token probability p has perplexity 1 / p', async () => {
+test('a model that assigns probability p to every true token has perplexity 1 / p', async () => {
   const result = await perplexity(counting, successor(0.25), { context: 16 })
   expect(result.perplexity).toBeCloseTo(4, 5)
   expect(result.windows).toBe(4)
@@ -36,7 +36,7 @@ test('BOS replaces the first token of each window but is never a target', async 
   expect(seen.map((window) => window[1])).toEqual([1, 1, 1, 1])
 })
 
-test('a text shorter than one window is refused with both numbers', async () => {
+test('a text shorter than one window is rejected with both numbers', async () => {
   const failure = await perplexity([1, 2, 3], successor(0.5), { context: 16 }).catch(
     (error: unknown) => error,
   )

@@ -18,7 +18,7 @@ export type ForwardRows = (
 export interface PerplexityOptions {
   /** Tokens in a window. Default 256. */
   readonly context?: number
-  /** Most windows to score. Default: all. */
+  /** Maximum number of windows to score. Default: all. */
   readonly chunks?: number
   /**
    * Replaces each window's first token, for models that expect a beginning-of-sequence token. Default: none.
@@ -80,8 +80,8 @@ export interface WindowTally {
 }
 
 /**
- * Scores the tokens of a window after position `first`, each with all earlier ones as context. `bos` takes
- * the place of the first token, but is never scored.
+ * Scores the tokens of a window after position `first`, each with all earlier ones as context. `bos` replaces
+ * the first token, but is never scored.
  */
 export async function scoreWindow(
   targets: readonly number[],

@@ -8,10 +8,10 @@ import { negativeLogLikelihood } from './perplexity.ts'
 /** A model that answers log-likelihood requests. */
 export interface EvaluatedModel extends ScoringModel {
   readonly tokenizer: Pick<Tokenizer, 'encode' | 'bosId' | 'eosId' | 'addsBos'>
-  /** Most tokens that the model reads at once. */
+  /** Maximum number of tokens that the model reads at once. */
   readonly maxTokens: number
   /**
-   * Whether texts are encoded as the tokenizer does it by itself: with BOS, if the model's texts begin with
+   * Whether texts are encoded as the tokenizer does by default: with BOS, if the model's texts begin with
    * it. Since 0.4.9.2 the harness does, unless it is told `add_bos_token=False`.
    */
   readonly addBos: boolean
@@ -25,8 +25,9 @@ export interface EncodedPair {
 
 /**
  * Encodes both texts at once and cuts the ids at the length of the context's own: a token that spans the
- * border counts to the context. Spaces at the context's end go to the continuation. An empty context becomes
- * the prefix token. Source: `TemplateLM._encode_pair` and `loglikelihood` of lm-evaluation-harness 0.4.
+ * border counts to the context. Spaces at the context's end move to the continuation. An empty context
+ * becomes the prefix token. Source: `TemplateLM._encode_pair` and `loglikelihood` of lm-evaluation-harness
+ * 0.4.
  */
 export function encodePair(model: EvaluatedModel, context: string, continuation: string): EncodedPair {
   const start = context.trimEnd()
@@ -55,9 +56,9 @@ export function prefixToken({ tokenizer: { bosId, eosId } }: EvaluatedModel): nu
 }
 
 /**
- * The scores of continuations after one context. What is too long loses its beginning: the model reads the
- * last `maxTokens` ids before the last one of the continuation. Throws `context-overflow` for a continuation
- * that is longer than that, errors of the scheduler, or the signal's reason.
+ * The scores of continuations after one context. Inputs that are too long lose their beginning: the model
+ * reads the last `maxTokens` ids before the last one of the continuation. Throws `context-overflow` for a
+ * continuation that is longer than that, errors of the scheduler, or the signal's reason.
  */
 export async function scorePairs(
   model: EvaluatedModel,
@@ -152,7 +153,7 @@ export async function score(
   }
 }
 
-/** Among equals the lowest id wins, as in greedy sampling. */
+/** On ties the lowest id wins, as in greedy sampling. */
 function isLargest(logits: Float32Array, id: number): boolean {
   const value = logits[id]!
   for (let other = 0; other < logits.length; other++) {

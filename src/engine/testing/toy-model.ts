@@ -29,7 +29,7 @@ export const DEAD_POOL = '\x02'
 export interface ToyModel extends LoadedModel {
   /** Number of rows run so far. */
   rows(): number
-  /** Bytes of state that live sequences hold. */
+  /** Bytes of state in live sequences. */
   liveBytes(): number
   isDisposed(): boolean
 }
@@ -37,7 +37,7 @@ export interface ToyModel extends LoadedModel {
 /**
  * A row's state is its id, so a wrong block table or a wrong prefix gives a wrong text. After `<assistant>`
  * the model says "You said X" and ends, where X is the last message of the user or a tool. Without
- * `<assistant>` it counts up from the last byte for ever.
+ * `<assistant>` it counts up from the last byte forever.
  */
 export function toyModel(
   options: {
@@ -45,7 +45,7 @@ export function toyModel(
     fingerprint?: string
     sampling?: SamplerOptions
     templateArguments?: readonly string[]
-    /** The marks of its thoughts. It then says X without "You said", so that X may begin with a thought. */
+    /** The marks of its thoughts. It then writes X without "You said", so that X may begin with a thought. */
     reasoning?: ReasoningForm
     /** The end of its prompts, which are the beginning of X. */
     opens?: string
@@ -169,7 +169,7 @@ const toyText: ModelText = {
     id === OPENING ? bytes.encode('You said ') : id === END ? bytes.encode('<end>') : Uint8Array.of(id),
 }
 
-/** Bytes are tokens of their own. */
+/** Each byte is a token. */
 const toyTokens = {
   vocabSize: VOCAB,
   tokenBytes: (id: number) => toyText.tokenBytes(id),

@@ -1,4 +1,4 @@
-// The page's side of an engine: calls that keep error classes, honour signals, and never hang on a dead
+// The page's side of an engine: calls that preserve error classes, honour signals, and never hang on a dead
 // worker.
 
 import { type Endpoint, type Remote, transfer, wrap } from 'comlink'
@@ -222,18 +222,18 @@ const notLoaded = (address: string): HalfbyteError =>
     { address },
   )
 
-/** A path to the other side that can be cut. */
+/** A connection to the other side that can be closed. */
 interface Line {
   to: Endpoint | undefined
 }
 
 /**
- * The endpoint that Comlink uses. Comlink's registry of proxies keeps it for ever, and a port or worker keeps
- * its listeners, including the client and its proxy. Without the cut none of them would be garbage collected.
+ * The endpoint that Comlink uses. Comlink's proxy registry keeps it forever, and a port or worker keeps its
+ * listeners, including the client and its proxy. Without closing it, none of them would be garbage collected.
  */
 const endOf = (line: Line): Endpoint => ({
   postMessage(message, transfer) {
-    line.to?.postMessage(plainOf('what the engine is given', message), transfer)
+    line.to?.postMessage(plainOf('the data sent to the engine', message), transfer)
   },
   addEventListener: (type, listener) => line.to?.addEventListener(type, listener),
   removeEventListener: () => undefined,

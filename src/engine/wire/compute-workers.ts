@@ -1,8 +1,8 @@
-// Lets an engine worker ask its page for compute workers, and ends them.
+// Lets an engine worker request compute workers from its page, and terminates them.
 import type { ComputeStart, ToEngine, ToPage } from '../browser-host.ts'
 import { addressOf, refusalOf, startWorker } from './script.ts'
 
-/** The page's part: starts the workers that `engine` asks for. Returns a function that ends all of them. */
+/** The page's part: starts the workers that `engine` requests. Returns a function that ends all of them. */
 export function attendComputeWorkers(engine: Worker): () => void {
   const workers = new Map<number, Worker>()
   const end = (number: number) => {

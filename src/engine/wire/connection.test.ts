@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { workerConnection } from './connection.ts'
 
-/** What a page sees of a worker; it answers pings while `answers` is true. */
+/** A fake worker as seen by a page; it answers pings while `answers` is true. */
 class RemoteWorker extends EventTarget {
   answers = true
   pings = 0
@@ -30,14 +30,14 @@ function watched(): { worker: RemoteWorker; deaths: string[]; unwatch: () => voi
   return { worker, deaths, unwatch: connection.watch() }
 }
 
-test('a worker that answers may take for ever', () => {
+test('a worker that answers pings may take any time', () => {
   const { worker, deaths } = watched()
   vi.advanceTimersByTime(3_600_000)
   expect(worker.pings).toBeGreaterThan(100)
   expect(deaths).toEqual([])
 })
 
-test('a worker that says nothing for a minute is dead, also one that never started', () => {
+test('a worker that is silent for a minute is dead, even if it never started', () => {
   const { worker, deaths } = watched()
   worker.answers = false
   vi.advanceTimersByTime(60_000)
@@ -46,7 +46,7 @@ test('a worker that says nothing for a minute is dead, also one that never start
   expect(deaths).toEqual(['it has said nothing for 60 s'])
 })
 
-test('an answer after a long step starts the minute anew', () => {
+test('an answer after a long step restarts the minute', () => {
   const { worker, deaths } = watched()
   worker.answers = false
   vi.advanceTimersByTime(50_000)
@@ -67,7 +67,7 @@ test('a failure before anyone listens reaches every later listener', () => {
   expect(deaths).toEqual(['first: its script did not load', 'second: its script did not load'])
 })
 
-test('nothing is asked and nothing noticed once the watch is over', () => {
+test('there are no pings and no reports after the watch has ended', () => {
   const { worker, deaths, unwatch } = watched()
   unwatch()
   worker.answers = false

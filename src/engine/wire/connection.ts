@@ -38,15 +38,15 @@ export const NO_WORKERS =
   'no workers can be started here; load the engine in a page or in a dedicated worker, and in Node import the package unbundled'
 
 /**
- * Starts the engine worker, from the script at `address` if it is given, or takes the one that was prepared.
+ * Starts the engine worker, from the script at `address` if given, or uses the prepared one.
  * Throws what `startedConnection` throws.
  */
 export const startEngineWorker = (address?: string): Connection =>
   startedConnection(() => takeEngineWorker(address))
 
 /**
- * A connection to the worker that `start` starts. Throws `unsupported` where there are no workers, and
- * `worker` if the browser refuses this one.
+ * A connection to the worker that `start` starts. Throws `unsupported` if there are no workers, and `worker`
+ * if the browser rejects this one.
  */
 export function startedConnection(start: () => Worker): Connection {
   if (globalThis.Worker === undefined) throw new HalfbyteError('unsupported', NO_WORKERS)
@@ -72,9 +72,9 @@ export function workerConnection(worker: Worker): Connection {
     for (const listener of listeners) listener(...how)
   }
   const missing = () => die('its script did not load', { address: addressOf(worker) })
-  // From the start, because a browser tells a failure once, which may be before anyone asks for it.
+  // Listens from the start, because a browser reports a failure only once, possibly before anyone asks.
   worker.addEventListener('error', ({ message }) =>
-    // A browser says nothing more of a script that it could not fetch.
+    // Browsers give no details about a script that they could not fetch.
     message || hasBegun ? die(message || 'it failed') : missing(),
   )
   worker.addEventListener('messageerror', () => die(UNREAD))
@@ -105,7 +105,7 @@ function watchLife(worker: Worker, signal: AbortSignal, ended: () => void): void
   if (locks === undefined) return
   const lock = `halfbyte-${randomId()}`
   worker.addEventListener('message', ({ data }: MessageEvent<LifeMessage | undefined>) => {
-    // If locks are refused or the connection was closed, there is nothing to watch.
+    // If locks are denied or the connection was closed, there is nothing to watch.
     if (data?.type === 'held') locks.request(lock, { signal }, ended).catch(() => undefined)
   })
   worker.postMessage({ type: 'hold', lock } satisfies LifeMessage)

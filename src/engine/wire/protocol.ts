@@ -37,7 +37,7 @@ export interface LoadRequest {
   readonly chatTemplate?: string | undefined
   /** The vision tower that belongs to the model: an mmproj file. */
   readonly vision?: Place | readonly File[] | undefined
-  /** Most tiles along the longer side of a picture. Default: the tower's own number. */
+  /** Maximum number of tiles along the longer side of an image. Default: the tower's own number. */
   readonly imageTiles?: number | undefined
   /** LoRA adapters; `scale` multiplies the adapter's own scale. */
   readonly lora?: readonly { readonly source: Place | readonly File[]; readonly scale: number }[] | undefined
@@ -46,7 +46,7 @@ export interface LoadRequest {
   readonly pool?: PoolKind | 'auto' | undefined
   readonly build: Build | 'auto'
   readonly contextLength?: number | undefined
-  /** Most bytes of state for all conversations. Default: as much as the memory allows. */
+  /** Maximum bytes of state for all conversations. Default: as much as memory allows. */
   readonly stateBytes?: number | undefined
   readonly weights: WeightPolicy
   /** Default: `f32` for keys and values, which is exact. */
@@ -58,7 +58,7 @@ export interface LoadRequest {
   /** The family to read the model as. Default: the one that its files name. Not for the draft model. */
   readonly architecture?: string | undefined
   /**
-   * Absolute addresses of files that lie elsewhere: the folder of the wasm modules, the compute workers'
+   * Absolute addresses of files at another location: the folder of the wasm modules, the compute workers'
    * script.
    */
   readonly assets: { readonly wasm?: string | undefined; readonly compute?: string | undefined }
@@ -66,7 +66,7 @@ export interface LoadRequest {
 
 /** A load to estimate without loading the weights. */
 export interface ProbeRequest extends LoadRequest {
-  /** Most bytes of memory to assume, even if the browser would grant more. Default: no limit. */
+  /** Maximum bytes of memory to assume, even if the browser would grant more. Default: no limit. */
   readonly limitBytes?: number | undefined
 }
 
@@ -100,7 +100,7 @@ export interface SavedSession extends Overflow {
 }
 
 export interface GenerateRequest extends Overflow {
-  /** The page's number of the session whose state is reused and kept. Absent: nothing is kept. */
+  /** The page's number of the session whose state is reused and kept. Absent: no state is kept. */
   readonly session?: number | undefined
   readonly prompt: Prompt
   /** Without a constraint. */
@@ -143,9 +143,12 @@ export interface EngineService {
    * again.
    */
   load(request: LoadRequest, port: MessagePort): Promise<EngineInfo>
-  /** What a load would need and get. The command `abort` aborts it. */
+  /** What a load would need and be granted. The command `abort` aborts it. */
   probe(request: ProbeRequest, port: MessagePort): Promise<ProbeReport>
-  /** Starts at once, or when the session's turn comes. All of its reports, including errors, go to `port`. */
+  /**
+   * Starts immediately, or when the session's turn comes. All of its reports, including errors, go to
+   * `port`.
+   */
   generate(request: GenerateRequest, port: MessagePort): void
   countTokens(prompt: Prompt): number | Promise<number>
   /** Ids of plain text, as a completion would read it. */

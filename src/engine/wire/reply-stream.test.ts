@@ -1,4 +1,5 @@
-// Streams. In: both ends of one channel. Out: credit that holds the worker back, and ends that arrive once.
+// Streams. In: both ends of one channel. Out: credit that limits the worker, and ends that arrive exactly
+// once.
 import { expect, test } from 'vitest'
 import { HalfbyteError } from '../../core/base/errors.ts'
 import type { Outcome, TextChunk } from '../types/reply.ts'
@@ -50,7 +51,7 @@ function settle<T>() {
   return { promise, resolve, reject }
 }
 
-test('the worker may be exactly so many chunks ahead', async () => {
+test('the worker may be exactly that many chunks ahead', async () => {
   const { outlet, feed, chunks, ended } = pair()
   for (let sent = 1; sent < STREAM_CREDITS; sent++) expect(outlet.send(CHUNK)).toBeUndefined()
   const held = outlet.send(CHUNK)
@@ -66,7 +67,7 @@ test('the worker may be exactly so many chunks ahead', async () => {
   expect(chunks).toHaveLength(STREAM_CREDITS + 1)
 })
 
-test('a cancel aborts the signal and lets a held worker go', async () => {
+test('a cancel aborts the signal and releases a waiting worker', async () => {
   const { outlet, feed } = pair()
   let held: Promise<void> | undefined
   while (held === undefined) held = outlet.send(CHUNK)
@@ -77,7 +78,7 @@ test('a cancel aborts the signal and lets a held worker go', async () => {
   outlet.end(OUTCOME, 0)
 })
 
-test('the end carries the outcome and what the session holds', async () => {
+test('the end carries the outcome and the session’s token count', async () => {
   const { outlet, ended } = pair()
   outlet.end(OUTCOME, 7)
   expect(await ended).toEqual({ outcome: OUTCOME, contextUsed: 7 })
@@ -91,7 +92,7 @@ test('a failure keeps its class, code and detail', async () => {
   expect(error).toMatchObject({ code: 'out-of-memory', message: 'too much', detail: { neededBytes: 5 } })
 })
 
-test('a failure that is not ours becomes internal and keeps its words', async () => {
+test('an unknown error becomes internal and keeps its message', async () => {
   const { outlet, ended } = pair()
   outlet.fail(new TypeError('x is not a function'))
   await expect(ended).rejects.toMatchObject({

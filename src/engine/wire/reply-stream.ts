@@ -67,13 +67,13 @@ export interface Feed {
   cancel(): void
 }
 
-/** A feed whose commands are given to `post`. */
+/** A feed whose commands are passed to `post`. */
 export const feedOf = (post: (command: StreamCommand) => void): Feed => ({
   credit: (count) => post({ type: 'credit', count }),
   cancel: () => post({ type: 'cancel' }),
 })
 
-/** Tells `sink` what a report says. */
+/** Passes a report to `sink`. */
 export function pass(report: StreamReport, sink: Sink): void {
   if (report.type === 'chunk') sink.chunk(report.chunk)
   else if (report.type === 'end') sink.end(report.outcome, report.contextUsed)
@@ -87,7 +87,7 @@ export const reportingSink = (post: (report: StreamReport) => void): Sink => ({
   fail: (error) => post({ type: 'failed', failure: toFailure(error) }),
 })
 
-/** Passes what arrives on `port` to `sink`. */
+/** Forwards messages from `port` to `sink`. */
 export function openFeed(port: MessagePort, sink: Sink): Feed {
   port.onmessage = ({ data }: MessageEvent<StreamReport>) => {
     if (data.type !== 'chunk') port.close()

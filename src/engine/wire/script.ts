@@ -41,8 +41,8 @@ export const startWorker = (script: string | undefined, bundled: () => Worker): 
 
 /**
  * Starts the worker that `start` constructs at an address of its bundler, as `startScript` does. Bundlers
- * find only `new Worker(new URL(...))`, and a browser does not tell the address of a script that did not
- * load. So `start` is called while `Worker` is another constructor, which takes the address.
+ * find only `new Worker(new URL(...))`, and a browser does not report the address of a script that did not
+ * load. So `start` is called while `Worker` is another constructor, which records the address.
  */
 function startBundled(start: () => Worker): Worker {
   const { Worker } = globalThis
@@ -73,9 +73,9 @@ export type LifeMessage =
   /** From the script that was to import the worker's own. */
   | { readonly type: 'missing' }
 
-/** Browsers refuse worker scripts of another origin, but accept a script of this origin that imports one. */
+/** Browsers block worker scripts of another origin, but accept a script of this origin that imports one. */
 function startScript(address: URL, options: WorkerOptions = { type: 'module' }): Worker {
-  // A sandboxed frame has an origin of its own, which only `origin` says.
+  // A sandboxed frame has its own origin, which only `origin` reveals.
   const { origin } = globalThis
   const { href } = address
   const start = (script: string, given?: WorkerOptions) => {
@@ -122,7 +122,7 @@ function trusted(address: string): unknown {
   return policy?.createScriptURL(address) ?? address
 }
 
-/** What to do about a worker that the browser refused to start. */
+/** What to do about a worker that the browser did not start. */
 export function refusalOf(cause: unknown): string {
   const reason = reasonOf(cause)
   const next = /trusted/i.test(reason)

@@ -1,4 +1,4 @@
-// Spare workers. In: workers that begin, or fail. Out: the next load takes one that lives, and only once.
+// Spare workers. In: workers that begin, or fail. Out: the next load uses a live one, and only once.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { prepareEngineWorker, takeEngineWorker } from './script.ts'
 
@@ -24,13 +24,13 @@ beforeEach(() => {
   FakeWorker.started = []
 })
 afterEach(() => {
-  // What a test has left would be the next one's.
+  // A worker left by one test would be used by the next.
   vi.stubGlobal('Worker', FakeWorker)
   takeEngineWorker(OWN)
   vi.unstubAllGlobals()
 })
 
-test('the next load takes what was prepared, and the one after it starts another', () => {
+test('the next load uses the prepared worker, and the one after it starts another', () => {
   prepareEngineWorker(OWN, { wasm: `${PLACE}/wasm/` })
   const [prepared] = FakeWorker.started
   expect(prepared?.messages).toEqual([{ type: 'prepare', assets: { wasm: `${PLACE}/wasm/` } }])
@@ -45,21 +45,21 @@ test('a second preparation starts nothing', () => {
   expect(FakeWorker.started).toHaveLength(1)
 })
 
-test('a load with another script starts its own, and leaves what was prepared', () => {
+test('a load with another script starts its own, and leaves the prepared one', () => {
   prepareEngineWorker(OWN)
   const [prepared] = FakeWorker.started
   expect(takeEngineWorker(`${PLACE}/other.js`)).not.toBe(prepared)
   expect(takeEngineWorker(OWN)).toBe(prepared)
 })
 
-test('one that has failed is not taken', () => {
+test('a failed one is not used', () => {
   prepareEngineWorker(OWN)
   const [prepared] = FakeWorker.started
   prepared?.dispatchEvent(new Event('error'))
   expect(takeEngineWorker(OWN)).not.toBe(prepared)
 })
 
-test('a refusal, or no workers at all, is left to the load to tell', () => {
+test('a rejected worker, or no workers at all, is reported by the load', () => {
   prepareEngineWorker(`${PLACE}/refused.js`)
   expect(() => takeEngineWorker(`${PLACE}/refused.js`)).toThrow('refused')
   vi.stubGlobal('Worker', undefined)

@@ -35,8 +35,8 @@ type WireThrow = object & { readonly halfbyte?: WireFailure }
 let installed = false
 
 /**
- * Teaches Comlink to keep the class and code of HalfbyteErrors and DOMExceptions that services throw.
- * Everything else takes Comlink's own path, so a page that uses Comlink itself sees no difference. Both
+ * Teaches Comlink to preserve the class and code of HalfbyteErrors and DOMExceptions that services throw.
+ * Everything else uses Comlink's own handling, so a page that uses Comlink itself sees no difference. Both
  * threads call this.
  */
 export function keepErrorClasses(): void {

@@ -1,5 +1,5 @@
 // Long runs. In: graphs that take minutes, aborts, time limits, workers that do not answer. Out: whether a
-// run ends when it should, and what holds for the network afterwards.
+// run ends when it should, and the state of the network afterwards.
 import { expect, test, vi } from 'vitest'
 import { localConnection } from '../../engine/wire/connection.ts'
 import { nodeHost } from '../../tools/cli/node-host.ts'
@@ -72,13 +72,13 @@ test.each([
   },
 )
 
-test('the limit of the load holds for runs that have none of their own', async () => {
+test('the limit of the load applies to runs without their own', async () => {
   const network = await Network.load(long(), { timeLimitMs: 20 })
   await expect(network.run(rows(MANY))).rejects.toMatchObject({ name: 'TimeoutError' })
   await network.dispose()
 })
 
-test('a run that waits is aborted at once, and the one before it goes on', async () => {
+test('a waiting run is aborted at once, and the one before it continues', async () => {
   const network = await load()
   const first = network.run(rows(3))
   const control = new AbortController()
@@ -89,7 +89,7 @@ test('a run that waits is aborted at once, and the one before it goes on', async
   await network.dispose()
 })
 
-test('a worker that does not answer an abort is ended, and the network says so', async () => {
+test('a worker that does not answer an abort is terminated, and the network says so', async () => {
   const service = createNetworkService(async (request, hooks) => ({
     ...(await loadNetwork(request, hooks, nodeHost())),
     run: () => new Promise(() => undefined),
@@ -114,7 +114,7 @@ test('a worker that does not answer an abort is ended, and the network says so',
   await network.dispose()
 })
 
-test('what a file asks for beyond the limits is refused before it runs', async () => {
+test('what a file asks for beyond the limits is rejected before it runs', async () => {
   const rejects = (options: NetworkOptions, limit: string) =>
     expect(Network.load(long(), options).then((network) => network.run(rows(2)))).rejects.toMatchObject({
       code: 'out-of-memory',
@@ -137,7 +137,7 @@ test.each([
   [{ limits: 7 }, 'limits is 7'],
   [{ timeLimitMs: 0 }, 'timeLimitMs is 0'],
   [{ timeLimitMs: '1 s' }, 'timeLimitMs is "1 s"'],
-])('the options %j are refused', async (options, message) => {
+])('the options %j are rejected', async (options, message) => {
   await expect(Network.load(long(), options as NetworkOptions)).rejects.toMatchObject({
     code: 'unsupported',
     message: expect.stringContaining(message),

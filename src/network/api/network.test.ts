@@ -1,5 +1,5 @@
-// Networks. In: a small encoder, right and wrong inputs. Out: what a run gives, and which error each mistake
-// gets.
+// Networks. In: a small encoder, right and wrong inputs. Out: the outputs of a run, and the error for each
+// mistake.
 import { expect, test } from 'vitest'
 import { bertBytes } from '../../../lab/bench/graphs/bert.ts'
 import { evaluate } from '../../../test/conformance/onnx/verify/evaluate.ts'
@@ -16,7 +16,7 @@ const inputsOf = (batch: number, tokens: number) =>
 
 const load = () => Network.load(new File([new Uint8Array(BYTES)], 'bert.onnx'))
 
-test('a network says what it takes and gives, and computes what the graph means', async () => {
+test('a network describes its inputs and outputs, and computes what the graph defines', async () => {
   const network = await load()
   expect(network.inputs).toContainEqual({ name: 'input_ids', dtype: 'i64', dims: ['batch', 'tokens'] })
   expect(network.outputs).toMatchObject([{ name: 'last_hidden_state', dtype: 'f32' }])
@@ -40,7 +40,7 @@ test('a network says what it takes and gives, and computes what the graph means'
   await expect(network.run(inputsOf(1, 3))).rejects.toMatchObject({ code: 'disposed' })
 })
 
-test('runs that are asked for at once come one after the other', async () => {
+test('simultaneous runs are executed one after another', async () => {
   const network = await load()
   const sizes = [2, 5, 9, 2, 7]
   const alone = []

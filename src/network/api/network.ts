@@ -48,14 +48,14 @@ export interface NetworkOptions {
   /** Called while files arrive. Default: none. */
   readonly onProgress?: ((event: DownloadProgress) => void) | undefined
   /**
-   * Whether the network runs in a worker of its own, so that the page stays responsive and a run can be ended
+   * Whether the network runs in its own worker, so that the page stays responsive and a run can be ended
    * at any time. Default: true in a page. In a worker, and in Node, a network runs in the thread that loads
    * it, unless `threads` asks for more than one.
    */
   readonly worker?: boolean | undefined
   /**
-   * Threads that share a run, which take a worker and a page that is cross-origin isolated; elsewhere it is
-   * one. `auto`: one for each core, at most eight. Default: one.
+   * Threads that share a run. More than one needs a worker and a cross-origin isolated page; otherwise one
+   * is used. `auto`: one for each core, at most eight. Default: one.
    */
   readonly threads?: number | 'auto' | undefined
   /**
@@ -76,13 +76,13 @@ export interface NetworkOptions {
   readonly build?: Build | 'auto' | undefined
   /**
    * How constant matrices are multiplied. `f32`: in f32. `w8` and `w4`: rounded to 8 or 4 bits, by rows that
-   * are rounded to 8 bits, each 32 numbers with a scale of their own. Default `auto`: so where the file has
+   * are rounded to 8 bits, each 32 numbers with their own scale. Default `auto`: so where the file has
    * 8-bit or 4-bit codes, which are kept; floats stay f32.
    */
   readonly weights?: WeightPolicy | undefined
   /**
    * Who runs the nodes that are not compiled. `ort`: the package onnxruntime-web, which the application
-   * installs beside this one; everything else is compiled. Default: such a node is refused by its name.
+   * installs beside this one; everything else is compiled. Default: such a node is rejected by its name.
    */
   readonly fallback?: NetworkFallback | undefined
   /**
@@ -95,7 +95,7 @@ export interface NetworkOptions {
   readonly timeLimitMs?: number | undefined
   /**
    * Addresses of the folder of the engine's `halfbyte-*.wasm`, and of the scripts of a network's own worker
-   * and of the threads. Default: where the library lies.
+   * and of the threads. Default: the location of the library.
    */
   readonly assets?: Assets | undefined
 }
@@ -109,9 +109,9 @@ export interface NetworkRunOptions extends AbortOptions {
   readonly timeLimitMs?: number | undefined
 }
 
-/** What Node and tests replace. */
+/** The parts that Node and tests replace. */
 interface Inside extends Partial<NetworkHost> {
-  /** Finds external data beside the graph. */
+  /** Finds external data in the graph's folder. */
   readonly beside?: OpenNetworkOptions['beside']
 }
 
@@ -136,7 +136,7 @@ const NETWORK_OPTIONS = {
   assets: LOAD_OPTIONS.assets,
 } satisfies Record<keyof NetworkOptions, OptionKind>
 
-/** A graph that runs in this thread, or in a worker of its own. */
+/** A graph that runs in this thread, or in its own worker. */
 export class Network implements AsyncDisposable {
   readonly inputs: readonly NetworkValue[]
   readonly outputs: readonly NetworkValue[]
@@ -169,7 +169,7 @@ export class Network implements AsyncDisposable {
   }
 
   /**
-   * Loads an ONNX file. What its graph needs is compiled when a shape of inputs is first run.
+   * Loads an ONNX file. The kernels that its graph needs are compiled when a shape of inputs is first run.
    *
    * ```ts
    * const network = await Network.load('/models/minilm.onnx', { worker: true })

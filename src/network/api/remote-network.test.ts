@@ -1,5 +1,5 @@
-// Networks in a worker's service. In: a small encoder, threads, aborts, mistakes. Out: what a network in this
-// thread gives, and the same errors.
+// Networks in a worker's service. In: a small encoder, threads, aborts, mistakes. Out: the same results and
+// errors as from a network in this thread.
 import { expect, test } from 'vitest'
 import { bertBytes } from '../../../lab/bench/graphs/bert.ts'
 import { localConnection } from '../../engine/wire/connection.ts'
@@ -21,29 +21,32 @@ function load(options: NetworkOptions = {}, host = nodeHost()): Promise<Network>
   return Network.through(localConnection(service), file(), options)
 }
 
-test.each([1, 2] as const)('a service with threads %d gives what this thread gives', async (threads) => {
-  const here = await Network.load(file())
-  const there = await load({ threads })
-  expect(there).toMatchObject({ inputs: here.inputs, outputs: here.outputs, build: here.build, threads })
-  for (const [batch, tokens] of [
-    [1, 3],
-    [2, 40],
-    [1, 3],
-  ] as const) {
-    const inputs = inputsOf(batch, tokens)
-    expect(await there.run(inputs)).toEqual(await here.run(inputs))
-    // The inputs are still the caller's.
-    expect(inputs.input_ids.data).toHaveLength(batch * tokens)
-  }
-  const { memoryBytes, codeBytes } = there.memory()
-  expect(memoryBytes).toBeGreaterThan(65_536)
-  // A module that imports shared memory says how large it may grow.
-  expect(codeBytes - here.memory().codeBytes).toBeLessThan(16)
-  await Promise.all([here.dispose(), there.dispose()])
-  await expect(there.run(inputsOf(1, 3))).rejects.toMatchObject({ code: 'disposed' })
-})
+test.each([1, 2] as const)(
+  'a service with threads %d gives the same results as this thread',
+  async (threads) => {
+    const here = await Network.load(file())
+    const there = await load({ threads })
+    expect(there).toMatchObject({ inputs: here.inputs, outputs: here.outputs, build: here.build, threads })
+    for (const [batch, tokens] of [
+      [1, 3],
+      [2, 40],
+      [1, 3],
+    ] as const) {
+      const inputs = inputsOf(batch, tokens)
+      expect(await there.run(inputs)).toEqual(await here.run(inputs))
+      // The inputs are still the caller's.
+      expect(inputs.input_ids.data).toHaveLength(batch * tokens)
+    }
+    const { memoryBytes, codeBytes } = there.memory()
+    expect(memoryBytes).toBeGreaterThan(65_536)
+    // A module that imports shared memory declares how large it may grow.
+    expect(codeBytes - here.memory().codeBytes).toBeLessThan(16)
+    await Promise.all([here.dispose(), there.dispose()])
+    await expect(there.run(inputsOf(1, 3))).rejects.toMatchObject({ code: 'disposed' })
+  },
+)
 
-test('auto takes a thread for each core, and at most eight', async () => {
+test('auto uses a thread for each core, and at most eight', async () => {
   const host = nodeHost()
   const few = await load({ threads: 'auto' }, { ...host, cores: 3 })
   expect(few.threads).toBe(3)
@@ -53,7 +56,7 @@ test('auto takes a thread for each core, and at most eight', async () => {
   await many.dispose()
 })
 
-test('mistakes get the errors of this thread', async () => {
+test('mistakes give the same errors as in this thread', async () => {
   const network = await load()
   const right = inputsOf(1, 4)
   const wrong = ids([1, 4], () => SHAPE.vocabulary)

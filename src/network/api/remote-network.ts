@@ -1,4 +1,4 @@
-// A network in a worker of this page: the page's side of it.
+// The page's side of a network that runs in a worker of this page.
 import type { Remote } from 'comlink'
 import { EngineClient, type LoadHooks } from '../../engine/wire/client.ts'
 import type { Connection } from '../../engine/wire/connection.ts'
@@ -7,7 +7,7 @@ import type { NetworkInfo, NetworkRequest, NetworkService, WithMemory } from '..
 
 export { startNetworkWorker } from '../../engine/wire/network-script.ts'
 
-/** Milliseconds that a worker gets to answer an abort: it hears of it between two parts of a run. */
+/** Milliseconds that a worker gets to answer an abort: it checks for one between two parts of a run. */
 const STOP_MS = 5000
 
 /** Loads a network at the other end of the connection, which is closed if that fails. */
@@ -18,11 +18,11 @@ export async function loadRemotely(
 ): Promise<LoadedNetwork> {
   const client = new EngineClient(connection)
   try {
-    // The service of a network answers with what it has loaded.
+    // A network's service answers with a description of what it has loaded.
     const loaded: unknown = await client.load(request, hooks)
     const { memory, foreign, ...info } = loaded as WithMemory<NetworkInfo>
     let latest = { memory, foreign }
-    /** Runs in the order in which they were asked for. */
+    /** Runs in the order in which they were requested. */
     const asked = new Set<Promise<unknown>>()
     return {
       info,
@@ -38,7 +38,7 @@ export async function loadRemotely(
           latest = told
           return new Map(outputs)
         } finally {
-          // The one before it may still run, and be wanted.
+          // The one before it may still be running, and be wanted.
           const [running] = asked
           if (signal?.aborted === true && own !== undefined && own === running)
             void client.endUnless(own, STOP_MS)

@@ -1,4 +1,4 @@
-// Tensors that callers give to a network, and the checks of them.
+// Tensors that callers pass to a network, and their checks.
 import { checkList, shown, wrongOption } from '../../core/base/check-options.ts'
 import { HalfbyteError } from '../../core/base/errors.ts'
 import { isCount, isObject } from '../../core/base/values.ts'

@@ -1,5 +1,5 @@
 // Tables of codes in blocks. In: rows of 4 and 8 bits with scales and zero points. Out: whether a gather
-// gives the floats of its rows, keeps the table as the file has it, and refuses other indices.
+// gives the floats of its rows, keeps the table as stored in the file, and rejects other indices.
 import { expect, test } from 'vitest'
 import { bufferSource } from '../../core/base/bytes.ts'
 import { tensorOf } from '../onnx/ir/tensor.ts'

@@ -1,5 +1,5 @@
-// Bombs. In: small graphs that ask for much time or memory. Out: whether the limits refuse each of them
-// before it is planned or run, and whether what fits is right.
+// Bombs. In: small graphs that demand much time or memory. Out: whether the limits reject each of them before
+// it is planned or run, and whether the ones within the limits are computed correctly.
 import { expect, test } from 'vitest'
 import { bertBytes, MINILM } from '../../../lab/bench/graphs/bert.ts'
 import { bufferSource } from '../../core/base/bytes.ts'
@@ -41,13 +41,13 @@ test.each<[BombName, number, keyof NetworkLimits]>([
   await expect(run(BOMBS[name](n))).rejects.toMatchObject(beyond(limit))
 })
 
-test('loops in loops are beyond what is unrolled, and cost little', async () => {
+test('nested loops exceed the unrolling limit, and cost little', async () => {
   await expect(run(BOMBS['loops in loops'](60), { planning: 2 ** 25 })).rejects.toMatchObject({
     code: expect.stringMatching(/^(?:unsupported|out-of-memory)$/),
   })
 })
 
-test('a sum of many inputs is refused by name', async () => {
+test('a sum of many inputs is rejected by name', async () => {
   await expect(run(BOMBS['a sum of many'](20_000))).rejects.toMatchObject({
     code: 'unsupported',
     message: expect.stringContaining('20000 inputs'),
@@ -73,7 +73,7 @@ test.each(['a chain', 'a chain of views', 'a value that is added to itself'] as 
   },
 )
 
-test('a chain of 50,000 nodes is computed, or refused by a limit', async () => {
+test('a chain of 50,000 nodes is computed, or rejected by a limit', async () => {
   const graph = BOMBS['a chain'](50_000)
   const shapes = new Map([['x', [1, 1, 4, 4]]])
   const budget = new ProgramBudget({ planning: Infinity })
@@ -83,7 +83,7 @@ test('a chain of 50,000 nodes is computed, or refused by a limit', async () => {
   await expect(run(graph, { planning: 2 ** 24 })).rejects.toMatchObject(beyond('planning'))
 })
 
-test('tensors that lie in one place of a file are counted beyond its size', async () => {
+test('tensors at the same place of a file are counted beyond its size', async () => {
   const source = bufferSource('weights', new Uint8Array(2 ** 20))
   const stored = { dtype: 'f32', dims: [2 ** 18], source, offset: 0, byteLength: 2 ** 20 } as const
   const names = Array.from({ length: 20 }, (_, at) => `w${at}`)

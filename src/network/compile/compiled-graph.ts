@@ -21,7 +21,7 @@ export type { CompileOptions } from './lazy-machine.ts'
 /** A graph that runs, wherever its nodes do. */
 export interface RunnableGraph {
   readonly inputs: readonly Input[]
-  /** Outputs in the graph's order, with what is known of them before a run. */
+  /** Outputs in the graph's order, with the types and sizes that are known before a run. */
   readonly outputTypes: readonly Input[]
   /** Nodes that another runtime runs, as far as they are known. */
   readonly foreign: readonly ForeignNode[]

@@ -21,7 +21,7 @@ const graph: Graph = {
   nodes: OPS.map(node),
 }
 
-test('a reduction of no elements gives what its operator says', async () => {
+test('a reduction of no elements gives the value that its operator defines', async () => {
   const compiled = new CompiledGraph(graph, { fuse: true })
   const feedsOf = (size: number): ReadonlyMap<string, Tensor> =>
     new Map([['x', tensorOf('f32', [3, size], new Float32Array(3 * size).fill(7))]])

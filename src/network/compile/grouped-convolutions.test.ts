@@ -1,5 +1,5 @@
 // Convolutions in groups of channels. In: one whose elements another node computes with, under one axis more.
-// Out: whether the graph gives what the evaluator gives.
+// Out: whether the graph gives the same results as the evaluator.
 import { expect, test } from 'vitest'
 import { evaluate } from '../../../test/conformance/onnx/verify/evaluate.ts'
 import type { Graph, Node } from '../onnx/ir/graph.ts'

@@ -10,7 +10,7 @@ export interface CompileOptions extends Pick<MachineOptions, 'fuse' | 'workers'>
   readonly weights?: WeightPolicy | undefined
   /** Loads the engine's module, when programs need it. Default: everything is multiplied in f32. */
   readonly loadKernels?: (() => Promise<NonNullable<MachineOptions['kernels']>>) | undefined
-  /** What the graph may take. */
+  /** The limits of the graph. */
   readonly limits?: NetworkLimits | undefined
   /** For tests and measurements. Default: nothing. */
   readonly leftOut?: LeftOut | undefined

@@ -1,5 +1,5 @@
-// Products by the engine's kernels. In: random rows and constant matrices in every form that a file gives
-// them. Out: whether a product differs from the exact one by no more than its rounding can change.
+// Products by the engine's kernels. In: random rows and constant matrices in every form that files use. Out:
+// whether a product differs from the exact one by no more than its rounding can change.
 import { describe, expect, test } from 'vitest'
 import { Random } from '../../../test/helpers/random.ts'
 import type { Build } from '../../core/runtime/features.ts'
@@ -18,7 +18,7 @@ type Constants = Readonly<Record<string, Tensor>>
 interface Case {
   readonly nodes: readonly Node[]
   readonly constants: Constants
-  /** What the kernel's matrix stands for, [k, n], and what is added to each row. */
+  /** The values that the kernel's matrix represents, [k, n], and the bias that is added to each row. */
   readonly weights: Float64Array
   readonly bias?: Float32Array
 }

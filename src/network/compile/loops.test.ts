@@ -1,5 +1,5 @@
 // Loops. In: graphs with Loop and Scan. Out: whether steps of a known number give what the evaluator gives,
-// and whether others are refused by name.
+// and whether others are rejected by name.
 import { expect, test } from 'vitest'
 import { evaluate } from '../../../test/conformance/onnx/verify/evaluate.ts'
 import { bufferSource } from '../../core/base/bytes.ts'
@@ -57,14 +57,14 @@ async function compare(
   }
 }
 
-test.each([1, 5])('a loop of %i steps is its steps, with what each of them made', async (count) => {
+test.each([1, 5])('a loop of %i steps is unrolled, with the outputs of each step', async (count) => {
   const g = new NodeWriter()
   g.node('Loop', [g.int(count), '', 'x'], ['last', 'all'], { body: body() })
   const graph = await graphOf(g, { inputs: [f32('x', ['rows', 3])], outputs: [f32('last'), f32('all')] })
   await compare(graph, new Map([['x', numbers([2, 3])]]))
 })
 
-test('a loop without steps gives what it was given', async () => {
+test('a loop without steps returns its inputs', async () => {
   const g = new NodeWriter()
   const { outputs, ...rest } = body()
   g.node('Loop', [g.int(0), '', 'x'], ['last'], { body: { ...rest, outputs: outputs!.slice(0, 2) } })
@@ -148,7 +148,7 @@ test.each<[string, (g: NodeWriter) => void]>([
       g.node('Loop', [count, '', 'x'], ['y'], { body: body() })
     },
   ],
-])('a loop %s is refused by name', async (_, make) => {
+])('a loop %s is rejected by name', async (_, make) => {
   const g = new NodeWriter()
   make(g)
   const graph = await graphOf(g, { inputs: [f32('x', [2])], outputs: [f32('y')] })

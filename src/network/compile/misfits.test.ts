@@ -1,5 +1,5 @@
 // Graphs that contradict themselves, or the sizes of a run. In: shapes that do not fit together, axes that
-// are named twice. Out: typed errors that name node and shapes, or what the evaluator gives.
+// are named twice. Out: typed errors that name node and shapes, or the evaluator's results.
 import { expect, test } from 'vitest'
 import { evaluate } from '../../../test/conformance/onnx/verify/evaluate.ts'
 import type { Attribute, Graph, Node } from '../onnx/ir/graph.ts'
@@ -72,7 +72,7 @@ test.each([
   await expect(made).rejects.toMatchObject({ message: expect.stringContaining(text) })
 })
 
-test('a tensor that no memory holds is refused by its number of elements', async () => {
+test('a tensor too large for any memory is rejected by its number of elements', async () => {
   const graph = graphOf('Pad', { pads: list([0, 0, 2 ** 48, 0]) })
   await expect(run(graph)).rejects.toMatchObject({
     code: 'out-of-memory',
@@ -98,7 +98,7 @@ test('a product without rows reads nothing', async () => {
   expect(products.get('y')!.dims).toEqual([0, 2, 2])
 })
 
-test('the logarithm of a sum of whole numbers is refused by its node', async () => {
+test('the logarithm of a sum of whole numbers is rejected by its node', async () => {
   const { inputs, ...rest } = graphOf('ReduceLogSumExp', {})
   const whole: Graph = { ...rest, inputs: [{ ...inputs[0]!, type: { dtype: 'i64', dims: [2, 3] } }] }
   const given = tensorOf('i64', [2, 3], [1, 2, 3, 4, 5, 6])

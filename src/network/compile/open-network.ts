@@ -17,7 +17,9 @@ export interface OpenNetworkOptions {
   readonly dtype?: GraphDtype | undefined
 }
 
-/** The graph of a model's files. Throws `format` for damaged files, `unsupported` for what is not read. */
+/** The graph of a model's files. Throws `format` for damaged files, `unsupported` for unsupported
+ * features.
+ */
 export async function readNetwork(
   sources: readonly ByteSource[],
   { signal, beside, dtype }: OpenNetworkOptions = {},

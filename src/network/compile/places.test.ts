@@ -1,5 +1,5 @@
-// Places. In: scatters with equal indices, and the greatest of rows with equal numbers. Out: whether compiled
-// graphs give what the evaluator gives, on one thread and on two, and errors.
+// Places. In: scatters with equal indices, and the largest of rows with equal numbers. Out: whether compiled
+// graphs give the same results as the evaluator, on one thread and on two, and errors.
 import { expect, test } from 'vitest'
 import { evaluate } from '../../../test/conformance/onnx/verify/evaluate.ts'
 import { nodeHost } from '../../tools/cli/node-host.ts'
@@ -139,7 +139,7 @@ test.each([
   await expect(new CompiledGraph(graph, { fuse: true }).run(feeds)).rejects.toMatchObject({ code: 'format' })
 })
 
-test('equal numbers keep their order, both zeros are equal, and NaN is the greatest', async () => {
+test('equal numbers keep their order, both zeros are equal, and NaN is the largest', async () => {
   const special = [1, Number.NaN, -0, 0, -Infinity, Infinity, 1, -1, -0, Number.NaN, 1e-45, -1e-45]
   const feeds = new Map([['x', floats([2, 12], (each) => special[(each * 5) % 12]!)]])
   const counts = [0, 1, 5, 12]
@@ -156,7 +156,7 @@ test('equal numbers keep their order, both zeros are equal, and NaN is the great
   await expectSame(nodes, feeds, new Map(counts.map((k) => [`k ${k}`, indices([1], [k])])))
 })
 
-test('the greatest along any axis, of floats and whole numbers, of many', async () => {
+test('the largest along any axis, of floats and whole numbers, of many', async () => {
   const value = (each: number): number => Math.round(1000 * Math.sin(each * each)) / 10
   const feeds = new Map([
     ['x', floats([3, 700, 4], value)],

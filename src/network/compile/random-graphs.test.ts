@@ -1,5 +1,5 @@
-// Random graphs. In: graphs and tensors from a seed. Out: whether compiled graphs give what the evaluator
-// gives, in both builds, without each stage of the compiler, and after each pass on graphs.
+// Random graphs. In: graphs and tensors from a seed. Out: whether compiled graphs give the same results as
+// the evaluator, in both builds, without each stage of the compiler, and after each graph pass.
 import { expect, test } from 'vitest'
 import { evaluate } from '../../../test/conformance/onnx/verify/evaluate.ts'
 import type { Graph, Node } from '../onnx/ir/graph.ts'
@@ -36,7 +36,7 @@ const WAYS: readonly (readonly [name: string, run: (graph: Graph, feeds: Outputs
   ],
 ]
 
-test(`compiled graphs give what the evaluator gives (seed ${SEED}, ${COUNT} graphs)`, {
+test(`compiled graphs give the evaluator's results (seed ${SEED}, ${COUNT} graphs)`, {
   timeout: 3_600_000,
 }, async () => {
   const wrong: string[] = []

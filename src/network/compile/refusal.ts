@@ -1,4 +1,4 @@
-// Nodes that the compiler cannot run: what their errors say, and the way out that a caller has.
+// Nodes that the compiler cannot run: their errors, and the workaround for a caller.
 import { HalfbyteError, isHalfbyteError } from '../../core/base/errors.ts'
 
 /** A node that is not compiled, but run by another runtime. */
@@ -19,7 +19,7 @@ export function refusedIn(error: unknown): ForeignNode | undefined {
   return isRefusal ? { node, op, reason } : undefined
 }
 
-/** The same error, with what a caller of `Network.load` can do. Other errors are unchanged. */
+/** The same error, with advice for a caller of `Network.load`. Other errors are unchanged. */
 export function withWayOut(error: unknown): unknown {
   const refused = refusedIn(error)
   if (refused === undefined) return error

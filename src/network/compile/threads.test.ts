@@ -1,5 +1,5 @@
 // Threads. In: random graphs, and an encoder in f32 and in 8 bits. Out: whether two and three threads give
-// what one gives, bit for bit, and what errors do.
+// the same results as one, bit for bit, and the effect of errors.
 import { expect, test } from 'vitest'
 import { bertBytes } from '../../../lab/bench/graphs/bert.ts'
 import { bufferSource } from '../../core/base/bytes.ts'

@@ -1,6 +1,6 @@
-// Whole numbers of 64 bits, and f64. In: graphs whose numbers lie around the ends of 32 bits. Out: whether
-// each run gives what i64 gives, or ends with an error that names the node or the value; it never gives
-// another number.
+// Whole numbers of 64 bits, and f64. In: graphs with numbers around the limits of 32 bits. Out: whether each
+// run gives the result of i64, or ends with an error that names the node or the value; it never gives another
+// number.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { evaluate } from '../../../test/conformance/onnx/verify/evaluate.ts'
@@ -71,11 +71,14 @@ const LEAVING: readonly Case[] = [
   },
 ]
 
-test.each(LEAVING)('$op is refused by the name of its node when a number leaves 32 bits', async (each) => {
-  const made = await outcome(each)
-  expect(made).toMatchObject({ code: 'unsupported' })
-  expect((made as Error).message).toContain('the node')
-})
+test.each(LEAVING)(
+  '$op is rejected by the name of its node when a number overflows 32 bits',
+  async (each) => {
+    const made = await outcome(each)
+    expect(made).toMatchObject({ code: 'unsupported' })
+    expect((made as Error).message).toContain('the node')
+  },
+)
 
 test.each<[string, Case]>([
   ['the input x0 has the number 1099511627776', { op: 'Add', inputs: [i64(2 ** 40), i64(0)] }],
@@ -123,7 +126,7 @@ const ends = fc.oneof(
 )
 const OPS = ['Add', 'Sub', 'Mul', 'Div', 'Mod', 'Min', 'Max', 'Equal', 'Less'] as const
 
-test('arithmetic of i64 gives the numbers of i64, or refuses those that leave 32 bits', async () => {
+test('arithmetic of i64 gives the numbers of i64, or rejects those that overflow 32 bits', async () => {
   let refused = 0
   await fc.assert(
     fc.asyncProperty(

@@ -1,5 +1,5 @@
-// Convolutions whose windows are read where they lie. In: small nets of images, in several forms. Out:
-// whether they give what the evaluator gives, copy no window, and have what follows fused with the product.
+// Convolutions whose windows are read in place. In: small nets of images, in several forms. Out: whether they
+// give the evaluator's results, copy no window, and have the following nodes fused with the product.
 import { expect, test } from 'vitest'
 import { evaluate } from '../../../test/conformance/onnx/verify/evaluate.ts'
 import type { Graph, Node } from '../onnx/ir/graph.ts'

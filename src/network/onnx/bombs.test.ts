@@ -45,7 +45,7 @@ const graphOf = (...nodes: readonly WrittenNode[]): WrittenGraph => ({
   outputs: ['y'],
 })
 
-/** A budget that refuses as a file's does, with these limits. */
+/** A budget with these limits that rejects like a file's budget. */
 const limited = (work: number, bytes: number) =>
   new Budget({
     work,
@@ -151,7 +151,7 @@ describe('loops', () => {
     expect(() => evaluate(graph, feeds, { budget })).toThrow(/work/)
   })
 
-  test('what a loop carries is held once, and what it lists is held until it is joined', async () => {
+  test('a loop’s state is held once, and its outputs are held until they are joined', async () => {
     const bytes = 4 * 1024
     const body = { nodes: [{ op: 'Neg', inputs: ['x'], outputs: ['out'] }], inputs: ['i', 'goes', 'x'] }
     const loop = (outputs: readonly string[], made: readonly string[]): WrittenGraph => ({
@@ -193,7 +193,7 @@ test('a sum over an equation counts its products', async () => {
   expect(() => evaluate(graph, feeds, { budget: limited(2 ** 22, 2 ** 20) })).toThrow(/work/)
 })
 
-test('a chain of nodes whose rank grows is refused before anything is computed', async () => {
+test('a chain of nodes whose rank grows is rejected before anything is computed', async () => {
   const nodes = Array.from({ length: 100 }, (_, at) => ({
     op: 'Unsqueeze',
     inputs: [`x${at || ''}`, 'axis'],

@@ -1,5 +1,5 @@
-// Forged files. In: graphs that contradict themselves or ask for too much. Out: whether each is refused with
-// a typed error that says why, before memory is taken.
+// Forged files. In: graphs that contradict themselves or demand too much. Out: whether each is rejected with
+// a typed error that says why, before memory is allocated.
 import { expect, test } from 'vitest'
 import { bufferSource } from '../../core/base/bytes.ts'
 import { evaluate } from './evaluate.ts'
@@ -19,7 +19,7 @@ const withConstant = (constant: Omit<WrittenTensor, 'name'>): WrittenGraph => ({
 })
 const two = new Uint8Array(new Float32Array([3, 4]).buffer)
 
-test('a good file is read, and computes', async () => {
+test('a valid file is read, and computes', async () => {
   const { graph } = await read(withConstant({ dims: [2], raw: two }))
   const x = { dtype: 'f32', dims: [2], data: Float32Array.of(1, 2) } as const
   expect(evaluate(graph, new Map([['x', x]])).get('y')?.data).toEqual(Float32Array.of(4, 6))
@@ -90,7 +90,7 @@ test.each<[string, Record<string, string>, string, RegExp]>([
     /4 bytes in w\.bin where its shape needs 8/,
   ],
   ['a file that is not there', { location: 'v.bin' }, 'unsupported', /v\.bin, which is not among the files/],
-])('external data with %s is refused', async (_, external, code, message) => {
+])('external data with %s is rejected', async (_, external, code, message) => {
   const graph = withConstant({ dims: [2], external })
   await expect(read(graph, { find })).rejects.toMatchObject({ code, message: expect.stringMatching(message) })
 })
@@ -100,7 +100,7 @@ test('external data in its place is read', async () => {
   expect((await read(graph, { find })).graph.constants.get('w')).toMatchObject({ dims: [2], dtype: 'f32' })
 })
 
-test('graphs nested without end are refused', async () => {
+test('endlessly nested graphs are rejected', async () => {
   let graph: WrittenGraph = { nodes: [], outputs: [] }
   for (let depth = 0; depth < 100; depth++)
     graph = { nodes: [{ op: 'If', inputs: [], outputs: [], attributes: { body: graph } }] }

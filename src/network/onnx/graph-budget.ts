@@ -1,9 +1,9 @@
-// The budget of a graph: what understanding, planning and running it may take. Everything is charged before
+// The budget of a graph: the limits for understanding, planning and running it. Everything is charged before
 // it is done: by the evaluator and the passes, and by the lowering of each node.
 import { Budget, type Excess } from '../../core/base/budget.ts'
 import { HalfbyteError } from '../../core/base/errors.ts'
 
-/** What the graph of a network may take; every key is optional. A count, or `Infinity`. */
+/** The limits of a network's graph; every key is optional. A count, or `Infinity`. */
 export interface NetworkLimits {
   /**
    * Units of work before a run: elements that are computed in advance, entries of tables, nodes and loops of
@@ -21,7 +21,7 @@ export interface NetworkLimits {
 
 /** Elements read and written, products added up, nodes. About 3 s. */
 const MOST_WORK = 2 ** 27
-/** Most bytes of values that are still needed. */
+/** Maximum bytes of live values. */
 const MOST_BYTES = 2 ** 28
 /** Steps of a run of a network, and bytes of its values. */
 const MOST_STEPS = 2 ** 40

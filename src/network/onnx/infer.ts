@@ -71,7 +71,7 @@ export const inferAgain = (
     },
   )
 
-/** What was inferred of a node, and from what. */
+/** The types that were inferred for a node, and their sources. */
 interface Inferred {
   readonly inputs: readonly (Type | undefined)[]
   readonly constants: readonly (Tensor | undefined)[]

@@ -34,8 +34,8 @@ const FIRST_BYTES = 4096
 const CHUNK_BYTES = 4 << 20
 
 /**
- * Reads such matrices whole, and of others mostly the beginning. Files that come by ranges are left as they
- * are: they would come twice.
+ * Reads such matrices whole, and of others mostly the beginning. Files that are read by ranges are left
+ * unchanged: they would be downloaded twice.
  */
 async function withBfloats(graph: Graph, signal?: AbortSignal): Promise<Graph> {
   const constants = new Map(graph.constants)
@@ -161,7 +161,7 @@ export async function openGraph(
   }
 }
 
-/** The same error; where a node is refused, with the entry that compiles any graph. */
+/** The same error; where a node is rejected, with the entry that compiles any graph. */
 function withNetwork(error: unknown): unknown {
   if (!isHalfbyteError(error) || error.detail['reason'] === undefined) return error
   const { code, message, detail } = error
@@ -171,9 +171,8 @@ function withNetwork(error: unknown): unknown {
 
 const isName = (size: Dim | undefined): size is string => typeof size === 'string' && /^\w+$/.test(size)
 
-/**
- * A run gives masks [batch, positions] of all positions of the text, and states of one length. Exporters
- * name these axes as they like. Here that of masks is the sum that joined keys have, and that of states the
+/** A run passes masks [batch, positions] of all positions of the text, and states of one length. Exporters
+ * choose the names of these axes. Here that of masks is the sum that joined keys have, and that of states the
  * same for all, so that shapes made of any are the same.
  */
 function withMaskAxis(graph: Graph): Graph {
@@ -196,7 +195,7 @@ function withMaskAxis(graph: Graph): Graph {
   return { ...graph, inputs }
 }
 
-/** The original graph, the effect of each pass, and what the rest became. */
+/** The original graph, the effect of each pass, and the result. */
 function historyOf(
   { graph, opsets, producer }: OnnxModel,
   reports: readonly PassReport[],

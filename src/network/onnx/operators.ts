@@ -93,7 +93,7 @@ function wrongAttribute(given: ReadonlyMap<string, Attribute>, { attributes }: S
   for (const [name, { kind }] of given) {
     const due = Object.hasOwn(attributes, name) ? attributes[name] : undefined
     if (due === undefined) return `its attribute ${name} is not known`
-    if (due !== kind) return `its attribute ${name} is of kind ${kind} where ${due} is due`
+    if (due !== kind) return `its attribute ${name} is of kind ${kind} instead of ${due}`
   }
   return undefined
 }

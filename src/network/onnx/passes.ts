@@ -24,7 +24,7 @@ const SIMPLIFICATIONS: readonly Pass[] = [
 /** What every graph gets. */
 export const PASSES: readonly Pass[] = [foldConstants, takeBranches, ...SIMPLIFICATIONS]
 
-/** What a graph gets that is compiled as it is. A decoder's loops are recognised as loops. */
+/** The passes for a graph that is compiled directly. A decoder's loops are recognised as loops. */
 export const COMPILER_PASSES: readonly Pass[] = [
   // Each layer of an export computes the same shapes again, which the other passes then need not see.
   shareCommon,

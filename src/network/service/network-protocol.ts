@@ -38,7 +38,7 @@ export interface RunRequest {
   readonly build: Build | 'auto'
   readonly weights: WeightPolicy
   readonly threads: number | 'auto'
-  /** Who runs the nodes that are not compiled. Absent: they are refused. */
+  /** Who runs the nodes that are not compiled. Absent: they are rejected. */
   readonly fallback?: NetworkFallback | undefined
   /** What the file may ask for. */
   readonly limits?: NetworkLimits | undefined

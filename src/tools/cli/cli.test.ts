@@ -17,7 +17,7 @@ const VOCAB = randomLlama({ seed: 1 }).config.vocab_size
 const files: Answer = (request, response, name) => sendFile(request, response, path(name))
 
 describe.concurrent('inspect, tokenize, logits, perplexity and convert', () => {
-  test('inspect tells what a model is and what it takes', async () => {
+  test('inspect shows what a model is and what it needs', async () => {
     const { code, out } = await halfbyte('inspect', model, '--context', '128')
     expect(code).toBe(0)
     expect(out).toMatch(/^architecture +llama$/m)
@@ -91,7 +91,7 @@ describe.concurrent('inspect, tokenize, logits, perplexity and convert', () => {
     expect(Math.abs(stored.perplexity / result.perplexity - 1)).toBeLessThan(0.05)
   })
 
-  test('convert writes a pack that says the same, and leaves nothing else behind', async () => {
+  test('convert writes an equivalent pack, and leaves nothing else behind', async () => {
     const pack = path('packed.hbm')
     const { code, out } = await halfbyte(
       'convert',
@@ -112,7 +112,7 @@ describe.concurrent('inspect, tokenize, logits, perplexity and convert', () => {
   })
 })
 
-test('convert refuses the name of another format, and says of matrices what it was asked', async () => {
+test('convert rejects the name of another format, and describes matrices on request', async () => {
   const refused = await halfbyte('convert', model, path('other.onnx'))
   expect(refused).toMatchObject({ code: 1, err: expect.stringMatching(/other\.onnx would be a \.hbm pack/) })
   expect(existsSync(path('other.onnx'))).toBe(false)
@@ -157,7 +157,7 @@ test('the folders of an output are made, and a place that cannot be is named bef
   })
 })
 
-describe('an output that is there', () => {
+describe('an existing output', () => {
   test('is not replaced unasked, and is with --force', async () => {
     const pack = path('kept.hbm')
     await writeFile(pack, 'something else')
@@ -181,13 +181,13 @@ describe('an output that is there', () => {
     for (const [command = '', ...flags] of commands)
       expect(await halfbyte(command, read(), output(), '--force', ...flags)).toMatchObject({
         code: 1,
-        err: expect.stringMatching(/is the model that is read, which writing would destroy/),
+        err: expect.stringMatching(/is the input model, which writing would destroy/),
       })
     expect((await readFile(model)).equals(before)).toBe(true)
   })
 })
 
-test('a chat template is read from a file, and one that cannot be read is refused', async () => {
+test('a chat template is read from a file, and one that cannot be read is rejected', async () => {
   const run = async (name: string, text: string | undefined) => {
     if (text !== undefined) await writeFile(path(name), text)
     // Threads that a failed load leaves behind would keep the command from ending.
@@ -225,7 +225,7 @@ test('variables of the chat template are JSON or text, several at once', async (
   expect(await tokens('messages=[]')).toMatch(/^unsupported: templateArguments has "messages"/)
 })
 
-test('a budget for state that holds no block is refused with both numbers', async () => {
+test('a state budget smaller than one block is rejected with both numbers', async () => {
   const run = (command: string, ...rest: string[]) =>
     halfbyte(command, model, ...rest, '--state-bytes', '1KB')
   const runs = await Promise.all([run('generate', ...GREEDY), run('logits', '--tokens', '1,2')])
@@ -290,7 +290,7 @@ describe.concurrent('what goes wrong', () => {
     ['inspect', 'embedded', 'another'],
   ]
 
-  test('in the usage exits with 2 and says how to go on', async () => {
+  test('in the usage exits with 2 and says how to continue', async () => {
     const runs = await Promise.all(usage.map((args) => halfbyte(...args)))
     for (const { code, out, err } of runs) {
       expect({ code, out }).toEqual({ code: 2, out: '' })
@@ -298,7 +298,7 @@ describe.concurrent('what goes wrong', () => {
     }
   })
 
-  test('in the value of an option is one sentence, with what to give', async () => {
+  test('in the value of an option is one sentence, with the expected value', async () => {
     const { code, err } = await halfbyte('generate', 'embedded', '--threads', '0')
     expect(code).toBe(2)
     expect(err).toMatch(/argument '0' is invalid; give a whole number from 1 to 32\.\n/)
@@ -354,7 +354,7 @@ describe.concurrent('what goes wrong', () => {
     }
   })
 
-  test('with a place to write is told apart from a full disk, and nothing half-written stays', async () => {
+  test('with the output path is distinguished from a full disk, and leaves no partial file', async () => {
     const asked = ['logits', model, '--tokens', '1,2', '--output']
     const [missing, full] = await Promise.all([
       halfbyte(...asked, path('no/where')),
@@ -374,7 +374,7 @@ describe.concurrent('what goes wrong', () => {
 })
 
 describe('addresses', () => {
-  test('of a file and of a folder work like the files; what is not there is a network error', async () => {
+  test('of a file and of a folder work like the files; a missing one is a network error', async () => {
     const { address, close } = await openServer(files)
     try {
       const [local, file, remote, missing] = await Promise.all(
@@ -397,7 +397,7 @@ describe('addresses', () => {
   test('that are not reached are named, and why', async () => {
     const { address, close } = await openServer(files)
     await close()
-    // Programs refuse the first port, as browsers do.
+    // Programs block the first port, like browsers.
     const places = [`${address}x.gguf`, 'http://nowhere.invalid/x.gguf', 'http://127.0.0.1:1/x.gguf']
     const [refused, unknown, forbidden] = await Promise.all(places.map((each) => halfbyte('inspect', each)))
     expect(refused?.err).toMatch(/^network: http\S+x\.gguf could not be fetched: .*\(ECONNREFUSED\); check/)
@@ -406,7 +406,7 @@ describe('addresses', () => {
     expect(`${refused?.err}${unknown?.err}`).not.toMatch(/CORS/)
   })
 
-  test('that never end are left at Ctrl-C', async () => {
+  test('that never end are abandoned on Ctrl-C', async () => {
     let asked = () => {}
     const request = new Promise<void>((resolve) => {
       asked = resolve

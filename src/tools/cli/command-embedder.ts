@@ -14,5 +14,5 @@ export interface EncoderFlags {
 export const openEmbedder = (model: string, flags: EncoderFlags, signal: AbortSignal): Promise<Embedder> =>
   loadEmbedder(model, { ...encoderOptions(flags), signal, onProgress: showProgress }).finally(clearProgress)
 
-/** Flags of one command may hold those of others. */
+/** The flags of one command may include those of others. */
 const encoderOptions = ({ maxTokens, threads, weights }: EncoderFlags) => ({ maxTokens, threads, weights })

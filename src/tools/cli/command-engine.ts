@@ -48,7 +48,7 @@ export async function openEngine(
   flags: EngineFlags & Pick<SamplerFlags, 'draft'> & VisionFlags,
   signal: AbortSignal,
 ): Promise<Engine> {
-  // The connection keeps the process alive until it is closed, so what can fail comes before it.
+  // The connection keeps the process alive until it is closed, so everything that can fail comes first.
   const [place, draft, vision, lora, chatTemplate] = await Promise.all([
     placeOf(model),
     flags.draft && placeOf(flags.draft),

@@ -52,7 +52,7 @@ test('rerank prints the best documents first, also from stdin', async () => {
   expect(parsed(piped.out)).toEqual(lines.slice(0, 1))
 })
 
-test('each refuses the model of the other, with the way to go on', async () => {
+test('each rejects the other’s model, and says what to do', async () => {
   const { code, err } = await halfbyte('embed', reranker, '--text', 'cat', '--threads', '1')
   expect(code).not.toBe(0)
   expect(err).toContain('rerank')

@@ -1,4 +1,4 @@
-// Tools of the embedded model. In: questions, a calculator. Out: sums that the model asks for, that run, and
+// Tools of the embedded model. In: questions, a calculator. Out: sums that the model requests, that run, and
 // that it answers with.
 import { afterAll, expect, test } from 'vitest'
 import type { Engine } from '../../engine/api/engine.ts'
@@ -27,14 +27,14 @@ const multiplied: RunnableTool['execute'] = ({ expression }) => {
   return one * other
 }
 
-test('the model asks for a sum, the page works it out, and the model answers with it', async () => {
+test('the model requests a sum, the page computes it, and the model answers with it', async () => {
   const session = (await opened).createSession()
   const options = { tools: [calculator(multiplied)], temperature: 0, maxTokens: 80 }
   const { text, steps } = await session.send('What is 12 * 7?', options).result
   expect(text).toContain('84')
   expect(steps?.map(({ toolRuns }) => toolRuns.map(({ result }) => result))).toEqual([['84'], []])
   expect(session.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant'])
-  // The next question reads none of it again.
+  // The next question does not process it again.
   const next = await session.send('What is 9 * 6?', options).result
   expect(next.text).toContain('54')
   expect(next.steps?.[0]?.usage.cachedTokens).toBeGreaterThan(steps?.[1]?.usage.promptTokens ?? 0)

@@ -29,10 +29,10 @@ import { EMBEDDED, EMBEDDED_NAMES, embeddedModel, embeddedPath } from './models/
 import type { LoraFlag } from './options.ts'
 import { systemCode, systemError, unreached } from './terminal/failure.ts'
 
-/** Most bytes of a text that is held in memory as a whole, such as a schema or a data set. */
+/** Maximum bytes of a text that is held in memory as a whole, such as a schema or a dataset. */
 const MOST_BYTES = 256 << 20
 
-/** The bytes as they come. Throws `format` if the file cannot be read. */
+/** The bytes as they arrive. Throws `format` if the file cannot be read. */
 export async function* readBytes(path: string | undefined): AsyncGenerator<Uint8Array> {
   try {
     yield* path === undefined ? process.stdin : createReadStream(path)
@@ -66,7 +66,7 @@ export async function readText(path: string | undefined, mostBytes = MOST_BYTES)
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(Buffer.concat(parts))
 }
 
-/** The ids of a text, or the first `most` of them; what comes after those is not read. */
+/** The ids of a text, or the first `most` of them; the rest is not read. */
 export async function readIds(path: string, tokenizer: Tokenizer, most?: number): Promise<Uint32Array> {
   const parts = encodeStream(tokenizer, readPieces(path), { addSpecial: true })
   return (await collectIds(most === undefined ? parts : takeIds(parts, most))).ids
@@ -108,7 +108,7 @@ export async function placedAdapters(lora: readonly LoraFlag[] | undefined): Pro
   return lora && Promise.all(lora.map(async (flag) => ({ ...flag, source: await placeOf(flag.source) })))
 }
 
-/** The library speaks of what a page can check; a program knows why no connection came about. */
+/** The library's message is for pages; a program knows why the connection failed. */
 const fromServer = <T>(asked: Promise<T>, place: string): Promise<T> =>
   asked.catch((error) => {
     throw unreached(error, place)
@@ -126,7 +126,7 @@ export async function peekModelFiles(
   return { ...(await openModelFiles(model, options)), graphs, downloadBytes: 0 }
 }
 
-/** The graphs of a folder, of those that a load without `dtype` chooses among. */
+/** The graphs of a folder that a load without `dtype` chooses from. */
 async function graphsIn(path: string): Promise<readonly GraphFiles[]> {
   if (!(await stat(path)).isDirectory()) return []
   const [graph = ''] = await pathsOf(path)
@@ -180,7 +180,7 @@ function handleSource(name: string, handle: FileHandle, size: number): ByteSourc
   })
 }
 
-/** A mistyped name differs from the one that was meant by so many characters at most. */
+/** Maximum number of characters by which a mistyped name differs from the intended one. */
 const MOST_TYPOS = 2
 
 /** The model whose name is most like a text; undefined if none is near. */
@@ -191,7 +191,7 @@ function nearestName(text: string): string | undefined {
   return near.sort((one, other) => one.typos - other.typos)[0]?.id
 }
 
-/** The fewest characters to put in, leave out or replace (Levenshtein's distance). */
+/** The Levenshtein distance. */
 function typosBetween(one: string, other: string): number {
   if (Math.abs(one.length - other.length) > MOST_TYPOS) return MOST_TYPOS + 1
   let row = Array.from({ length: other.length + 1 }, (_, at) => at)

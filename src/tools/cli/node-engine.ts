@@ -55,7 +55,7 @@ async function support(): Promise<Support> {
   }
 }
 
-/** There is no worker that could be started beforehand. */
+/** There is no worker to start in advance. */
 function checkPrepare(): void {}
 
 const openFiles: FileOpener = async ({ source, hub, dtype }, { signal, onProgress }) =>
@@ -88,7 +88,7 @@ export async function placeOfSource(source: ModelSource): Promise<ModelSource> {
   return typeof source === 'string' ? placeOf(source) : source
 }
 
-/** What lies at an address of this program's own data. Throws `network` if nothing does. */
+/** The data at an address of this program's own data. Throws `network` if nothing does. */
 async function dataAt(address: string): Promise<Blob> {
   const response = await request(address)
   if (response !== undefined) return response.blob()

@@ -44,7 +44,10 @@ export function nodeHost(options: { wasm?: URL } = {}): Host {
 /** The module of solvers, which no page loads. Throws `internal` when it is missing. */
 export const loadSolver = (): Promise<WebAssembly.Module> => moduleAt(SOLVER)
 
-/** Modules by address, compiled or being compiled. What V8 optimised for one engine serves the next. */
+/**
+ * Modules by address, compiled or being compiled. Code that V8 optimised for one engine is reused by the
+ * next.
+ */
 const modules = new Map<string, Promise<WebAssembly.Module>>()
 
 function moduleAt(file: URL): Promise<WebAssembly.Module> {

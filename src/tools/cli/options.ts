@@ -93,7 +93,7 @@ export interface EngineFlags {
   /** How keys and values are stored. */
   readonly kv: KvFormat
   readonly context?: number
-  /** Most bytes for the state of all conversations. */
+  /** Maximum bytes for the state of all conversations. */
   readonly stateBytes?: number
   readonly lora?: readonly LoraFlag[]
   /** A file with a chat template. */
@@ -201,7 +201,7 @@ export function withEngineOptions(command: Command): Command {
 }
 
 export interface VisionFlags {
-  /** The vision tower, where it is not in the model's own files. */
+  /** The vision tower, if it is not in the model's own files. */
   readonly vision?: string
 }
 

@@ -1,4 +1,4 @@
-// Reads the flags of a reply as the sampler's options and the constraint, under the API's names.
+// Converts the flags of a reply to sampler options and a constraint, under the API's names.
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type Command, InvalidArgumentError, Option } from 'commander'
@@ -54,7 +54,7 @@ export const flagOf = (name: string) =>
 
 const NAMES = Object.keys(SAMPLER_FLAGS) as (keyof typeof SAMPLER_FLAGS)[]
 
-/** The number's flag. The engine refuses values without a meaning within the range, such as 0 for `tfsZ`. */
+/** The number's flag. The engine rejects meaningless values within the range, such as 0 for `tfsZ`. */
 function numberOption(name: keyof typeof SAMPLER_FLAGS): Option {
   const [, number, description] = SAMPLER_FLAGS[name]
   const { default: value, ...kind } = SAMPLER_NUMBERS[name]

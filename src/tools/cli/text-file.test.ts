@@ -7,7 +7,7 @@ import { path, testFolder } from './testing/program.ts'
 
 testFolder()
 
-test('pieces are the text, whatever the bytes are and wherever they are cut', async () => {
+test('pieces join to the text, whatever the bytes and wherever they are split', async () => {
   const file = path('bytes.txt')
   const unit = fc.constantFrom(
     [0x61],
@@ -19,7 +19,7 @@ test('pieces are the text, whatever the bytes are and wherever they are cut', as
   )
   await fc.assert(
     fc.asyncProperty(fc.array(unit, { maxLength: 40 }), fc.nat(40), async (units, filler) => {
-      // A stream of a file reads 64 KiB at a time, so these lie across its first cut.
+      // A file stream reads 64 KiB at a time, so these span its first boundary.
       const bytes = Buffer.concat([Buffer.alloc(65_536 - filler, 0x62), Buffer.from(units.flat())])
       await writeFile(file, bytes)
       let text = ''
@@ -31,7 +31,7 @@ test('pieces are the text, whatever the bytes are and wherever they are cut', as
   )
 })
 
-test('a file that has to fit into memory is refused when it is too long', async () => {
+test('a file that has to fit in memory is rejected if it is too long', async () => {
   const file = path('long.txt')
   await writeFile(file, 'x'.repeat(2001))
   await expect(readText(file, 2000)).rejects.toMatchObject({

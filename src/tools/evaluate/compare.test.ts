@@ -18,7 +18,7 @@ test('medians are the middle, or the mean of the middle two', () => {
   expect(median([])).toBeNaN()
 })
 
-test('each row stands beside the first', () => {
+test('each row is compared with the first', () => {
   expect(
     compareTable([row('dense', 1), row('a|b', 0.5)])
       .split('\n')

@@ -1,11 +1,11 @@
-// Tests that an SVG's points lie where the numbers say, and that no name can break it.
+// Tests that an SVG's points are in the right places, and that no name can break it.
 import { expect, test } from 'vitest'
 import { svgCurves } from './curves.ts'
 
 const labels = { title: 'a < b', x: 'share', y: 'perplexity' }
 const point = (x: number, y: number, error = 0) => ({ x, y, error })
 
-test('higher values lie higher, in logarithms, and every series has its line and name', () => {
+test('higher values are plotted higher, also on a log scale, and every series has its line and name', () => {
   const svg = svgCurves(
     [
       { name: 'one & two', points: [point(0, 1), point(1, 10), point(2, 100, 5)] },

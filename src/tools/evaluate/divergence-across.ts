@@ -1,8 +1,7 @@
 // How far a model of a trimmed vocabulary is from the model that it was made of, on the same texts.
 //
 // A text may have more tokens in the smaller vocabulary, so the losses of whole texts are compared. At places
-// where a token begins in both, the predictions are compared too: the original's as it is among the tokens
-// that both know.
+// where a token begins in both, predictions are compared too, restricted to the tokens that both have.
 import { logSum } from '../../engine/score/perplexity.ts'
 import type { ScoringModel } from '../../engine/score/score.ts'
 import type { Divergence } from './divergence.ts'
@@ -54,7 +53,7 @@ function endsOf(tokens: readonly Uint8Array[]): number[] {
   })
 }
 
-/** What a row of the original says of the tokens that both know. */
+/** A row of the original, restricted to the tokens that both have. */
 interface Kept {
   /** Log probabilities among them. */
   readonly logs: Float32Array

@@ -6,7 +6,7 @@ import { divergence } from './divergence.ts'
 
 type Row = readonly number[]
 
-/** Gives `rowOf` of each position that a sequence has not seen, and the last one again. */
+/** Returns `rowOf` for each position that a sequence has not processed, and the last one again. */
 function given(rowOf: (position: number, id: number) => Row): ScoringModel {
   return {
     newSequence() {
@@ -55,7 +55,7 @@ test('a model does not differ from itself', async () => {
   expect(after).toBe(before)
 })
 
-test('losses, KL and agreement are those of the definitions, in steps as in one', async () => {
+test('losses, KL and agreement match their definitions, in several steps as in one', async () => {
   const before = (at: number, id: number) => Array.from({ length: 5 }, (_, i) => noise(at + id, i))
   const after = (at: number, id: number) => Array.from({ length: 5 }, (_, i) => noise(at + id, i + 0.05))
   const windows = [80, 33].map((length, w) => Array.from({ length }, (_, i) => (i * i + w) % 5))
@@ -82,7 +82,7 @@ test('losses, KL and agreement are those of the definitions, in steps as in one'
   expect(found.sameTop.value).toBeLessThan(1)
 })
 
-test('a token that the changed model rules out costs without end, and NaN is refused', async () => {
+test('a token that the changed model rules out costs without end, and NaN is rejected', async () => {
   const model = given(() => [0, 1, 2])
   const windows = [[0, 1, 2, 0]]
   const without = given(() => [0, Number.NEGATIVE_INFINITY, 2])

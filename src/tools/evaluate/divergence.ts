@@ -1,4 +1,4 @@
-// How far a model's predictions are from those of the model that it was made of, on the same windows.
+// The divergence of a model's predictions from those of its original, on the same windows.
 import { brokenLogit } from '../../core/generate/sampler/logit-rows.ts'
 import type { Sequence } from '../../core/generate/schedule/sequence.ts'
 import type { ScoringModel } from '../../engine/score/score.ts'

@@ -47,7 +47,7 @@ describe('requests', () => {
     expect(encodePair(model(), 'xa', 'bc')).toEqual({ context: codes('xa'), continuation: codes('c') })
   })
 
-  test('an empty context is BOS, and BOS goes before others where the tokenizer adds it', () => {
+  test('an empty context is BOS, and BOS precedes others if the tokenizer adds it', () => {
     expect(encodePair(model(), '', ' y')).toEqual({ context: [1], continuation: codes(' y') })
     expect(encodePair(model(true), '', 'y')).toEqual({ context: [1], continuation: codes('y') })
     expect(encodePair(model(true), 'x', 'y')).toEqual({ context: [1, 120], continuation: codes('y') })
@@ -88,7 +88,7 @@ test('statistics: means, perplexities by weight, the first of equals', () => {
   expect(argmax([1, 3, 3])).toBe(1)
 })
 
-/** Requests of a task's items, seen by a model that says "longer is less likely". */
+/** Requests of a task's items, scored by a model for which longer is less likely. */
 const askedOf = async (task: Task): Promise<ItemResult[]> => {
   const lengths = { ...model(), maxTokens: 4096 }
   return Promise.all(Array.from({ length: task.count }, (_, i) => task.score(lengths, i, signal)))
@@ -100,7 +100,7 @@ describe('data sets', () => {
     text: lines.map((line) => JSON.stringify(line)).join('\n'),
   })
 
-  test('WikiText is cut into pages, cleaned and joined by the published rules', async () => {
+  test('WikiText is split into pages, cleaned and joined by the published rules', async () => {
     const text =
       ' \n = One = \n \n A 1 @,@ 000 \u00b0 " b " ( c ) . \n \n = = Part = = \n text , end \n = Two = \n \n x \n'
     const pages = pagesOf(text)
@@ -158,7 +158,7 @@ describe('data sets', () => {
       () => hellaswag({ name: 'h', text: 'context\n1\na\nb\n' }),
       /h: line 1 begins an item of fewer than six/,
     ],
-  ])('%s is refused by name', (_, make, message) => {
+  ])('%s is rejected by name', (_, make, message) => {
     expect(make).toThrow(expect.objectContaining({ code: 'format', message: expect.stringMatching(message) }))
   })
 
@@ -194,7 +194,7 @@ describe('data sets', () => {
     expect(others).toEqual({})
   })
 
-  test('a text shorter than a window is refused with both numbers', () => {
+  test('a text shorter than a window is rejected with both numbers', () => {
     const rules = { name: 'windows', context: 8, ids: [1, 2, 3], forward: async () => undefined } as const
     expect(() => windowTask(rules)).toThrow(/3 tokens but one window needs 8/)
   })
@@ -225,7 +225,7 @@ describe('a run', () => {
     metrics: (results) => ({ acc: mean(results.map(([value]) => value!)) }),
   })
 
-  test('goes on after what was kept, to the same results', async () => {
+  test('continues from stored results to the same final result', async () => {
     const whole = await runTask(model(), counting(), { signal })
     expect(whole).toHaveLength(200)
     let kept: readonly ItemResult[] = []

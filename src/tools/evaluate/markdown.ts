@@ -1,9 +1,9 @@
-// Reports of evaluations as Markdown: the models side by side, and by how much they differ from the first.
+// Evaluation reports as Markdown: the models side by side, and their differences from the first.
 import { type PairedTask, pairedTasks } from './paired.ts'
 import { cell, isShare, type ModelReport, rowsOf, shown, tableOf } from './report.ts'
 import type { Estimate } from './task.ts'
 
-/** Columns of text: the task, what was scored, the metric. */
+/** Text columns: the task, the scored items, the metric. */
 const TEXTS = 3
 
 export function markdownTable(reports: readonly ModelReport[]): string {

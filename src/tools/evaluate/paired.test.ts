@@ -43,7 +43,7 @@ test('the difference of two perplexities has the error of the losses of items', 
   )
   const { value, error } = paired!.metrics['perplexity']!
   expect(value).toBeCloseTo(after.value - perplexityOf(losses).value, 12)
-  // All items lose the same, so that nearly nothing is left of an error above 5.
+  // All items lose the same amount, so almost nothing remains of an error above 5.
   expect(after.error).toBeGreaterThan(5)
   expect(error).toBeCloseTo(0.01 * after.error!, 1)
 })

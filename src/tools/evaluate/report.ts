@@ -1,4 +1,4 @@
-// Reports of evaluations: what models scored, as a JSON value and as rows of models side by side.
+// Evaluation reports: the models' scores, as a JSON value and as rows side by side.
 import type { Estimate, Metrics, Task } from './task.ts'
 
 export interface Compared {
@@ -130,7 +130,7 @@ export function rowsOf(reports: readonly ModelReport[]): Row[] {
   return [...rows.values()]
 }
 
-/** `44.7 ± 1.2`, with as many places as the error has. */
+/** `44.7 ± 1.2`, with as many decimals as the error. */
 export function shown(metric: string, { value, error }: Estimate): string {
   const factor = isShare(metric) ? 100 : 1
   const places = isShare(metric) ? 1 : 4

@@ -80,7 +80,7 @@ interface RunOptions<Result = ItemResult> {
   readonly limit?: number | undefined
   /** Items that are scored at the same time, in the same steps. Default 8. */
   readonly batch?: number | undefined
-  /** Results of the first items, which an earlier run left. */
+  /** Results of the first items, from an earlier run. */
   readonly known?: readonly Result[] | undefined
   /** Called with every result so far, each `keptItems` items of the task and at the end. */
   readonly keep?: ((results: readonly Result[]) => Promise<void>) | undefined
@@ -90,7 +90,7 @@ interface RunOptions<Result = ItemResult> {
 export const DEFAULT_BATCH = 8
 const KEPT_ITEMS = 64
 
-/** Throws what `score` and `keep` throw. */
+/** Throws like `score` and `keep`. */
 export async function runTask<Model, Result>(
   model: Model,
   task: Task<Model, Result>,

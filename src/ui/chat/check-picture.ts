@@ -1,2 +1,2 @@
-// The check of a picture's header for the chat page, as a script that it loads with the first picture.
+// The check of an image's header for the chat page, as a script that it loads with the first image.
 export { checkPicture } from '../../core/formats/pictures/check-picture.ts'

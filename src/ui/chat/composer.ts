@@ -1,5 +1,5 @@
-// The composer. In: whether something can be sent, or an answer stopped. Out: the form for a message, which
-// calls back with the text.
+// The message input. In: whether something can be sent, or an answer stopped. Out: the form, which calls back
+// with the text.
 import { html, nothing, type ReactiveController, type ReactiveControllerHost, type TemplateResult } from 'lit'
 import { icon } from './icons.ts'
 import { isTouch, sends } from './keys.ts'
@@ -8,21 +8,21 @@ import type { COMMON } from './texts.ts'
 /** A Lit element that renders a part of the chat. */
 export type ChatHost = ReactiveControllerHost & { readonly renderRoot: HTMLElement | DocumentFragment }
 
-/** Texts in the language of the person. */
+/** Texts in the user's language. */
 export type CommonWords = { readonly [Name in keyof typeof COMMON]: string }
 
 interface ComposerView {
   readonly words: CommonWords
   readonly placeholder: string
-  /** Explains the button that stops, where a mouse rests on it. */
+  /** Tooltip of the stop button. */
   readonly stopTitle: string
   /** True while an answer can be stopped. */
   readonly isAnswering: boolean
-  /** False while a message could not be answered next. */
+  /** False while no message can be sent. */
   readonly canSend: boolean
-  /** True if a message goes with something else, so that it may have no text. */
+  /** True if something is attached, so that the text may be empty. */
   readonly hasMore?: boolean
-  /** Shown above, before and after the field. */
+  /** Content above, before and after the field. */
   readonly above?: TemplateResult | typeof nothing
   readonly before?: TemplateResult | typeof nothing
   readonly after?: TemplateResult | typeof nothing
@@ -32,17 +32,17 @@ interface ComposerView {
   readonly onStop: () => void
 }
 
-/** Characters of a message: far more than a model reads, and few enough for every step before it. */
+/** Maximum characters of a message: far more than a model reads, yet few enough for every processing step. */
 const MOST_LETTERS = 200_000
-/** Milliseconds within which a second click belongs to the first. */
+/** Milliseconds within which a second click counts as part of the first. */
 const DOUBLE_CLICK = 500
 
 export class Composer implements ReactiveController {
   readonly #host: ChatHost
   #isEmpty = true
-  /** The round button has the focus, and may be replaced by the next update. */
+  /** The round button has focus, and the next update may replace it. */
   #isOnButton = false
-  /** When the button was last clicked to send, on the page's clock. */
+  /** When the send button was last clicked, on the page's clock. */
   #clicked = Number.NEGATIVE_INFINITY
 
   constructor(host: ChatHost) {
@@ -54,7 +54,7 @@ export class Composer implements ReactiveController {
     return this.#host.renderRoot.querySelector('.composer textarea')
   }
 
-  /** Puts a text into the field, for the person to send. */
+  /** Puts text into the field, for the user to send. */
   write(text: string): void {
     const { field } = this
     if (field === null) return
@@ -78,10 +78,10 @@ export class Composer implements ReactiveController {
     const { words, isAnswering, canSend, hasMore = false, onPaste, onStop } = view
     const submit = (event: Event) => this.#submit(event, view)
     const stop = ({ detail, timeStamp }: MouseEvent) => {
-      // The button took the place of Send under the pointer. A key has no detail.
+      // The stop button replaced Send under the pointer. Keyboard events have no detail.
       if (detail === 0 || timeStamp - this.#clicked > DOUBLE_CLICK) onStop()
     }
-    // Without a text the button keeps the focus, which one that is disabled would lose.
+    // With an empty field the button keeps focus, which a disabled button would lose.
     return html`<form class="composer" part="composer" @submit=${submit} @click=${this.#onClick}>
       ${view.above ?? nothing}${view.before ?? nothing}
       <textarea part="input" rows="1" dir="auto" maxlength=${MOST_LETTERS} aria-label=${words.message}
@@ -124,7 +124,10 @@ export class Composer implements ReactiveController {
   }
 }
 
-/** Grows with its text in browsers whose CSS cannot. A policy takes a set property for no inline style. */
+/**
+ * Grows with its text in browsers whose CSS cannot. Policies do not treat a property set by script as an
+ * inline style.
+ */
 function grow(area: HTMLTextAreaElement): void {
   if (globalThis.CSS?.supports('field-sizing', 'content')) return
   area.style.height = 'auto'

@@ -1,11 +1,11 @@
-// Copying. In: a text. Out: the text on the clipboard, and a button that says so.
+// Copying. In: a text. Out: the text on the clipboard, and a button that confirms it.
 import { html, type TemplateResult } from 'lit'
 import { icon } from './icons.ts'
 
 /** How long a button shows that it has copied, in milliseconds. */
 const COPIED_MS = 1500
 
-/** Pages over plain HTTP have no clipboard API; there, a selection is copied. */
+/** Pages over plain HTTP have no clipboard API, so a selection is copied instead. */
 export async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text)
@@ -33,7 +33,7 @@ function copySelection(text: string): boolean {
 }
 
 /**
- * Copies `text` for the button that was clicked, which has the class `done` for a while if that went well.
+ * Copies `text` for the clicked button, which gets the class `done` for a while on success.
  */
 export async function copyFrom(event: Event, text: string): Promise<void> {
   const button = event.currentTarget as HTMLElement

@@ -1,5 +1,5 @@
-// The encoder that finds passages: one that the page gives, or one that loads when the first question needs
-// it, and ends when another takes its place.
+// The encoder that finds passages: the page's own, or one that loads with the first question that needs it
+// and is disposed when replaced.
 import type { Embedder, EmbedderOptions } from '../../encoders/embedder/embedder.ts'
 import type { ModelSource } from '../../engine/api/types.ts'
 
@@ -7,7 +7,7 @@ import type { ModelSource } from '../../engine/api/types.ts'
 export type Encoder = Pick<Embedder, 'embed'>
 export type LoadEncoder = (source: ModelSource, options: EmbedderOptions) => Promise<Embedder>
 
-/** A page's own encoder, and not where one is. */
+/** True for a page's own encoder, false for an address. */
 export const isEncoder = (given: unknown): given is Encoder =>
   typeof (given as Partial<Encoder> | undefined)?.embed === 'function'
 
@@ -19,7 +19,7 @@ export class EncoderSlot {
     this.#load = load
   }
 
-  /** Rejects as `Embedder.load` does; the next call then tries again. */
+  /** Rejects like `Embedder.load`; the next call then tries again. */
   async of(given: Encoder | ModelSource, options: EmbedderOptions): Promise<Encoder> {
     if (isEncoder(given)) return given
     if (this.#held?.source !== given) {
@@ -33,7 +33,7 @@ export class EncoderSlot {
     return this.#held.encoder
   }
 
-  /** Ends the encoder that was loaded here. */
+  /** Disposes the encoder loaded here. */
   end(): void {
     void this.#held?.encoder.then((encoder) => encoder.dispose()).catch(() => undefined)
     this.#held = undefined

@@ -1,11 +1,11 @@
-// An error for people, as page and widget show it: a sentence, and the library's message folded below.
+// An error as shown to users: a sentence, with the library's message folded below.
 import { html, nothing, type TemplateResult } from 'lit'
 import type { CommonWords } from './composer.ts'
 
 export interface Explained {
   /** What happened, and what to do. */
   readonly text: string
-  /** The message as it was, if it says more. */
+  /** The original message, if it says more. */
   readonly details: string | undefined
 }
 

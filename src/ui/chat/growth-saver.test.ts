@@ -1,4 +1,4 @@
-// In: growth at given times. Out: when it is saved.
+// In: new text at given times. Out: when it is saved.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { GrowthSaver } from './growth-saver.ts'
 
@@ -12,7 +12,7 @@ function saver() {
   return { times, it: new GrowthSaver(() => times.push(performance.now() - began)) }
 }
 
-test('the first growth is saved at once, and later growth within half a second', () => {
+test('the first text is saved at once, and later text within half a second', () => {
   const { it, times } = saver()
   for (let ms = 0; ms < 1100; ms += 100) {
     it.grown()
@@ -22,7 +22,7 @@ test('the first growth is saved at once, and later growth within half a second',
   expect(times).toEqual([0, 500, 1000, 1500])
 })
 
-test('growth is saved without a timer where timers are late', () => {
+test('text is saved without a timer if timers are late', () => {
   const { it, times } = saver()
   vi.stubGlobal('setTimeout', () => 1)
   for (const ms of [0, 300, 400]) {

@@ -1,10 +1,9 @@
-// Saving an answer that grows. In: word that it has grown, and that the page may end. Out: saves of it, each
-// soon after what it saves.
+// Saves a streaming answer. In: notices that it has new text, and that the page may close. Out: timely saves.
 
-/** Most milliseconds from growth to its save. What ends the page without a word loses at most this much. */
+/** Maximum milliseconds from new text to its save. A sudden end of the page loses at most this much. */
 const MOST_WAIT_MS = 500
 
-/** Saves what has grown at once, and then at most once per `MOST_WAIT_MS`. */
+/** Saves new text at once, and then at most once per `MOST_WAIT_MS`. */
 export class GrowthSaver {
   readonly #save: () => void
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -14,20 +13,20 @@ export class GrowthSaver {
     this.#save = save
   }
 
-  /** Call it when there is more to save. */
+  /** Call this when there is new text to save. */
   grown(): void {
     const waited = performance.now() - this.#saved
-    // Not by the timer alone, which may run once a minute in a page that is hidden.
+    // The timer alone is not enough: in a hidden page it may fire only once a minute.
     if (waited >= MOST_WAIT_MS) this.#now()
     else this.#timer ??= setTimeout(() => this.#now(), MOST_WAIT_MS - waited)
   }
 
-  /** Saves pending changes within this task. */
+  /** Saves pending changes in this task. */
   flush(): void {
     if (this.#timer !== undefined) this.#now()
   }
 
-  /** Drops the pending save: the answer is stored elsewhere, or was discarded. */
+  /** Cancels the pending save: the answer was stored elsewhere or discarded. */
   end(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined

@@ -1,8 +1,8 @@
-// Icons. In: names and the paths of their drawings. Out: inline drawings that screen readers skip, because
-// the button has the label.
+// Icons. In: names and their paths. Out: inline SVGs that screen readers skip, because the button has the
+// label.
 import { html, svg, type TemplateResult } from 'lit'
 
-/** What the page and the widget both draw. Each adds its own, so that neither downloads the other's. */
+/** Icons used by both the page and the widget. Each adds its own, so that neither downloads the other's. */
 export const PATHS = {
   send: 'M12 19V5M6 11l6-6 6 6',
   stop: 'M8 8h8v8H8z',
@@ -13,11 +13,11 @@ export const PATHS = {
   down: 'M12 5v14M6 13l6 6 6-6',
 } as const
 
-/** A function that draws the icon of a name, out of `paths`. */
+/** Returns a function that draws the icon with a given name from `paths`. */
 export const drawing =
   <Name extends string>(paths: Readonly<Record<Name, string>>) =>
   (name: Name): TemplateResult =>
     html`<svg class="icon icon-${name}" viewBox="0 0 24 24" aria-hidden="true">${svg`<path d=${paths[name]}></path>`}</svg>`
 
-/** Draws what both have. */
+/** Draws a shared icon. */
 export const icon = drawing(PATHS)

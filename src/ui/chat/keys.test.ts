@@ -5,7 +5,7 @@ import { sends } from './keys.ts'
 const enter = (more: Partial<KeyboardEvent> = {}) =>
   sends({ key: 'Enter', keyCode: 13, isComposing: false, ...more } as KeyboardEvent)
 
-test('Enter sends at a desktop, and with Control everywhere', () => {
+test('Enter sends on a desktop, and Control with Enter everywhere', () => {
   const matches = vi.fn(() => ({ matches: false }))
   vi.stubGlobal('window', { matchMedia: matches })
   expect([enter(), enter({ shiftKey: true }), enter({ key: 'a' })]).toEqual([true, false, false])
@@ -14,7 +14,7 @@ test('Enter sends at a desktop, and with Control everywhere', () => {
   vi.unstubAllGlobals()
 })
 
-test('the Enter that ends a composition does not send, in Safari neither', () => {
+test('the Enter that ends a composition does not send, not even in Safari', () => {
   expect(enter({ ctrlKey: true, isComposing: true })).toBe(false)
   expect(enter({ ctrlKey: true, keyCode: 229 })).toBe(false)
 })

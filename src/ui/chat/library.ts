@@ -1,5 +1,5 @@
-// What the chat page takes of the library beside its public names. The page imports these here only, so that
-// the rest of the library can change without it.
+// The parts of the library that the chat page uses besides the public API. The page imports them only through
+// this file, so that the rest of the library can change independently.
 export { fromBase64, toBase64 } from '../../core/base/base64.ts'
 export { cosine } from '../../core/base/cosine.ts'
 export { reasonOf } from '../../core/base/errors.ts'

@@ -1,5 +1,5 @@
-// The log. In: the messages of a conversation. Out: a place that scrolls, with the growing end in view until
-// the person scrolls up.
+// The log. In: the messages of a conversation. Out: a scrolling area that follows the streaming end until the
+// user scrolls up.
 import { html, nothing, type ReactiveController, type TemplateResult } from 'lit'
 import type { ChatHost, CommonWords } from './composer.ts'
 import { icon } from './icons.ts'
@@ -7,20 +7,20 @@ import { icon } from './icons.ts'
 interface LogView {
   readonly words: CommonWords
   readonly role: 'main' | 'log'
-  /** False on the first screen, which has its beginning above, and no end to follow. */
+  /** False on the welcome screen, which starts at the top and has no end to follow. */
   readonly hasMessages: boolean
   readonly content: unknown
 }
 
-/** Distance from the end, in pixels, within which scrolling down means going to the end. */
+/** Distance from the end, in pixels, within which scrolling down snaps to the end. */
 const NEAR = 64
-/** Distance from the end that still counts as the end, since browsers round. */
+/** Distance from the end that still counts as the end, because browsers round. */
 const AT_END = 4
 
 export class Log implements ReactiveController {
   readonly #host: ChatHost
   readonly #onScrolled: () => void
-  /** Absent in the documents of unit tests, which have no layout. */
+  /** Absent in unit tests, whose documents have no layout. */
   readonly #sizes: ResizeObserver | undefined
   #isFollowing = true
   #hasMessages = false
@@ -52,15 +52,15 @@ export class Log implements ReactiveController {
   }
 
   /**
-   * Stays at the end unless the person has just scrolled up, which the scroll event reports only with the
-   * next frame.
+   * Stays at the end unless the user has just scrolled up; the scroll event reports that only in the next
+   * frame.
    */
   follow(): void {
     const { scrollTop = 0 } = this.element ?? {}
     if (scrollTop >= this.#top) this.#stayAtEnd()
   }
 
-  /** Scrolls so that as much is below the upper edge as before something was added above it. */
+  /** Keeps the visible content in place after something was added above it. */
   keepBelow(pixels: number): void {
     const { element } = this
     if (element === null) return
@@ -104,13 +104,13 @@ export class Log implements ReactiveController {
 
   readonly #onToEnd = (): void => {
     this.toEnd()
-    // The button goes, and the keys that scroll are wanted next.
+    // The button disappears, and scrolling keys should work next.
     this.element?.focus()
   }
 
   /**
-   * The browser's own scrolling takes some frames, and aims at where the end was: the end moves while
-   * messages take their real heights.
+   * The browser's own scrolling takes several frames and aims at where the end was, but the end moves while
+   * messages get their real heights.
    */
   readonly #onKey = (event: KeyboardEvent): void => {
     const { element } = this
@@ -131,7 +131,7 @@ export class Log implements ReactiveController {
     this.#top = element.scrollTop
   }
 
-  /** Only scrolling up leaves the end: an opening keyboard shrinks the log without scrolling it. */
+  /** Only scrolling up stops following: an opening keyboard shrinks the log without scrolling it. */
   readonly #onScroll = (event: Event): void => {
     const { scrollTop, scrollHeight, clientHeight } = event.currentTarget as HTMLElement
     const left = scrollHeight - scrollTop - clientHeight

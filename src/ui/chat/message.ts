@@ -1,18 +1,18 @@
-// Messages. In: the parts of a message. Out: the message as page and widget show it.
+// Messages. In: the parts of a message. Out: the message as the page and the widget show it.
 import { html, nothing, type TemplateResult } from 'lit'
 import type { CommonWords } from './composer.ts'
 
 interface MessageView {
   readonly role: 'user' | 'assistant'
-  /** Who says it. */
+  /** The speaker's name. */
   readonly label: string
-  /** True while its text grows. */
+  /** True while its text is streaming. */
   readonly isGrowing: boolean
-  /** What stands above and below what is said. */
+  /** Content above and below the text. */
   readonly above: unknown
   readonly below: unknown
   readonly body: unknown
-  /** Shown in the place of the body. */
+  /** Replaces the body. */
   readonly editor?: TemplateResult | undefined
 }
 
@@ -30,7 +30,7 @@ export const messageView = ({
     ${above}${editor ?? html`<div class="body" dir="auto">${body}</div>`}${below}
   </article>`
 
-/** What a model thought before it answered. Folded, since thoughts are long and not the answer. */
+/** The model's thought before its answer. Folded, because thoughts are long and not the answer. */
 export const thoughtsView = (
   thoughts: string | undefined,
   isThinking: boolean,
@@ -41,5 +41,5 @@ export const thoughtsView = (
     : html`<details class="thoughts" part="thoughts"><summary>${isThinking ? words.thinking : words.thought}</summary>
         <div dir="auto">${thoughts}</div></details>`
 
-/** Stands where the first word of an answer will be. */
+/** Placeholder for the first word of an answer. */
 export const WAITING = html`<span class="waiting"><i></i><i></i><i></i></span>`

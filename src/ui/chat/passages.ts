@@ -1,9 +1,9 @@
-// Cuts texts into passages, and finds those that have most words of a question.
+// Splits texts into passages, and finds those with the most words of a question.
 
-/** Characters of a passage, about 150 tokens. */
+/** Maximum characters of a passage, about 150 tokens. */
 const PASSAGE_LENGTH = 600
 
-/** Passages at the ends of paragraphs, or of sentences where a paragraph is long. */
+/** Splits at the ends of paragraphs, or of sentences if a paragraph is long. */
 export function cutText(text: string): string[] {
   const pieces = text
     .split(/\n\s*\n/)
@@ -17,7 +17,7 @@ export function cutText(text: string): string[] {
   return texts
 }
 
-/** A sentence that is too long is cut anywhere. */
+/** A sentence that is too long is split anywhere. */
 const sentences = (paragraph: string): string[] =>
   paragraph
     .split(/(?<=[.!?。！？])\s*/u)
@@ -26,7 +26,7 @@ const sentences = (paragraph: string): string[] =>
 export const wordsOf = (text: string): ReadonlySet<string> =>
   new Set(text.toLowerCase().match(/[\p{L}\p{N}]{2,}/gu) ?? [])
 
-/** For each passage, the weights of the question's words in it: log of how rare they are. */
+/** For each passage, the summed weights of the question's words in it: the log of how rare they are. */
 export function commonWords(asked: ReadonlySet<string>, passages: readonly ReadonlySet<string>[]): number[] {
   const weights = new Map(
     [...asked].map((word) => {
@@ -46,6 +46,6 @@ export function spread(values: readonly number[]): number[] {
   return values.map((value) => (most > least ? (value - least) / (most - least) : 0))
 }
 
-/** The indices of the best scores, best first; the earlier of two that are equal. */
+/** The indices of the best scores, best first; on ties, the earlier one. */
 export const bestOf = (scores: readonly number[], count: number): number[] =>
   [...scores.keys()].sort((a, b) => (scores[b] ?? 0) - (scores[a] ?? 0)).slice(0, count)

@@ -1,8 +1,8 @@
-// Styles. Out: the rules that page and widget share, for the page's tree or the widget's shadow root. Lengths
-// are in em, because a widget has the type size of its page.
+// Styles. Out: the rules shared by the page and the widget, for the page's tree or the widget's shadow root.
+// Lengths are in em, because a widget inherits the font size of its page.
 import { css } from 'lit'
 
-/** A page that has the widget may replace some of these. */
+/** A page that uses the widget may override some of these. */
 const tokens = css`
   :root,
   :host {
@@ -457,5 +457,5 @@ const markdown = css`
   }
 `
 
-/** In the order in which they apply; those of the page or the widget come after them. */
+/** In cascade order; the page's or the widget's own rules come after these. */
 export const chatStyles = [tokens, controls, frame, messages, markdown]

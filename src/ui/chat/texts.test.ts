@@ -1,4 +1,4 @@
-// In: sentences, sizes, times, errors. Out: what people read.
+// In: sentences, sizes, times, errors. Out: the displayed text.
 import { expect, test, vi } from 'vitest'
 import { HalfbyteError } from '../../core/base/errors.ts'
 import { bytesText, durationText, fill, isOffline } from './texts.ts'
@@ -15,7 +15,7 @@ test('bytes are kilobytes, megabytes or gigabytes, in the language of the page',
   expect(bytesText(2.345e9, 'de')).toBe('2,35\u00a0GB')
 })
 
-test('time left is never nothing, and never 60 seconds', () => {
+test('the time left is never empty, and never 60 seconds', () => {
   expect([0, 59_400, 59_600, 150_000, 7_300_000].map((ms) => durationText(ms, 'en'))).toEqual([
     '1 sec',
     '59 sec',
@@ -25,7 +25,7 @@ test('time left is never nothing, and never 60 seconds', () => {
   ])
 })
 
-test('only what a network can cause is blamed on a lost one', () => {
+test('only errors that a lost network can cause are blamed on it', () => {
   const errors = [
     new HalfbyteError('network', 'x'),
     new TypeError('x'),

@@ -1,10 +1,10 @@
-// Texts. In: sentences with names in braces, sizes, times, errors. Out: what people read.
+// Texts. In: sentences with names in braces, sizes, times, errors. Out: the displayed text.
 import { type ErrorCode, isHalfbyteError } from '../../core/base/errors.ts'
 
-/** The words that the page and the widget have in common, in English. Both add their own. */
+/** The texts shared by the page and the widget, in English. Both add their own. */
 export const COMMON = {
   conversation: 'Conversation',
-  toEnd: 'To the newest message',
+  toEnd: 'Jump to the newest message',
   message: 'Message',
   placeholder: 'Write a message',
   send: 'Send',
@@ -23,7 +23,7 @@ export const COMMON = {
   left: '{time} left',
 } as const
 
-/** Puts `values` in the place of the names in braces. */
+/** Replaces the names in braces with `values`. */
 export function fill(text: string, values: Readonly<Record<string, string | number>>): string {
   return text.replace(/\{(\w+)\}/g, (whole, name) => String(values[name] ?? whole))
 }
@@ -33,7 +33,7 @@ const unit = (language: string | undefined, name: string, digits: number, value:
     style: 'unit',
     unit: name,
     unitDisplay: 'short',
-    // A size that grows keeps its width.
+    // So that a growing size keeps its width.
     minimumFractionDigits: digits,
     maximumFractionDigits: digits,
   }).format(value)
@@ -45,7 +45,7 @@ export function bytesText(count: number, language?: string): string {
   return unit(language, 'megabyte', count < 1e8 ? 1 : 0, count / 1e6)
 }
 
-/** For example `2 min`; never nothing, and never 60 seconds. */
+/** For example `2 min`; never empty, and never 60 seconds. */
 export function durationText(milliseconds: number, language?: string): string {
   const seconds = Math.max(1, Math.round(milliseconds / 1000))
   if (seconds < 60) return unit(language, 'second', 0, seconds)
@@ -54,9 +54,9 @@ export function durationText(milliseconds: number, language?: string): string {
   return `${unit(language, 'hour', 0, Math.floor(minutes / 60))} ${unit(language, 'minute', 0, minutes % 60)}`
 }
 
-/** The code of any error. One that the library does not know is a fault inside. */
+/** The code of any error. An error from outside the library counts as internal. */
 export const codeOf = (error: unknown): ErrorCode => (isHalfbyteError(error) ? error.code : 'internal')
 
-/** True if an error may come from a lost network: the engine's own script may be what is missing. */
+/** True if a lost network may have caused the error: even the engine's own script may be missing. */
 export const isOffline = (error: unknown): boolean =>
   ['network', 'worker', 'internal'].includes(codeOf(error)) && globalThis.navigator?.onLine === false

@@ -1,5 +1,5 @@
-// <halfbyte-chat>. In: attributes and properties of a page, gestures of a person. Out: a chat with a model on
-// this device, and events.
+// <halfbyte-chat>. In: attributes and properties set by a page, user input. Out: a chat with a model on this
+// device, and events.
 import { html, nothing, type PropertyValues, type TemplateResult } from 'lit'
 import { checkEngine } from '../../adapters/load-once.ts'
 import { wrongOption } from '../../core/base/check-options.ts'
@@ -27,7 +27,7 @@ import { entriesView } from './view/log.ts'
 import { isFatal, noticeView } from './view/notice.ts'
 import { ENGLISH, type Words, wordsOf } from './words.ts'
 
-/** An answer may bring many chunks in a frame. A hidden page has no frames, so it draws at once. */
+/** An answer may deliver many chunks per frame. A hidden page has no frames, so it renders at once. */
 class Frames {
   readonly #draw: () => void
   #isScheduled = false
@@ -50,10 +50,10 @@ class Frames {
   }
 }
 
-/** The element; element.ts says what its members are for. */
+/** The element; element.ts documents its members. */
 export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat {
   static override styles = [...chatStyles, baseStyles, conversationStyles, messageStyles]
-  /** What the element asks of its page; set once by `define`. */
+  /** What the element needs from its page; set once by `define`. */
   static outside: { readonly page: Outside; readonly tabs: Outside; readonly loadEncoder: LoadEncoder }
 
   readonly #conversation = new Conversation({
@@ -75,13 +75,13 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
     () => this.focus(),
   )
   #kept: Kept | undefined
-  /** False if what is shown could not be kept. */
+  /** False if the conversation could not be stored. */
   #isKept = true
   readonly #saver = new GrowthSaver(() => this.#save(unfinished(this.conversation)))
   #words: Words = ENGLISH
-  /** Read out by screen readers. */
+  /** Announced by screen readers. */
   #status = ''
-  /** The person asked in this visit, so an engine that gets ready answers. */
+  /** True if the user asked something in this visit, so that an engine answers once it is ready. */
   #isAsked = false
   #hadFocus = false
   readonly #frames = new Frames(() => this.requestUpdate())
@@ -106,7 +106,7 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
   }
 
   async load(): Promise<Engine> {
-    // A model that was set in this task ends the load of the one before it.
+    // A model that was set in this task cancels the load of the previous one.
     if (this.isConnected) await this.updateComplete
     await this.#loading.load(planOf(this))
     const { phase } = this.#loading
@@ -164,7 +164,7 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
     window.removeEventListener('pagehide', this.#onLeave)
     document.removeEventListener('visibilitychange', this.#onLeave)
     this.#saver.flush()
-    // Frameworks move elements: what is back by the next task has only been moved.
+    // Frameworks move elements: an element that is back by the next task has only been moved.
     setTimeout(() => {
       if (this.isConnected) return
       void this.#conversation.dispose()
@@ -266,12 +266,12 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
     return this.#loader
   }
 
-  /** One question may wait for the model; the next has to wait for its answer. */
+  /** One question may wait for the model; the next one has to wait for its answer. */
   get #canSend(): boolean {
     return this.#conversation.activity === undefined && !(this.#isAsked && this.#conversation.isWaiting)
   }
 
-  /** After a question: answers it, or does first what is needed for that. */
+  /** After a question: answers it, or first does what is needed to answer it. */
   #go(): void {
     this.#isAsked = true
     const { engine } = this.#loading
@@ -306,7 +306,7 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
       engine,
       settingsOf(this, this.#words, () => this.#encoder()),
     )
-    // Also one that was stopped, or that failed. A later answer may be under way by now.
+    // Also one that was stopped or failed. A later answer may already be in progress.
     if (this.#conversation.activity === undefined) {
       this.#saver.end()
       this.#save(this.conversation)
@@ -314,11 +314,11 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
     const { error } = this.#conversation
     if (error === undefined) return
     this.report(error)
-    // Without a model to load, the page's own engine is all there is.
+    // Without a model to load, only the page's own engine can answer.
     if (isFatal(error) && this.model !== undefined) this.#loading.fail(error, true)
   }
 
-  /** Undefined without one, and where it does not load: the language model then finds the passages. */
+  /** Undefined if there is none or it fails to load: the language model then finds the passages. */
   async #encoder(): Promise<Encoder | undefined> {
     const { embedder, loadOptions } = this
     if (embedder === undefined || embedder === '') return undefined
@@ -362,20 +362,20 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
     const isKept = this.#kept?.write(entries) ?? true
     if (this.#isKept && !isKept) {
       const message =
-        'the conversation could not be kept; it lasts until the page is closed: free some storage'
+        'the conversation could not be stored and lasts only until the page is closed; free some storage'
       this.report(new HalfbyteError('storage-full', message, { keep: this.keep }))
     }
     this.#isKept = isKept
   }
 
-  /** A page that is hidden may end without another word. */
+  /** A hidden page may be closed without further notice. */
   readonly #onLeave = (): void => this.#saver.flush()
 
   protected report(error: unknown): void {
     this.#emit('error', reported(error))
   }
 
-  /** After a gesture the person goes on writing. */
+  /** After a gesture, the user continues writing. */
   #byHand(act: () => void): void {
     act()
     this.focus()
@@ -411,7 +411,7 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
     this.requestUpdate()
     await this.updateComplete
     if (this.mode === 'bubble' && !this.open && selector !== '.launcher') return
-    // A page's own focus is not taken by a load that the page began.
+    // A load started by the page does not take the page's focus.
     if (selector === '.accept' && !this.matches(':focus-within')) return
     this.renderRoot.querySelector<HTMLElement>(selector)?.focus()
   }

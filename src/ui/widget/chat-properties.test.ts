@@ -1,5 +1,5 @@
-// Properties of the widget. In: attributes and properties of a page. Out: settings of a conversation, or a
-// typed error.
+// Properties of the widget. In: attributes and properties set by a page. Out: settings of a conversation, or
+// a typed error.
 import { expect, test } from 'vitest'
 import { HalfbyteChatElement } from './chat-element.ts'
 import { checkProperty, settingsOf } from './chat-properties.ts'
@@ -21,7 +21,7 @@ test('the attribute template-arguments is a JSON object', () => {
   expect(converter(null)).toBeUndefined()
 })
 
-test.each(['enable_thinking', '[true]', '7', 'null', ''])('the attribute %j is refused', (text) => {
+test.each(['enable_thinking', '[true]', '7', 'null', ''])('the attribute %j is rejected', (text) => {
   expect(() => checkProperty('templateArguments', converter(text))).toThrow(
     expect.objectContaining({
       code: 'unsupported',
@@ -30,7 +30,7 @@ test.each(['enable_thinking', '[true]', '7', 'null', ''])('the attribute %j is r
   )
 })
 
-test('variables of the template reach each reply, over those of generateOptions', () => {
+test('template variables reach each reply and override those of generateOptions', () => {
   const given = { maxTokens: 5, templateArguments: { effort: 'low', date: 'today' } }
   expect(settings({})).toEqual({})
   expect(settings({}, given)).toEqual(given)
@@ -40,7 +40,7 @@ test('variables of the template reach each reply, over those of generateOptions'
   })
 })
 
-test('texts and lists of a page end somewhere', () => {
+test('texts and lists given by a page are bounded', () => {
   const text = 'x'.repeat(10_000)
   const refused = expect.objectContaining({ code: 'unsupported' })
   expect(() => checkProperty('suggestions', Array(100).fill(text))).not.toThrow()

@@ -1,5 +1,5 @@
-// Properties of the widget. In: attributes and properties of a page. Out: a Lit element that holds them, with
-// their defaults.
+// Properties of the widget. In: attributes and properties set by a page. Out: a Lit element that holds them,
+// with their defaults.
 import { LitElement, type PropertyDeclaration } from 'lit'
 import { wrongOption } from '../../core/base/check-options.ts'
 import { HalfbyteError, isHalfbyteError, reasonOf } from '../../core/base/errors.ts'
@@ -43,33 +43,36 @@ export const settingsOf = (
   passagesPrompt: passages,
 })
 
-/** The error of the event `halfbyte-error`, which always has a type. */
+/** The typed error of the event `halfbyte-error`. */
 export const reported = (error: unknown): HalfbyteError =>
   isHalfbyteError(error)
     ? error
     : new HalfbyteError('internal', `the chat failed: ${reasonOf(error)}`, {}, { cause: error })
 
-/** The language of the page at this place, for numbers. */
+/** The page's language at this element, for numbers. */
 export function languageOf(element: Element): string | undefined {
   const lang = element.closest<HTMLElement>('[lang]')?.lang ?? ''
   return Intl.NumberFormat.supportedLocalesOf(lang === '' || !/^[\w-]+$/.test(lang) ? [] : [lang])[0]
 }
 
-/** UTF-16 units of a text that the widget shows, and of the name under which a conversation is kept. */
+/**
+ * Maximum UTF-16 units of a text that the widget shows, and of the name under which a conversation is
+ * stored.
+ */
 const LONGEST = 10_000
 const MOST_SUGGESTIONS = 100
 const MOST_OPTIONS = 1000
 const MOST_TOOLS = 1000
 const MOST_DOCUMENTS = 100_000
 
-/** A JSON list of texts, or texts with `|` between them. */
+/** A JSON list of texts, or texts separated by `|`. */
 export function listOf(value: string | null): readonly string[] {
   if (value === null) return []
   try {
     const parsed: unknown = JSON.parse(value)
     if (Array.isArray(parsed)) return parsed.map(String)
   } catch {
-    // It is not JSON, so it is plain text.
+    // Not JSON, so plain text.
   }
   return value
     .split('|')
@@ -77,7 +80,7 @@ export function listOf(value: string | null): readonly string[] {
     .filter((text) => text !== '')
 }
 
-/** What JSON says; other text stays as it is, and is refused. */
+/** Parsed JSON; other text is returned unchanged, and then rejected. */
 export function jsonOf(value: string | null): unknown {
   if (value === null) return undefined
   try {
@@ -103,7 +106,7 @@ const OPTIONS: OptionKind = {
   wanted: 'an object of options',
 }
 
-/** The load and the reply check the model, the encoder and what is in their options. */
+/** The load and the reply check the model, the encoder and their options. */
 type Checked = Exclude<keyof HalfbyteChatProps, 'model' | 'engine' | 'embedder'>
 const KINDS: { readonly [Name in Checked]: OptionKind } = {
   system: TEXT,
@@ -155,7 +158,7 @@ export function checkProperty(name: PropertyKey, value: unknown): void {
   if (!isRight) throw wrongOption(String(name), value, kind.wanted)
 }
 
-/** What a property is that the page has not set, has removed or has set to what it cannot be. */
+/** The value of a property that the page has not set, has removed, or has set to something invalid. */
 const DEFAULTS: { readonly [name: string]: unknown } = {
   mode: 'inline',
   open: false,
@@ -173,7 +176,7 @@ const DEFAULTS: { readonly [name: string]: unknown } = {
   messages: {},
 }
 
-/** element.ts says what each is for. The engine is a property of the element itself. */
+/** element.ts documents each. The engine is a property of the element itself. */
 export abstract class ChatProperties extends LitElement implements Omit<HalfbyteChatProps, 'engine'> {
   static override properties = {
     model: {},
@@ -224,7 +227,7 @@ export abstract class ChatProperties extends LitElement implements Omit<Halfbyte
     Object.assign(this, DEFAULTS)
   }
 
-  /** Pages without types set anything. What a property cannot be leaves its default, and is reported. */
+  /** Untyped pages may set anything. An invalid value leaves the default and is reported. */
   static override getPropertyDescriptor(
     name: PropertyKey,
     key: string | symbol,

@@ -21,13 +21,14 @@ const page = outside((source, options) => Engine.load(source, options))
 HalfbyteChatElement.outside = {
   page,
   tabs: outside(loadForTabs),
-  // A page with Trusted Types makes one policy for workers, and dist/cdn/embedder.js is a copy of its own.
+  // A page with Trusted Types creates one policy for workers, and dist/cdn/embedder.js is a separate copy of
+  // the library.
   loadEncoder: async (source, options) => {
     const { Embedder } = await import('../../encoders/embedder/embedder.ts')
     return Embedder.open(startEmbedderWorker(), source, options)
   },
 }
 
-// Another copy of the package on the page may have been first.
+// Another copy of the package on the page may have been faster.
 if (customElements.get('halfbyte-chat') === undefined)
   customElements.define('halfbyte-chat', HalfbyteChatElement)

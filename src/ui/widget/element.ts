@@ -1,4 +1,4 @@
-// The element as a page sees it. The types of <halfbyte-chat>: properties, methods, events.
+// The public types of <halfbyte-chat>: properties, methods, events.
 import type { HalfbyteError } from '../../core/base/errors.ts'
 import type { Embedder } from '../../encoders/embedder/embedder.ts'
 import type { Engine } from '../../engine/api/engine.ts'
@@ -7,41 +7,41 @@ import type { Entry, ToolRun, WidgetDocument, WidgetTool } from './conversation/
 import type { Keep } from './conversation/keep.ts'
 import type { Words } from './words.ts'
 
-/** What a page may set, at any time. Attributes have the same names, in kebab case. */
+/** Properties that a page may set at any time. Attributes have the same names, in kebab case. */
 export interface HalfbyteChatProps {
-  /** What to load, as `Engine.load` takes it; an attribute is an address. Not needed with `engine`. */
+  /** What to load, as for `Engine.load`; as an attribute, an address. Not needed with `engine`. */
   model: ModelSource | undefined
-  /** What the model is told before the conversation. Default: nothing. */
+  /** The system prompt. Default: nothing. */
   system: string | undefined
   /** The title. Default: the word `heading`. */
   heading: string | undefined
-  /** The hint of the empty field. Default: the word `placeholder`. */
+  /** The placeholder of the empty field. Default: the word `placeholder`. */
   placeholder: string | undefined
-  /** `inline`: a box in the page; `bubble`: a button in a corner that opens a panel. Default `inline`. */
+  /** `inline`: a box in the page; `bubble`: a button in the corner that opens a panel. Default `inline`. */
   mode: 'inline' | 'bubble'
   /** Whether the panel of a `bubble` is open. Default false. */
   open: boolean
-  /** `inherit`: light or dark as the page's `color-scheme`; `auto`: as the device. Default `inherit`. */
+  /** `inherit`: light or dark like the page's `color-scheme`; `auto`: like the device. Default `inherit`. */
   theme: 'inherit' | 'auto' | 'light' | 'dark'
   /** Loads the model when the element appears, without a gesture and without asking. Default false. */
   autoload: boolean
-  /** Bytes of the download. If given, the server is asked nothing before the person has agreed. */
+  /** Size of the download in bytes. If given, no request is made before the user has agreed. */
   downloadBytes: number | undefined
   /** Whether the conversation is kept: not at all, until the tab closes, or on the device. Default `none`. */
   keep: Keep
   /** The name under which it is kept. Default `default`. */
   name: string
-  /** Who else uses the engine: widgets of the `page`, or also the `tabs` of the site. Default `page`. */
+  /** Who shares the engine: the widgets of the `page`, or also other `tabs` of the site. Default `page`. */
   share: 'page' | 'tabs'
-  /** Questions to begin with. As an attribute: a JSON list, or texts with `|` between them. */
+  /** Questions to begin with. As an attribute: a JSON list, or texts separated by `|`. */
   suggestions: readonly string[]
   /** Functions of the page that the model may call. A property only. Default: none. */
   tools: readonly WidgetTool[]
   /** Texts that answers are looked up in; set a new list when one changes. A property only. Default: none. */
   documents: readonly (string | WidgetDocument)[]
   /**
-   * A sentence encoder that finds the passages: where it is, as `Embedder.load` takes it, or the page's own.
-   * As an attribute: an address. Default: none; the language model finds them.
+   * A sentence encoder that finds the passages: its location, as for `Embedder.load`, or the page's own
+   * encoder. As an attribute: an address. Default: none; the language model finds them.
    */
   embedder: Embedder | ModelSource | undefined
   /** Options of the load, without `signal` and `onProgress`. A property only. */
@@ -56,7 +56,7 @@ export interface HalfbyteChatProps {
   engine: Engine | undefined
 }
 
-/** Events bubble, and leave shadow trees. */
+/** All events bubble and cross shadow boundaries. */
 export interface HalfbyteChatEvents {
   /** While the model loads. */
   'halfbyte-progress': CustomEvent<LoadProgress>
@@ -66,35 +66,38 @@ export interface HalfbyteChatEvents {
   'halfbyte-message': CustomEvent<Entry>
   /** A load or an answer failed. */
   'halfbyte-error': CustomEvent<HalfbyteError>
-  /** A function of the page began or ended. */
+  /** A function of the page started or finished. */
   'halfbyte-tool': CustomEvent<ToolRun>
   /** The panel of a `bubble` was opened or closed. */
   'halfbyte-toggle': CustomEvent<{ readonly open: boolean }>
 }
 
-/** What the widget does. `consent`: the person is asked; `failed`: the load failed. */
+/** What the widget is doing. `consent`: waiting for the user's consent; `failed`: the load failed. */
 export type ChatState = 'idle' | 'checking' | 'consent' | 'loading' | 'ready' | 'failed' | 'answering'
 
 /** A chat with a language model that runs in the page. */
 export interface HalfbyteChat extends HTMLElement, HalfbyteChatProps {
-  /** The conversation so far, as it is shown. */
+  /** The conversation so far, as displayed. */
   readonly conversation: readonly Entry[]
   readonly state: ChatState
   /**
-   * Loads the model without asking for consent: for pages that have asked. Resolves when it can answer.
-   * Rejects with a HalfbyteError, or with an AbortError if the person cancels.
+   * Loads the model without asking for consent, for pages that have already asked. Resolves when it can
+   * answer. Rejects with a HalfbyteError, or with an AbortError if the user cancels.
    */
   load(): Promise<Engine>
-  /** Asks a question as if the person had sent it. Consent is asked for as then. Ignored while it answers. */
+  /**
+   * Asks a question as if the user had sent it, including the request for consent. Ignored while
+   * answering.
+   */
   send(text: string): void
-  /** Stops the answer under way. What it has so far stays. */
+  /** Stops the current answer. Its text so far stays. */
   stop(): void
-  /** Tries what failed again, or answers the last question again. */
+  /** Retries what failed, or answers the last question again. */
   retry(): void
-  /** Begins a new conversation, and forgets a kept one. */
+  /** Starts a new conversation and deletes the stored one. */
   clear(): void
   /** Opens the panel of a `bubble`. */
   show(): void
-  /** Closes the panel of a `bubble`. An answer under way goes on. */
+  /** Closes the panel of a `bubble`. An answer in progress continues. */
   hide(): void
 }

@@ -1,7 +1,7 @@
 // The entry `halfbyte/widget`. In: nothing. Out: <halfbyte-chat> as an element of the page, and its types.
 //
-// The element comes in a chunk of its own: importing the entry does nothing where there are no elements, as
-// on a server.
+// The element is in a separate chunk: importing the entry does nothing without custom elements, as on a
+// server.
 import type { HalfbyteChat, HalfbyteChatEvents } from './element.ts'
 
 export type { Entry, Passage, ToolRun, WidgetDocument, WidgetTool } from './conversation/entries.ts'

@@ -1,5 +1,4 @@
-// The manifest of the element. In: custom-elements.json, the guide, the sources. Out: whether each names what
-// the others have.
+// The manifest of the element. In: custom-elements.json, the guide, the sources. Out: whether they agree.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -45,7 +44,7 @@ test('every method and read-only field exists', () => {
   for (const { name } of methods) expect(name in HalfbyteChatElement.prototype).toBe(true)
 })
 
-test('events, slots, parts and custom properties are those of the templates and styles', () => {
+test('events, slots, parts and custom properties match the templates and styles', () => {
   expect(names(declaration.events)).toEqual(
     found(/'(halfbyte-(?:progress|ready|message|error|tool|toggle))': CustomEvent/g),
   )

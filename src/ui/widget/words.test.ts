@@ -1,4 +1,4 @@
-// Texts for people. In: errors, sizes, attributes. Out: what is shown for them.
+// Displayed texts. In: errors, sizes, attributes. Out: the text shown for them.
 import { expect, test } from 'vitest'
 import { type ErrorCode, HalfbyteError } from '../../core/base/errors.ts'
 import { checkProperty, listOf } from './chat-properties.ts'
@@ -16,7 +16,7 @@ test.each(CODES)('an error %s has a sentence that says what to do, and its messa
   expect(details).toBe('it broke; mend it')
 })
 
-test('an error that is not of the library is one of the model', () => {
+test('an error from outside the library counts as one of the model', () => {
   expect(explain(new TypeError('x'), ENGLISH)).toEqual({ text: ENGLISH['error-internal'], details: 'x' })
   expect([isFatal(new TypeError('x')), isFatal(new HalfbyteError('context-overflow', 'x'))]).toEqual([
     true,
@@ -24,7 +24,7 @@ test('an error that is not of the library is one of the model', () => {
   ])
 })
 
-test('a load says what it does', () => {
+test('a load shows what it is doing', () => {
   const text = (progress: Parameters<typeof loadingText>[0]) =>
     loadingText(progress, { words: ENGLISH, language: 'en' })
   const download = { phase: 'download', loaded: 5e5, total: 1e6, cached: false } as const
@@ -41,7 +41,7 @@ test('a load says what it does', () => {
     'Downloading: 0.5 MB of 1.0 MB',
     'Downloading: 0.5 MB',
     'Downloading: 0.5 MB of 1.0 MB, 3 sec left',
-    'The connection broke off. Trying again in 2 sec (2 of 6)',
+    'The connection was lost. Retrying in 2 sec (2 of 6)',
     ENGLISH.reading,
     ENGLISH.preparing,
   ])
@@ -57,7 +57,7 @@ test.each([
   expect(listOf(value)).toEqual(list)
 })
 
-test('a property that cannot be so is refused with what it must be, and others are not looked at', () => {
+test('an invalid property is rejected with the expected value, and valid ones pass', () => {
   const wrong: readonly (readonly [string, unknown, RegExp])[] = [
     ['downloadBytes', -5, /^downloadBytes is -5 but must be a whole number of bytes;/],
     ['downloadBytes', Number.NaN, /^downloadBytes is NaN/],

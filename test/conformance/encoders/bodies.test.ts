@@ -96,7 +96,7 @@ describe('Qwen3-Embedding', () => {
     { num_key_value_heads: 7 },
     { head_dim: 300 },
     { rope_theta: -1 },
-  ])('with %o is refused', async (change) => {
+  ])('with %o is rejected', async (change) => {
     const files = bodyFolder({ ...model, config: { ...model.config, ...change } })
     await expect(withEmbedder(files, {}, async () => undefined)).rejects.toMatchObject({
       code: 'unsupported',
@@ -105,7 +105,7 @@ describe('Qwen3-Embedding', () => {
   })
 })
 
-test('EmbeddingGemma that attends to earlier positions only is refused', async () => {
+test('EmbeddingGemma that attends to earlier positions only is rejected', async () => {
   const model = randomBody('gemma', 5)
   const config = { ...model.config, use_bidirectional_attention: false }
   const load = withEmbedder(bodyFolder({ ...model, config }), {}, async () => undefined)

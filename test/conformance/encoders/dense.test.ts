@@ -120,7 +120,7 @@ describe('a Dense module', () => {
       new RegExp(`${width} inputs`),
     ],
     ['that may be another', () => load([...good(), ...good()]), 'format', /2 configurations/],
-  ])('%s is refused', async (_, loaded, code, message) => {
+  ])('%s is rejected', async (_, loaded, code, message) => {
     await expect(loaded()).rejects.toMatchObject({ code, message: expect.stringMatching(message) })
   })
 })

@@ -93,7 +93,7 @@ test.each<[DistanceFamily, object]>([
   ['mpnet', { hidden_act: 'relu6' }],
   ['jina', { position_embedding_type: 'absolute' }],
   ['jina', { feed_forward_type: 'reglu' }],
-])('a model of the family %s with %o is refused', async (family, change) => {
+])('a model of the family %s with %o is rejected', async (family, change) => {
   const model = randomDistances(family, 1)
   const files = bertFolder({ ...model, config: { ...model.config, ...change } })
   await expect(withEmbedder(files, {}, async () => undefined)).rejects.toMatchObject({

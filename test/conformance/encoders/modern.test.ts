@@ -126,7 +126,7 @@ describe('a reranker of ModernBERT', () => {
   })
 
   test.each([{ classifier_pooling: 'max' }, { classifier_activation: 'tanh' }])(
-    'with %o is refused',
+    'with %o is rejected',
     async (change) => {
       const loaded = withEmbedder(load(randomModern(1, true), change), {}, async () => undefined)
       await expect(loaded).rejects.toMatchObject({

@@ -114,7 +114,7 @@ test.each([0, 1, 2, 3])('a reranker scores as defined, %i', async (seed) => {
   })
 })
 
-test('a reranker whose converter left out a part of its head is refused', async () => {
+test('a reranker whose converter left out a part of its head is rejected', async () => {
   const model = randomBert(1, { family: 'XLMRoberta', isReranker: true })
   const load = withEmbedder([await ggufOf(model, 4, /^cls\.(weight|bias)/)], {}, async () => undefined)
   await expect(load).rejects.toMatchObject({

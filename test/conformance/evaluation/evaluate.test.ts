@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => engine.dispose())
 
 describe('tokens', () => {
-  test('ids decode to their text, and an invalid id is refused', async () => {
+  test('ids decode to their text, and an invalid id is rejected', async () => {
     const ids = await engine.tokenize('naïve 🦊')
     expect(ids.length).toBe(await engine.countTokens('naïve 🦊'))
     expect(await engine.detokenize(ids)).toBe('naïve 🦊')
@@ -62,7 +62,7 @@ describe('scores', () => {
     expect(seen).toBeGreaterThan(0)
   })
 
-  test('no state is kept, an empty prompt is refused, an abort is honoured', async () => {
+  test('no state is kept, an empty prompt is rejected, an abort is honoured', async () => {
     expect((await engine.memory()).stateBytes).toBe(0)
     await expect(engine.score('', ['a'])).rejects.toMatchObject({ code: 'unsupported' })
     const reason = new Error('enough')
@@ -119,12 +119,12 @@ describe('embeddings', () => {
     },
   )
 
-  test('an empty text is refused', async () => {
+  test('an empty text is rejected', async () => {
     await expect(engine.embed([''])).rejects.toMatchObject({ code: 'unsupported' })
   })
 })
 
-test('without a model every call is refused', async () => {
+test('without a model every call is rejected', async () => {
   const service = nodeService()
   expect(() => service.tokenize('a')).toThrow('load one')
   await Engine.open(localConnection(service), await files()).then((it) => it.dispose())

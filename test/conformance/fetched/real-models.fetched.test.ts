@@ -50,7 +50,7 @@ async function withEngine<T>(
   }
 }
 
-/** What a session of its own says after these messages. */
+/** What its own session says after these messages. */
 async function replyTo(engine: Engine, earlier: readonly Message[], question: string): Promise<string> {
   await using session = engine.createSession({ messages: earlier })
   return await session.send(question, GREEDY).text()
@@ -184,7 +184,7 @@ describe.skipIf(tinyllama === undefined)('TinyLlama-1.1B-Chat', () => {
     expect(text).toBe(await replyTo(engine, messages, RIVER))
   })
 
-  test('is stopped, and goes on from what it had said', async () => {
+  test('is stopped, and continues from what it had said', async () => {
     await using session = engine.createSession()
     const long = session.send('Write a long story about a fox.', { ...GREEDY, maxTokens: 200 })
     let chunks = 0
@@ -204,7 +204,7 @@ describe.skipIf(tinyllama === undefined)('TinyLlama-1.1B-Chat', () => {
     expect(finishReason).toBe('stop')
   })
 
-  test('is saved, restored and forked, and all go on with the same words', async () => {
+  test('is saved, restored and forked, and all continue the same words', async () => {
     const system = 'You answer in one short sentence.'
     await using session = engine.createSession({ system })
     await session.send(CAPITAL, GREEDY).result
@@ -322,7 +322,7 @@ describe('MiniMind2-small', () => {
     })
   })
 
-  test('is stopped, saved, restored and forked, and goes on with the same words', async () => {
+  test('is stopped, saved, restored and forked, and continues the same words', async () => {
     await withEngine(minimind, {}, async (engine) => {
       await using session = engine.createSession()
       const long = session.send('Write a story about a fox.', { ...GREEDY, maxTokens: 200 })

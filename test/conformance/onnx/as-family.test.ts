@@ -87,7 +87,7 @@ test('the int4 form has the pack of its GGUF, tensor by tensor', () =>
     }
   }))
 
-test('an adapter changes the weights of a family, and is refused for a graph', () =>
+test('an adapter changes the weights of a family, and is rejected for a graph', () =>
   inBothForms(async (graph, gguf) => {
     const changed = [
       ['model.layers.0.self_attn.q_proj.weight', [TINY.heads * TINY.headDim, TINY.hiddenSize]],
@@ -109,7 +109,7 @@ test('an adapter changes the weights of a family, and is refused for a graph', (
     })
   }))
 
-test('a graph that no family builds is refused with the nearest one', async () => {
+test('a graph that no family builds is rejected with the nearest one', async () => {
   await expect(openExport('gelu-exact').then((file) => asFamily(file))).rejects.toMatchObject({
     code: 'unsupported',
     message: expect.stringMatching(
@@ -119,7 +119,7 @@ test('a graph that no family builds is refused with the nearest one', async () =
   })
 })
 
-test('a graph that limits activations is refused, because families do not', async () => {
+test('a graph that limits activations is rejected, because families do not', async () => {
   await expect(openExport('qdq-static').then((file) => asFamily(file))).rejects.toMatchObject({
     code: 'unsupported',
     message: expect.stringMatching(/no family of models builds; nearest is llama, where .*clamp/),

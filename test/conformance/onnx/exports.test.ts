@@ -142,7 +142,7 @@ test.each([
   ['scale', -0.5, /its scale is -0.5; export/],
   ['scale', Number.POSITIVE_INFINITY, /its scale is Infinity; export/],
   ['scale', Number.NaN, /its scale is NaN; export/],
-])('rows that become codes with the %s %d are refused by name', async (part, value, message) => {
+])('rows that become codes with the %s %d are rejected by name', async (part, value, message) => {
   const run = translatedWith(`/layers.0/gate/MatMul_output_0_${part}`, value)
   await expect(run).rejects.toMatchObject({ code: 'unsupported', message: expect.stringMatching(message) })
 })
@@ -214,7 +214,7 @@ async function codesAfter(made: string | Node, end: number): Promise<Translation
   return new Translator('model.onnx', { ...graph, constants, nodes }, HANDLERS, graphBuilder()).run()
 }
 
-test('codes that hold all shares of a softmax limit nothing; others are refused by range and name', async () => {
+test('codes that hold all shares of a softmax limit nothing; others are rejected by range and name', async () => {
   const { graph } = await codesAfter('Softmax', 0.999)
   expect(graph.nodes.map(({ op }) => op)).not.toContain('clamp')
   await expect(codesAfter('Softmax', 0.9)).rejects.toMatchObject({
@@ -225,7 +225,7 @@ test('codes that hold all shares of a softmax limit nothing; others are refused 
 })
 
 test('a gate whose activation becomes codes is a product of rows', async () => {
-  // SiLU is a product of its own, the one after the sigmoid.
+  // SiLU is its own product, the one after the sigmoid.
   const graph = await exportedGraph('llama-cache')
   const silu = graph.nodes.find(
     ({ op, inputs }) => op === 'Mul' && inputs.some((name) => /Sigmoid/.test(name)),
@@ -251,7 +251,7 @@ test('an abort ends the translation in the middle of a proof', async () => {
   expect(part.units).toBeLessThan(whole.units)
 })
 
-test('values that are keys too, which are normed in place, are refused', async () => {
+test('values that are keys too, which are normed in place, are rejected', async () => {
   const bytes = readFileSync(join(EXPORTS, 'qwen3-cache', 'model.onnx'))
   const [values, keys] = ['v', 'k'].map((part) => `/layers.0/attention/${part}/MatMul_output_0`)
   // The first is what the product makes, the second what the heads are made of.
@@ -264,7 +264,7 @@ test('values that are keys too, which are normed in place, are refused', async (
   })
 })
 
-test('a sum of all rows and of the wanted rows is refused by name', async () => {
+test('a sum of all rows and of the wanted rows is rejected by name', async () => {
   const graph = await exportedGraph('llama-cache')
   const embed = graph.nodes.find(({ op, inputs }) => op === 'Gather' && inputs[1] === 'input_ids')
   const logits = graph.nodes.find(({ outputs }) => outputs[0] === graph.outputs[0])

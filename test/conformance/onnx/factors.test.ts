@@ -130,7 +130,7 @@ test('logits are capped', async () => {
   await expectFamily(file, { logitScale: 2.5, logitCap: 5 })
 })
 
-test('layers with a window rotate by a base of their own', async () => {
+test('layers with a window rotate by their own base', async () => {
   const angle = (index: number) => Math.floor(index / HALF) * 100 ** (-(index % HALF) / HALF)
   const table = (of: (angle: number) => number) =>
     floats(
@@ -223,7 +223,7 @@ test('queries and keys are normed by head, as onnxruntime-genai writes Qwen3', a
   await expectFamily(await opened(nodes, constants), { family: 'qwen3' }, tensors)
 })
 
-test('rows of normed heads that no attention reads are refused', async () => {
+test('rows of normed heads that no attention reads are rejected', async () => {
   const { nodes, constants } = withHeadNorms()
   const doubled = nodes.flatMap((node): WrittenNode[] => {
     if (node.outputs[0] !== 'layer0.attention') return [node]

@@ -1,5 +1,5 @@
 // Tiny models of onnxruntime-genai. In: test/fixtures/onnx/genai. Out: ONNX Runtime's first 64 logits of
-// each position; models that no step can compute are refused by the name of a node.
+// each position; models that no step can compute are rejected by the name of a node.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -39,7 +39,7 @@ test.each([
   ).toBeLessThan(most)
 })
 
-test('tiny-random-lfm2-fp32 is refused by name', async () => {
+test('tiny-random-lfm2-fp32 is rejected by name', async () => {
   await expect(openFolder('tiny-random-lfm2-fp32')).rejects.toMatchObject({
     code: 'unsupported',
     message: expect.stringMatching(

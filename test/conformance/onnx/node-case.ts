@@ -173,16 +173,15 @@ export function difference(
   [relative, absolute]: Tolerance = [RELATIVE, ABSOLUTE],
 ): string | undefined {
   if (found === undefined) return 'was not made'
-  if (found.dtype !== expected.dtype) return `is ${found.dtype} where ${expected.dtype} is due`
-  if (`${found.dims}` !== `${expected.dims}`)
-    return `has shape [${found.dims}] where [${expected.dims}] is due`
+  if (found.dtype !== expected.dtype) return `is ${found.dtype} instead of ${expected.dtype}`
+  if (`${found.dims}` !== `${expected.dims}`) return `has shape [${found.dims}] instead of [${expected.dims}]`
   const a = reader(found)
   const b = reader(expected)
   for (let at = 0; at < expected.data.length; at++) {
     const same = isFloat(expected.dtype)
       ? isNear(a(at), b(at), relative, absolute)
       : found.data[at] === expected.data[at]
-    if (!same) return `element ${at} is ${found.data[at]} where ${expected.data[at]} is due`
+    if (!same) return `element ${at} is ${found.data[at]} instead of ${expected.data[at]}`
   }
   return undefined
 }

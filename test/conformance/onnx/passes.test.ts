@@ -42,7 +42,7 @@ function randomFeeds(graph: Graph): Map<string, Tensor> {
       const isName = typeof dim === 'string' && !/[ +*(]/.test(dim)
       if (isName && !symbols.has(dim)) symbols.set(dim, /batch/.test(dim) ? 1 : next++)
     }
-  // torch.export gives the mask a symbol of its own for the sum of the two others.
+  // torch.export gives the mask its own symbol for the sum of the two others.
   const mask = graph.inputs.find(({ name }) => name === 'attention_mask')?.type?.dims?.[1]
   const [tokens, past] = ['s', 'p'].map((name) => symbols.get(name))
   if (typeof mask === 'string' && tokens !== undefined && past !== undefined) symbols.set(mask, tokens + past)

@@ -1,5 +1,5 @@
 // Recurrent steps that are not those of a Mamba. In: a step as torch exports it, with one thing changed. Out:
-// whether translating it is refused by name; nothing is guessed.
+// whether translating it is rejected by name; nothing is guessed.
 import { expect, test } from 'vitest'
 import { roleOf } from '../../../src/core/arch/tensors/names.ts'
 import { graphBuilder } from '../../../src/core/graph/builder.ts'
@@ -73,7 +73,7 @@ test.each<[string, (graph: Graph) => Graph, RegExp]>([
     }),
     /tokens/,
   ],
-])('a step is refused when %s', async (_, change, message) => {
+])('a step is rejected when %s', async (_, change, message) => {
   const run = new Translator('model.onnx', change(await stepOf('mamba-rows')), HANDLERS, graphBuilder()).run()
   await expect(run).rejects.toMatchObject({ code: 'unsupported', message: expect.stringMatching(message) })
 })

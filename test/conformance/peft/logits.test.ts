@@ -149,7 +149,7 @@ test.each(['a tied table', 'DoRA of a tied table', 'whole modules'])(
   },
 )
 
-describe('an adapter that only PEFT computes is refused by the name of its setting', () => {
+describe('an adapter that only PEFT computes is rejected by the name of its setting', () => {
   test.each(refused)('$name ($model)', async (one) => {
     const error = await rowsOf(one).then(
       () => undefined,

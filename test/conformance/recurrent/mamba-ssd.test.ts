@@ -209,7 +209,7 @@ describe('SSD', () => {
         isGrouped ? rowsOf(tensor, batch, group, rows) : rows.map((row) => tensor.line(batch, row))
       const right = (i: number, j: number) =>
         isGrouped ? outputs['out']!.at(batch, chunk, group, i, j) : outputs['out']!.at(batch, chunk, i, j)
-      // Each row enters a channel of its own and nothing decays, so the output of row i is c[i] b[j] for
+      // Each row enters its own channel and nothing decays, so the output of row i is c[i] b[j] for
       // every j up to i.
       const lower = (b: number[][], c: number[][]) =>
         ssdHead(

@@ -109,7 +109,7 @@ describe('a reply', () => {
     ['a pattern that is not regular', { pattern: '(a)\\1' }, /back-reference/],
     ['choices that are none', { choices: [] }, /no choices/],
     ['a value of another type', { pattern: 3 as unknown as string }, /must be a text/],
-  ])('is refused for %s, and the next one works', async (_, options, message) => {
+  ])('is rejected for %s, and the next one works', async (_, options, message) => {
     await expect(ask(options)).rejects.toThrow(message)
     await expect(ask(options)).rejects.toMatchObject({ code: 'unsupported' })
     expect((await ask({ choices: ['ok'] })).text).toBe('ok')

@@ -46,7 +46,7 @@ test('a different draft model changes no golden text', async () => {
   expect({ text, tokens }).toEqual(goldenReply(F32!))
 })
 
-test('a draft model with another vocabulary is refused', async () => {
+test('a draft model with another vocabulary is rejected', async () => {
   const load = openEngine([await goldenFile(W4!)], { draft: [repositoryFile(TINY_PATH)] })
   await expect(load).rejects.toMatchObject({ code: 'unsupported', message: /another vocabulary/ })
 })

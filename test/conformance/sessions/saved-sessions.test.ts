@@ -1,5 +1,5 @@
 // Saved sessions on the real engine. In: the small Llama and a random one. Out: files that every build
-// writes and reads alike. Any other file is refused.
+// writes and reads alike. Any other file is rejected.
 import { createHash } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { isHalfbyteError } from '../../../src/core/base/errors.ts'
@@ -84,7 +84,7 @@ describe('the small Llama', () => {
   })
 
   test.each(BUILDS)(
-    'saves the same bytes with $build on $threads threads, and goes on from those of another',
+    'saves the same bytes with $build on $threads threads, and continues from those of another',
     async (how) => {
       await using engine = await openEngine(files, how)
       expect(Buffer.compare(await saveFirstTurn(engine), saved)).toBe(0)
@@ -96,7 +96,7 @@ describe('the small Llama', () => {
     },
   )
 
-  test('refuses a file that is cut anywhere or has one wrong byte, and keeps none of it', async () => {
+  test('rejects a file that is cut anywhere or has one wrong byte, and keeps none of it', async () => {
     await using engine = await openEngine(files)
     const restored = (bytes: Uint8Array<ArrayBuffer>) => codeOf(engine.restoreSession(new Blob([bytes])))
     const { stateBytes } = await engine.memory()
@@ -114,7 +114,7 @@ describe('the small Llama', () => {
     expect(await restored(saved)).toBe('none')
   })
 
-  test('refuses a file with a forged index', async () => {
+  test('rejects a file with a forged index', async () => {
     await using engine = await openEngine(files)
     const { stateBytes } = await engine.memory()
     const extra = (change: object) => (index: Index) => ({
@@ -202,7 +202,7 @@ const FORMATS: readonly KvFormat[] = (['f32', 'int8'] as const).flatMap((k) =>
 )
 
 test.each(FORMATS)(
-  'a session of keys in $k and values in $v goes on to the bit, moved ones too',
+  'a session of keys in $k and values in $v continues to the bit, moved ones too',
   async (kvCache) => {
     const files = [await goldenFile(F32)]
     const greedy = { temperature: 0, maxTokens: 40, logprobs: 2, speculation: 'off' } as const

@@ -153,7 +153,7 @@ describe('a conversation', () => {
     expect((await engine.memory()).stateBytes).toBe(before)
   })
 
-  test('stops at the end of its context, and the next turn is refused with both numbers', async () => {
+  test('stops at the end of its context, and the next turn is rejected with both numbers', async () => {
     await using small = await openEngine([await goldenFile(F32)], { contextLength: 100 })
     const session = small.createSession()
     const first = await session.send(QUESTION, { temperature: 0 }).result

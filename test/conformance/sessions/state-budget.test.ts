@@ -55,7 +55,7 @@ test('a request that does not fit fails alone and leaves every conversation as i
   expect((await second.send(`why ${LONG}`.repeat(2), PLAIN).result).tokens).toHaveLength(24)
 })
 
-test('a budget below one block is refused at load', async () => {
+test('a budget below one block is rejected at load', async () => {
   const refused = await failureOf(openEngine([await goldenFile(F32)], { stateBytes: 1000 }))
   expect(refused).toMatchObject({ code: 'out-of-memory' })
   expect(refused.message).toMatch(/stateBytes is 1000 but 64 tokens of state need \d+/)

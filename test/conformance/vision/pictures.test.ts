@@ -1,5 +1,5 @@
-// Conversations with pictures. In: a random model with a random tower. Out: the tokens of the definition,
-// a picture that is read once, saved sessions, refusals.
+// Conversations with images. In: a random model with a random tower. Out: the tokens of the definition,
+// an image that is read once, saved sessions, refusals.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -73,7 +73,7 @@ const facts = ({ shape: { projector, grid, patch } }: RandomTower, tiles = TILES
       : { cut: 'padded', filter: 'bicubic' }),
   }) as unknown as Tower
 
-/** What the model reads of a picture, by definition: ids, with those after the vocabulary for its rows. */
+/** What the model reads of an image, by definition: ids, with those after the vocabulary for its rows. */
 function definition(
   tower: RandomTower,
   { tiles, pixels }: { readonly tiles: number; readonly pixels: Pixels },
@@ -97,7 +97,7 @@ function definition(
   return { ids, rows: rows.flat() }
 }
 
-/** The model with the rows of a picture as further rows of its table. */
+/** The model with the rows of an image as further rows of its table. */
 function withRows(rows: readonly Float64Array[]) {
   const table = model.weights.get('model.embed_tokens.weight')!
   const values = new Float32Array(table.values.length + rows.length * HIDDEN)
@@ -141,7 +141,7 @@ test.each([
   expect(reply.tokens).toEqual(expected)
 })
 
-test('a picture is read once: its state is shared by later turns, forks and other sessions', async () => {
+test('an image is read once: its state is shared by later turns, forks and other sessions', async () => {
   await using engine = await loaded(tiled)
   expect(engine.model.seesImages).toBe(true)
   const session = engine.createSession()
@@ -249,7 +249,7 @@ test('fewer tiles take fewer tokens', async () => {
   expect(more).toBe(own)
 })
 
-test('a saved session keeps its pictures and their state', async () => {
+test('a saved session keeps its images and their state', async () => {
   const said: Message = { role: 'user', content: 'Look: ', images: [picture(40, 21), picture(9, 12)] }
   const answerTo = async (engine: Awaited<ReturnType<typeof loaded>>, file?: Blob) => {
     const session = file === undefined ? engine.createSession() : await engine.restoreSession(file)
@@ -271,7 +271,7 @@ test('a saved session keeps its pictures and their state', async () => {
   })
 })
 
-test('pictures are refused by name where they cannot be read', async () => {
+test('images are rejected by name where they cannot be read', async () => {
   const send = async (engine: Awaited<ReturnType<typeof loaded>>, data: unknown) =>
     engine.createSession().send({ role: 'user', content: [{ type: 'image', data } as never] }, GREEDY).result
   await using blind = await loaded(undefined)
@@ -298,7 +298,7 @@ test('pictures are refused by name where they cannot be read', async () => {
   await expect(loaded(tiled, STRINGS, { vision: [other] })).rejects.toMatchObject({ code: 'architecture' })
 })
 
-test('a PNG file outside a browser gives the answer of its pixels, and a damaged one is refused', async () => {
+test('a PNG file outside a browser gives the answer of its pixels, and a damaged one is rejected', async () => {
   const engine = await loaded(plain)
   const seen = picture(40, 30, 2)
   const answer = (image: Pixels | Uint8Array | Blob) =>

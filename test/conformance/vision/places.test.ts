@@ -1,4 +1,4 @@
-// Conversations with a model whose pictures have places in two dimensions. In: a random language model of
+// Conversations with a model whose images have places in two dimensions. In: a random language model of
 // Qwen2-VL in GGUF, with a random tower. Out: texts as of Qwen2, and answers that do not depend on how state
 // came about.
 import { expect, test } from 'vitest'
@@ -69,7 +69,7 @@ test.each([
   ['Qwen2-VL', tower],
   ['Qwen2.5-VL', windowed],
 ])(
-  'a second turn is answered alike from state that was kept, forked, saved, and computed anew: %s',
+  'a second turn is answered alike from state that was kept, forked, saved, and computed again: %s',
   async (_, own) => {
     await using engine = await loaded({}, own)
     const session = engine.createSession()
@@ -99,7 +99,7 @@ test('without shared memory the answer is the same', async () => {
   expect(await answerOf({ pool: 'shards', threads: 2 })).toEqual(await answerOf({ threads: 2 }))
 })
 
-test('the places of rows matter: of a picture lying on its side the answer is another', async () => {
+test('the places of rows matter: of an image lying on its side the answer is another', async () => {
   await using engine = await loaded()
   const answerTo = async (width: number, height: number) => {
     const data = new Uint8ClampedArray(width * height * 4).fill(255)
@@ -110,7 +110,7 @@ test('the places of rows matter: of a picture lying on its side the answer is an
   expect(await answerTo(64, 16)).not.toEqual(await answerTo(16, 64))
 })
 
-test('a context that overflows is computed anew and goes on', async () => {
+test('a context that overflows is computed again and continues', async () => {
   await using engine = await loaded({ contextLength: 128 })
   const session = engine.createSession({ overflow: 'shift' })
   for (const text of [SAID, 'And?', 'And then, what is there?', 'And?']) {
@@ -119,7 +119,7 @@ test('a context that overflows is computed anew and goes on', async () => {
   }
 })
 
-test('a pack of the language model keeps its sections: the same answers about pictures', async () => {
+test('a pack of the language model keeps its sections: the same answers about images', async () => {
   const language = await languageFile('qwen2vl')
   const policy = { weights: 'f32' } as const
   const prepared = await prepareModel(await openModel([blobSource(language.name, language)]), policy)
@@ -134,7 +134,7 @@ test('a pack of the language model keeps its sections: the same answers about pi
   expect(await answerOf(newFile('language.hbm', concat(chunks)))).toEqual(await answerOf(language))
 })
 
-test('a picture that is too long or takes more rows than the context has is refused by its numbers', async () => {
+test('an image that is too long or takes more rows than the context has is rejected by its numbers', async () => {
   await using engine = await loaded({ contextLength: 16 })
   const send = (images: readonly Pixels[], maxTokens = 1) =>
     engine.createSession().send({ ...SAID, images }, { ...GREEDY, maxTokens }).result

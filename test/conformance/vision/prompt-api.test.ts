@@ -1,4 +1,4 @@
-// Pictures in the Prompt API. In: a random model that sees, pictures in the forms that Node has. Out: the
+// Images in the Prompt API. In: a random model that sees, images in the forms that Node has. Out: the
 // replies of `send`, and the refusals that browsers give.
 import { encode } from 'fast-png'
 import { expect, test } from 'vitest'
@@ -35,7 +35,7 @@ const asked = (value: unknown) => [
   },
 ]
 
-test('a picture in any form is read as by send', async () => {
+test('an image in any form is read as by send', async () => {
   await using engine = await opened()
   const LanguageModel = promptApi(async () => engine)
   expect(await LanguageModel.availability(sees)).toBe('downloadable')
@@ -57,7 +57,7 @@ test('a picture in any form is read as by send', async () => {
   expect(await LanguageModel.availability(sees)).toBe('available')
 })
 
-test('pictures count, may come first, and are refused where browsers refuse them', async () => {
+test('images count, may come first, and are rejected where browsers refuse them', async () => {
   await using engine = await opened()
   const LanguageModel = promptApi(async () => engine)
   const session = await LanguageModel.create({ ...sees, initialPrompts: asked(png) })

@@ -177,7 +177,7 @@ function exactGelu(x: number): number {
   return (x / 2) * (1 + (2 / Math.sqrt(Math.PI)) * sum)
 }
 
-/** The language model's rows of a picture, from its patches [patches][channel, y, x]. */
+/** The language model's rows of an image, from its patches [patches][channel, y, x]. */
 export function towerRowsOf(
   { shape, weights }: RandomTower,
   patches: readonly Float32Array[],

@@ -1,4 +1,4 @@
-// Past findings: pictures of a few bytes that took gigabytes or minutes.
+// Past findings: images of a few bytes that took gigabytes or minutes.
 import { deflateSync } from 'node:zlib'
 import type { CorpusEntry } from '../corpus.ts'
 import { pngOf } from '../mutate/picture-files.ts'

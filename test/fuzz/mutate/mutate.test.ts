@@ -110,7 +110,7 @@ test('inputs are restored from their stored form', () => {
   expect(restoreInput(JSON.parse(JSON.stringify(storeInput(input))))).toEqual(input)
 })
 
-// Two corpora hold nothing, or packs without titles of their own.
+// Two corpora hold nothing, or packs without their own titles.
 test.each(TARGETS.filter((name) => name !== 'hbm' && name !== 'fallback'))(
   'the corpus of %s has titles that tell its entries apart',
   async (name) => {

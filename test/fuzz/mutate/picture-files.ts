@@ -1,4 +1,4 @@
-// Files of pictures. In: random draws. Out: PNG and JPEG files that are valid but for a change, whose
+// Files of images. In: random draws. Out: PNG and JPEG files that are valid but for a change, whose
 // checksums fit, so that the change is read.
 import { deflateSync } from 'node:zlib'
 import { encode as encodeJpeg } from 'jpeg-js'
@@ -62,7 +62,7 @@ interface RowShape {
   readonly interlace: number
 }
 
-/** The rows of all passes, of large pictures only some; rarely one too many or with a filter that is none. */
+/** The rows of all passes, of large images only some; rarely one too many or with a filter that is none. */
 function drawRows(random: Random, { width, height, bits, interlace }: RowShape): Buffer {
   const rows: Buffer[] = []
   for (const [x, y, dx, dy] of interlace === 1 ? PASSES : ([[0, 0, 1, 1]] as const)) {

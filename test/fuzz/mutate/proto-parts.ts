@@ -39,7 +39,7 @@ export function partsOf(message: Uint8Array): Part[] {
   }))
 }
 
-/** Most bytes of a tag and a length. */
+/** Maximum bytes of a tag and a length. */
 const HEAD_BYTES = 20
 
 export function messageOf(parts: readonly Part[]): Uint8Array {

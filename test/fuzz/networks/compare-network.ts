@@ -28,7 +28,7 @@ const MOST_VALUE = 1e3
 const JUMPS =
   /^(?:Floor|Ceil|Round|Sign|Less|LessOrEqual|Greater|GreaterOrEqual|Equal|ArgMax|ArgMin|Cast|CastLike|Mod|TopK|NonZero|IsNaN|IsInf|Div|Reciprocal|Log|Pow|Sqrt|Tan|HardSwish|Hardmax|QuantizeLinear)$/
 
-/** Throws a typed error where the file is refused, and an `Error` called `WrongOutputs` where they differ. */
+/** Throws a typed error if the file is rejected, and an `Error` called `WrongOutputs` if they differ. */
 export async function compileAndCompare(bytes: Uint8Array, change: string): Promise<string> {
   const { graph } = await readModel(bufferSource('model.onnx', bytes))
   const feeds = feedsOf(graph)

@@ -1,6 +1,6 @@
 // The comparison of plans with the evaluator. In: exports, one with its states in another order than their
 // outputs, all seeds of the fuzzer, graphs with codes inside If. Out: both compute the same, since both pair
-// states as the plan does; a graph that no kernel can run is refused.
+// states as the plan does; a graph that no kernel can run is rejected.
 import { expect, test } from 'vitest'
 import { Random } from '../../helpers/random.ts'
 import { withStateFirst, withSumOfColumns } from '../corpus/onnx.ts'
@@ -48,6 +48,6 @@ test('activations whose codes are made inside If are not rounded', async () => {
   }
 })
 
-test('a sum in columns within a product is refused, because the norm after it needs whole groups', async () => {
+test('a sum in columns within a product is rejected, because the norm after it needs whole groups', async () => {
   await expect(loadAndCompare(withSumOfColumns(), 'nothing')).rejects.toMatchObject({ code: 'unsupported' })
 })

@@ -68,7 +68,7 @@ async function planRows(prepared: PreparedModel, ids: readonly number[]): Promis
   }
   sequence.release()
   scheduler.dispose()
-  // The next model finds zeros, as in a memory of its own.
+  // The next model finds zeros, as in its own memory.
   arena.u8.fill(0, start, arena.mark())
   arena.reset(start)
   return rows
@@ -79,7 +79,7 @@ const known = new Set<string>()
 const MOST_KNOWN = 2 ** 20
 
 /**
- * Throws a typed error where the file is refused, an `Error` called `WrongLogits` where they differ. A graph
+ * Throws a typed error where the file is rejected, an `Error` called `WrongLogits` where they differ. A graph
  * that was judged before is not loaded again: many changes touch only names.
  */
 export async function loadAndCompare(bytes: Uint8Array, change: string): Promise<string> {
@@ -92,7 +92,7 @@ export async function loadAndCompare(bytes: Uint8Array, change: string): Promise
   return outcome
 }
 
-/** Opens a graph whose context is that of the comparison. Throws a typed error where it is refused. */
+/** Opens a graph whose context is that of the comparison. Throws a typed error where it is rejected. */
 export async function openDecoder(source: ByteSource, model?: OnnxModel): Promise<ModelFile> {
   const config = bufferSource('config.json', CONFIG)
   const find = async (name: string) => (name === config.name ? config : undefined)

@@ -68,7 +68,7 @@ export async function openTarget(): Promise<Target> {
       if (value === undefined) return 'no JSON'
       const spec = constraintSpec({ [type]: value })
       if (spec === undefined) return 'none'
-      // A compiler of its own: nothing is kept from one input to the next.
+      // Its own compiler: nothing is kept from one input to the next.
       const constraint = new ConstraintCompiler(vocabulary, vocab, endIds).constrain(await written(spec))
       const random = new Random(Number(textOf(input, 'walk')))
       for (let step = 0; step < STEPS && !constraint.mustEnd; step++) {

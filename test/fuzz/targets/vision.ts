@@ -1,5 +1,5 @@
-// Target: pictures and vision towers. In: PNG and JPEG files, sizes and ways of cutting, and mmproj files of
-// every projector, changed. Out: what a tower reads of a picture; for some towers their rows.
+// Target: images and vision towers. In: PNG and JPEG files, sizes and ways of cutting, and mmproj files of
+// every projector, changed. Out: what a tower reads of an image; for some towers their rows.
 import { bufferSource } from '../../../src/core/base/bytes.ts'
 import { HalfbyteError } from '../../../src/core/base/errors.ts'
 import { openFiles } from '../../../src/core/formats/open-files.ts'

@@ -1,7 +1,7 @@
 // What the server of the soak may hold.
 
-/** Requests at a time; more are refused with 429. */
+/** Requests at a time; more are rejected with 429. */
 export const MOST_REQUESTS = 32
 export const STATE_BYTES = 8 * 1024 * 1024
-/** So long that a reply whose client left would still go on when its round is judged. */
+/** So long that a reply whose client left would still continue when its round is judged. */
 export const CONTEXT_LENGTH = 16_384

@@ -1,11 +1,11 @@
-// In: text files and messages. Out: whether messages quote files so that both can be told apart again.
+// In: text files and messages. Out: whether message and quoted files can be separated again.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { areAttached, areTexts, splitQuotes, withQuotes } from './attachments.ts'
 
 const file = (name: string, content: BlobPart, type = '') => new File([content], name, { type })
 
-test('a message with quoted files can be taken apart again', () => {
+test('a message with quoted files can be split again', () => {
   const text = fc.stringMatching(/^[a-z`: ]{0,12}(\n[a-z`: ]{0,12}){0,4}$/)
   const files = fc.array(fc.record({ name: fc.stringMatching(/^[a-z .:]{1,9}$/), text }), { maxLength: 3 })
   fc.assert(
@@ -22,7 +22,7 @@ test('a message that only looks like one stays whole', () => {
   expect(splitQuotes(content)).toEqual({ text: content, files: [] })
 })
 
-test('files of models are told from texts', () => {
+test('model files are distinguished from texts', () => {
   expect(areTexts([file('a.md', ''), file('b', '', 'text/plain')])).toBe(true)
   expect(areTexts([file('config.json', '')])).toBe(true)
   expect(areTexts([file('config.json', ''), file('model.safetensors', '')])).toBe(false)

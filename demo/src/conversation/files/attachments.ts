@@ -1,4 +1,4 @@
-// Attachments: what can go with a message, and how a message quotes texts.
+// Attachments: what can be attached to a message, and how a message quotes texts.
 
 /** A file's text. A message quotes it. */
 export interface TextFile {
@@ -6,7 +6,7 @@ export interface TextFile {
   readonly text: string
 }
 
-/** A picture for a model that sees: a PNG, JPEG, WebP or what else the browser decodes. */
+/** An image for a vision model: PNG, JPEG, WebP or anything else that the browser decodes. */
 export interface Picture {
   readonly name: string
   readonly file: Blob
@@ -17,12 +17,12 @@ export type Attachment = TextFile | Picture
 export const isPicture = (attachment: Attachment): attachment is Picture => 'file' in attachment
 
 const MODEL = /\.(gguf|hbm|safetensors|bin|onnx)$/i
-/** What is neither a model nor a text, so that a person meant to show it. */
+/** Neither a model nor a text, so the user meant to show it. */
 const SHOWN = /^(?:image|audio|video|font)\/|pdf|zip|msword|officedocument|opendocument|epub|rtf/
 const TEXT =
   /\.(txt|md|markdown|csv|tsv|log|ya?ml|toml|ini|html?|css|xml|svg|[cm]?[jt]sx?|py|rb|rs|go|java|kt|swift|c|h|cc|cpp|hpp|cs|php|sh|sql|tex|srt|diff|patch)$/i
 
-/** True for files to attach. JSON belongs to a model where weights lie beside it. */
+/** True for files to attach. JSON belongs to a model if there are weights beside it. */
 export function areTexts(files: readonly File[]): boolean {
   if (files.some(({ name }) => MODEL.test(name))) return false
   return files.every(
@@ -31,15 +31,15 @@ export function areTexts(files: readonly File[]): boolean {
 }
 
 /**
- * True for files that a person means to attach: texts, pictures, and what the page cannot read, of which it
- * then says so.
+ * True for files that a user means to attach: texts, images, and files that the page cannot read, which it
+ * then reports.
  */
 export function areAttached(files: readonly File[]): boolean {
   if (areTexts(files)) return true
   return files.some(({ type }) => SHOWN.test(type)) && !files.some(({ name }) => MODEL.test(name))
 }
 
-/** What the model reads: the person's text, then each file under its name, fenced. */
+/** The text for the model: the user's text, then each file under its name, fenced. */
 export function withQuotes(text: string, files: readonly TextFile[]): string {
   const quoted = files.map(({ name, text: inside }) => {
     const fence = fenceFor(inside)
@@ -50,7 +50,7 @@ export function withQuotes(text: string, files: readonly TextFile[]): string {
 
 const QUOTED = /(?:^|\n\n)([^\n]+):\n\n(`{3,})\n([\s\S]*?)\n\2(?=\n\n|$)/y
 
-/** The parts of a message that `withQuotes` made. Any other message is all text. */
+/** The parts of a message made by `withQuotes`. Any other message is all text. */
 export function splitQuotes(content: string): {
   readonly text: string
   readonly files: readonly TextFile[]

@@ -1,5 +1,5 @@
-// The files of the composer: their list, and long texts that were pasted. In: files and texts. Out: what goes
-// with the next message. It loads with the first file.
+// The files of the composer: their list, and long texts that were pasted. In: files and texts. Out: the
+// attachments of the next message. It loads with the first file.
 import { html, nothing, type TemplateResult } from 'lit'
 import { icon } from '../../shell/icons.ts'
 import { t } from '../../words/later-words.ts'
@@ -17,7 +17,7 @@ interface Host extends HTMLElement {
   readonly field: HTMLTextAreaElement | null
 }
 
-/** Characters of a pasted text that stand in its name, which fits a phone. */
+/** Characters of a pasted text in its name, few enough for a phone. */
 const START = 16
 
 export class ComposerFiles {
@@ -41,7 +41,7 @@ export class ComposerFiles {
     host.addEventListener('send', () => this.#undo.forget())
   }
 
-  /** Adds files. Throws what `readFiles` throws. */
+  /** Adds files. Throws like `readFiles`. */
   async attach(files: readonly File[]): Promise<void> {
     const host = this.#host
     const { attachments, note } = await readFiles(files, host.attached.length, host.blind)
@@ -49,7 +49,7 @@ export class ComposerFiles {
     host.note = note
   }
 
-  /** Adds a text that was pasted as a file, in the place of what is selected. Throws like `attach`. */
+  /** Attaches pasted text as a file, replacing the selection. Throws like `attach`. */
   async attachText(text: string): Promise<void> {
     const host = this.#host
     const file = new File([text], pastedName(text, host.attached), { type: 'text/plain' })
@@ -85,7 +85,7 @@ export class ComposerFiles {
     this.#host.focus()
   }
 
-  /** Puts a file's text into the field, where the caret is. */
+  /** Inserts a file's text at the caret. */
   #write(file: TextFile): void {
     const host = this.#host
     const { attached, field } = host
@@ -98,7 +98,7 @@ export class ComposerFiles {
     }
     host.focus()
     this.#change(() => {
-      // Of what a script writes, the browser takes back nothing else.
+      // The browser can undo no other kind of scripted edit.
       document.execCommand('insertText', false, file.text)
       this.#have(attached.filter((other) => other !== file))
     })
@@ -122,7 +122,7 @@ export class ComposerFiles {
   }
 }
 
-/** The browser undoes letters typed in a row at once. It would pass over a step between them. */
+/** The browser undoes consecutive typing as one step, and would skip a step in between. */
 function endTyping(field: HTMLTextAreaElement | null): void {
   if (!field?.matches(':focus')) return
   const { selectionStart, selectionEnd, selectionDirection } = field
@@ -130,7 +130,7 @@ function endTyping(field: HTMLTextAreaElement | null): void {
   field.setSelectionRange(selectionStart, selectionEnd, selectionDirection)
 }
 
-/** Says how the text begins, so that texts can be told apart, by people and by the model. */
+/** Includes the beginning of the text, so that users and the model can tell texts apart. */
 function pastedName(text: string, taken: readonly Attachment[]): string {
   const letters = Array.from(
     text

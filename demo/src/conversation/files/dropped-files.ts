@@ -1,5 +1,5 @@
-// Dropped files. In: what a browser reveals of what was dropped. Out: the files, and those directly in
-// folders. It loads with the first drop.
+// Dropped files. In: what a browser exposes of a drop. Out: the files, and those directly in folders. It
+// loads with the first drop.
 import { filesOf, type Handle } from '../../models/device-files.ts'
 import type { Dropped } from '../drop.ts'
 
@@ -7,7 +7,7 @@ export async function droppedFiles(items: readonly Dropped[]): Promise<readonly 
   return (await Promise.all(items.map(filesOfItem))).flat()
 }
 
-/** By its handle where there is one, with which a later visit can open the files of a model again. */
+/** Uses its handle if there is one, so that a later visit can reopen the model files. */
 async function filesOfItem({ file, entry, handle }: Dropped): Promise<readonly File[]> {
   const held = await handle
   if (held) return filesOf([held as Handle])

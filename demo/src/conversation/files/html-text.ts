@@ -1,10 +1,10 @@
-// The text of a web page as people read it.
+// The visible text of a web page.
 
 const UNSEEN = 'script, style, noscript, template, svg, head, nav, [hidden]'
 const BLOCKS =
   'address, article, aside, blockquote, dd, div, dl, dt, figure, footer, form, h1, h2, h3, h4, h5, h6, header, hr, li, main, ol, p, pre, section, table, td, th, tr, ul'
 
-/** Paragraphs parted by empty lines, below the page's title. Nothing of the page is run or loaded. */
+/** Paragraphs separated by empty lines, below the page's title. Nothing in the page is run or loaded. */
 export function htmlText(source: string): string {
   const page = new DOMParser().parseFromString(source, 'text/html')
   const { title } = page

@@ -1,9 +1,9 @@
-// The text of a PDF. It loads with the first one, and so does the library that reads it.
+// The text of a PDF. This code and its library load with the first PDF.
 import { HalfbyteError } from '../../../../src/index.ts'
 import { t } from '../../words/later-words.ts'
 import type { PdfReply, PdfRequest } from './pdf.worker.ts'
 
-/** A forged file can keep a reader busy without end. */
+/** A forged file can keep a reader busy forever. */
 const MOST_MS = 60_000
 const SENTENCES = {
   password: 'pdfPassword',
@@ -13,7 +13,7 @@ const SENTENCES = {
 } as const
 
 /**
- * The text of a PDF, its pages parted by form feeds. Throws `format` with a sentence for people if it is
+ * The text of a PDF, with pages separated by form feeds. Throws `format` with a sentence for people if it is
  * damaged, locked, a scan, too long, or takes longer than a minute.
  */
 export async function pdfText(name: string, bytes: ArrayBuffer): Promise<string> {

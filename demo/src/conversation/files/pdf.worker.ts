@@ -1,7 +1,7 @@
-// Reads the text of a PDF in a thread of its own, which the page ends if a file takes too long.
+// Reads the text of a PDF in its own thread, which the page terminates if a file takes too long.
 import { getDocument } from 'unpdf/pdfjs'
 
-/** Pages of one file, and characters of its text. */
+/** Maximum pages of one file, and characters of its text. */
 const MOST_PAGES = 2000
 const MOST_LETTERS = 1_000_000
 
@@ -15,7 +15,7 @@ export interface PdfRequest {
   readonly port: MessagePort
 }
 
-// The library sends messages of its own from a worker, and ignores those that are not for it.
+// The library also sends messages from a worker, and ignores those that are not for it.
 self.addEventListener('message', async ({ data }: MessageEvent<PdfRequest>) => {
   if (data.port !== undefined) data.port.postMessage(await read(data.bytes))
 })
@@ -44,7 +44,7 @@ async function read(data: Uint8Array<ArrayBuffer>): Promise<PdfReply> {
   }
 }
 
-/** Joins the lines of a paragraph. A line that ends with a hyphen goes on with the next one. */
+/** Joins the lines of a paragraph. A line that ends with a hyphen continues the next one. */
 const inParagraphs = (text: string): string =>
   text
     .replaceAll(/(\p{L})-\n(?=\p{Ll})/gu, '$1')

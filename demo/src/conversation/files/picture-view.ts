@@ -1,4 +1,4 @@
-// A picture of a message. It loads with the first picture that is shown.
+// An image in a message. This code loads with the first displayed image.
 import { html, LitElement, nothing, type TemplateResult } from 'lit'
 import { t } from '../../words/later-words.ts'
 import type { Picture } from './attachments.ts'

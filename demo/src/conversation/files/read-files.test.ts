@@ -1,11 +1,11 @@
-// In: files of all kinds. Out: whether texts and pictures are read, and all others refused in sentences.
+// In: files of all kinds. Out: whether texts and images are read, and all others rejected with a message.
 import { expect, test, vi } from 'vitest'
 import { MOST_BYTES, MOST_FILES, MOST_HEAVY_BYTES, readFiles } from './read-files.ts'
 
 const file = (name: string, content: BlobPart, type = '') => new File([content], name, { type })
 const read = async (files: readonly File[], taken = 0) => (await readFiles(files, taken, false)).attachments
 
-test('large files, many files and files that are not text are refused with their numbers', async () => {
+test('large files, too many files and non-text files are rejected with their numbers', async () => {
   const large = file('long.txt', 'x'.repeat(MOST_BYTES + 1))
   await expect(read([large])).rejects.toMatchObject({
     code: 'unsupported',
@@ -19,7 +19,7 @@ test('large files, many files and files that are not text are refused with their
   expect(await read([file('a b.txt', 'one\r\ntwo\n')])).toEqual([{ name: 'a b.txt', text: 'one\ntwo' }])
 })
 
-test('a picture is read where the browser decodes it, and the model sees it', async () => {
+test('an image is read if the browser decodes it and the model has vision', async () => {
   const close = vi.fn()
   vi.stubGlobal('createImageBitmap', async (blob: Blob) => {
     if ((await blob.text()) !== 'pixels') throw new TypeError('no picture')
@@ -35,7 +35,7 @@ test('a picture is read where the browser decodes it, and the model sees it', as
   })
   await expect(readFiles([photo], 0, true)).rejects.toMatchObject({
     code: 'unsupported',
-    message: expect.stringContaining('does not see pictures'),
+    message: expect.stringContaining('cannot see pictures'),
   })
   const heavy = { name: 'a.png', type: 'image/png', size: MOST_HEAVY_BYTES + 1 } as File
   await expect(read([heavy])).rejects.toMatchObject({
@@ -45,7 +45,7 @@ test('a picture is read where the browser decodes it, and the model sees it', as
   vi.unstubAllGlobals()
 })
 
-test('a picture whose header claims too much is refused before the browser decodes it', async () => {
+test('an image whose header claims too much is rejected before the browser decodes it', async () => {
   const decode = vi.fn()
   vi.stubGlobal('createImageBitmap', decode)
   const gif = Uint8Array.of(...new TextEncoder().encode('GIF89a'), 0xff, 0xff, 0xff, 0xff, 0, 0, 0)
@@ -54,7 +54,7 @@ test('a picture whose header claims too much is refused before the browser decod
   vi.unstubAllGlobals()
 })
 
-test('an animated picture is reported', async () => {
+test('an animated image is reported', async () => {
   class ImageDecoder {
     tracks = { ready: Promise.resolve(), selectedTrack: { animated: true } }
     close(): void {}

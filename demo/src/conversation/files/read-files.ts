@@ -1,14 +1,14 @@
-// Reads the files that a person attaches: texts, PDFs, web pages and pictures. It loads with the first file.
+// Reads the files that a user attaches: texts, PDFs, web pages and images. It loads with the first file.
 import { HalfbyteError } from '../../../../src/index.ts'
 import { bytes } from '../../shell/units.ts'
 import { t } from '../../words/later-words.ts'
 import { type Attachment, isPicture, type Picture, type TextFile } from './attachments.ts'
 
-/** Bytes of one text. A model reads passages of what its context has no room for. */
+/** Maximum bytes of one text. A model reads passages of texts that exceed its context. */
 export const MOST_BYTES = 1e6
-/** Bytes of one picture, which is kept as it is, and of one PDF. */
+/** Maximum bytes of one image, which is stored unchanged, and of one PDF. */
 export const MOST_HEAVY_BYTES = 20e6
-/** Files of one message. */
+/** Maximum number of files in one message. */
 export const MOST_FILES = 8
 
 /** What was read, and what the person should know of it. */
@@ -18,14 +18,14 @@ interface ReadFiles {
   readonly note: string
 }
 
-/** An SVG is a text, which models know. */
+/** SVG is text, which models understand. */
 const isPictureFile = ({ type }: File): boolean => type.startsWith('image/') && !type.startsWith('image/svg')
 
 /**
- * Reads files beside the `taken` ones of the same message. `isBlind`: the model does not see pictures. Throws
- * `unsupported` for a file that is too large, too many files, or a picture for a blind model, and `format`
- * for a file that is none of UTF-8 text, a PDF with text, and a picture that the browser decodes. The
- * messages are sentences for people.
+ * Reads files in addition to the `taken` ones of the same message. `isBlind`: the model has no vision tower.
+ * Throws `unsupported` for a file that is too large, too many files, or an image for a blind model, and
+ * `format` for a file that is not UTF-8 text, a PDF with text, or an image that the browser decodes. The
+ * messages are for users.
  */
 export async function readFiles(files: readonly File[], taken: number, isBlind: boolean): Promise<ReadFiles> {
   const count = files.length + taken
@@ -63,7 +63,7 @@ async function readText(file: File): Promise<TextFile> {
   return { name, text: text.replaceAll('\r\n', '\n').trimEnd() }
 }
 
-/** Copies the file, which may change or vanish on the device. */
+/** Copies the file, which may change or disappear on the device. */
 async function readPicture(file: File): Promise<Picture> {
   const name = plainName(file)
   checkSize(file, MOST_HEAVY_BYTES, 'tooHeavy')
@@ -86,7 +86,7 @@ function checkSize({ name, size }: File, most: number, sentence: 'tooLong' | 'to
   throw new HalfbyteError('unsupported', text, { size, most })
 }
 
-/** Where the browser cannot tell, nothing is said. */
+/** If the browser cannot tell, there is no note. */
 async function isAnimated(file: Blob): Promise<boolean> {
   if (!('ImageDecoder' in globalThis)) return false
   const decoder = new ImageDecoder({ data: await file.arrayBuffer(), type: file.type })
@@ -103,7 +103,7 @@ async function isAnimated(file: Blob): Promise<boolean> {
 /** On one line, so that a message can quote it. */
 const plainName = ({ name }: File): string => name.replaceAll(/\s+/g, ' ')
 
-/** Undefined for bytes that are not UTF-8, or with characters that no text has. */
+/** Undefined for bytes that are not UTF-8, or contain characters that do not occur in text. */
 function decode(content: ArrayBuffer): string | undefined {
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(content)

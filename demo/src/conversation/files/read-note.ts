@@ -1,4 +1,4 @@
-// Says what the model read of a question's files. It loads with the first such answer.
+// Shows what the model read of a question's files. This code loads with the first such answer.
 import { html, LitElement, type TemplateResult } from 'lit'
 import { t } from '../../words/later-words.ts'
 import { Speaks } from '../../words/words.ts'

@@ -1,4 +1,4 @@
-// In: questions about files, and a speaker with little room. Out: what the model reads of the files.
+// In: questions about files, and a speaker with a small context. Out: what the model reads of the files.
 import { expect, test } from 'vitest'
 import { DEFAULT_SETTINGS } from '../../shell/settings.ts'
 import type { Speaker } from '../speech/speaker.ts'
@@ -8,7 +8,7 @@ import { readQuestion } from './read-question.ts'
 
 const stop = new AbortController().signal
 const user = (content: string): StoredMessage => ({ role: 'user', content })
-/** Has room for `most` letters, or a share of them. */
+/** Accepts up to `most` letters, or a share of them. */
 const speakerWith = (most: number) =>
   ({ fits: async ({ content }, _, share) => content.length <= most * share }) satisfies Pick<Speaker, 'fits'>
 const read = (messages: readonly StoredMessage[], most: number) =>
@@ -29,7 +29,7 @@ test('files that fit are read whole', async () => {
   expect(await read([user(withQuotes('What?', [sky]))], 1000)).toEqual({ by: 'whole' })
 })
 
-test('of files that do not fit, the passages with rare words of the question are read, in the order of the text', async () => {
+test('of files that do not fit, passages with rare words of the question are read, in text order', async () => {
   const question = user(withQuotes('Does the whale see the moon?', [sky, sea]))
   const chosen = await read([question], 1000)
   if (chosen?.by !== 'words') throw new Error('they were not found by words')
@@ -43,12 +43,12 @@ test('of files that do not fit, the passages with rare words of the question are
   expect(chosen.text.length).toBeLessThanOrEqual(500)
 })
 
-test('at least one passage is read, however little room there is', async () => {
+test('at least one passage is read, however small the context', async () => {
   const chosen = await read([user(withQuotes('Who sings?', [sea]))], 1)
   expect(chosen).toMatchObject({ by: 'words', text: expect.stringContaining('A whale sings.') })
 })
 
-test('a later question is about the files that were read in passages, and only about those', async () => {
+test('a later question is about the files that were read in passages, and only those', async () => {
   const before: StoredMessage[] = [
     user(withQuotes('Waves?', [sea])),
     { role: 'assistant', content: 'Tall.', read: { by: 'words', text: 'Waves?', all: 3 } },

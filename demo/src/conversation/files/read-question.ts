@@ -1,5 +1,5 @@
-// What the model reads of a question's files: all of them where they fit its context, and otherwise the
-// passages that are nearest to the question.
+// Chooses what the model reads of a question's files: all of them if they fit in its context, and otherwise
+// the passages nearest to the question.
 import { bestOf, commonWords, cutText, wordsOf } from '../../../../src/ui/chat/passages.ts'
 import type { Settings } from '../../shell/settings.ts'
 import { t } from '../../words/later-words.ts'
@@ -7,15 +7,15 @@ import type { Speaker } from '../speech/speaker.ts'
 import type { Read, StoredMessage } from '../store/conversations.ts'
 import { splitQuotes, type TextFile, withQuotes } from './attachments.ts'
 
-/** Passages for one question. More would keep a phone reading for long. */
+/** Passages per question. More would take a phone too long to read. */
 const MOST_PASSAGES = 6
-/** Share of the room for a question that passages may take, so that a conversation has room beside them. */
+/** Share of the space for a question that passages may use, to leave room for the conversation. */
 const SHARE = 0.5
 
 /**
- * Undefined for a question that is not about files. A question without files of its own is about those that
- * an earlier answer read in passages. With a search model, `settings.search`, passages are found by their
- * meaning, else by the words that they share with the question.
+ * Undefined for a question that is not about files. A question without its own files is about those that
+ * an earlier answer read in passages. With a search model, `settings.search`, passages are found by meaning,
+ * otherwise by the words that they share with the question.
  */
 export async function readQuestion(
   speaker: Speaker,
@@ -36,7 +36,7 @@ export async function readQuestion(
   )
   const best = bestOf(scores, MOST_PASSAGES)
   for (;;) {
-    // In the order of the text, which the model follows more easily.
+    // In text order, which is easier for the model to follow.
     const chosen = best.toSorted((a, b) => a - b).flatMap((index) => passages[index] ?? [])
     const read: Read = { by, text: withQuotes(text, chosen), all: passages.length }
     if (best.length <= 1 || (await speaker.fits({ ...question, content: read.text }, settings, SHARE)))
@@ -56,7 +56,7 @@ function filesReadInPassages(messages: readonly StoredMessage[]): readonly TextF
   return [...files.values()]
 }
 
-/** Each under the name of its file, with its page or its number. A form feed parts pages. */
+/** Each under the name of its file, with its page or its number. Form feeds separate pages. */
 function passagesOf({ name, text }: TextFile): readonly TextFile[] {
   const pages = text.split('\f')
   const cut = pages.flatMap((page, index) => cutText(page).map((part) => ({ part, page: index + 1 })))
@@ -71,7 +71,7 @@ interface Scores {
   readonly scores: readonly number[]
 }
 
-/** A search model that fails is no reason to give no answer. */
+/** A failing search model must not prevent an answer. */
 async function scoresOf(
   question: string,
   passages: readonly TextFile[],

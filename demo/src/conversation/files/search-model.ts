@@ -5,11 +5,11 @@ import { type Encoder, EncoderSlot } from '../../../../src/ui/chat/encoder-slot.
 import { cosine } from '../../../../src/ui/chat/library.ts'
 
 const slot = new EncoderSlot(() => (source, options) => Embedder.load(source, options))
-/** Vectors of passages by the encoder in use, for later questions about the same files. */
+/** Passage vectors of the current encoder, for later questions about the same files. */
 let known = { encoder: undefined as Encoder | undefined, vectors: new Map<string, Float32Array>() }
-/** Passages for one call: a page that stops waits for at most so many. */
+/** Passages per call: on a stop, the page waits for at most this many. */
 const BATCH = 32
-/** Vectors that are kept, of 1.5 kB each for MiniLM. */
+/** Maximum number of cached vectors; 1.5 kB each for MiniLM. */
 const MOST_VECTORS = 20_000
 
 /**

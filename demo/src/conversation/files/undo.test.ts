@@ -1,5 +1,4 @@
-// In: steps in the composer and keys. Out: whether they are taken back in their order among those of the
-// browser.
+// In: steps in the composer and keys. Out: whether they are undone in order with the browser's own steps.
 import { expect, test } from 'vitest'
 import { Undo, type Written } from './undo.ts'
 
@@ -17,7 +16,7 @@ const key = (letter: string, more: Partial<KeyboardEvent> = {}) =>
     ...more,
   }) as KeyboardEvent
 
-test('steps that leave the text are taken back and made again by keys, the newest first', () => {
+test('steps that do not change the text are undone and redone by keys, newest first', () => {
   const undo = new Undo()
   undo.note(written('x'), written('x', a))
   undo.note(written('x', a), written('x', a, b))
@@ -29,7 +28,7 @@ test('steps that leave the text are taken back and made again by keys, the newes
   expect(undo.pressed(key('y'), 'x')).toBeUndefined()
 })
 
-test('the key’s place counts where letters are not Latin, and other keys mean nothing', () => {
+test('the physical key counts on non-Latin layouts, and other keys are ignored', () => {
   const undo = new Undo()
   undo.note(written(''), written('', a))
   for (const other of [key('z', { ctrlKey: false }), key('z', { altKey: true }), key('v'), key('y')])
@@ -44,12 +43,12 @@ test('newer edits of the text are left to the browser', () => {
   expect(undo.pressed(key('z'), 'xy')).toBeUndefined()
   expect(undo.edited('historyUndo', 'x')).toBeUndefined()
   expect(undo.pressed(key('z'), 'x')).toEqual([])
-  // What is typed after a step was taken back ends it.
+  // Typing after an undo discards the redo.
   undo.edited('insertText', 'xz')
   expect(undo.pressed(key('y'), 'x')).toBeUndefined()
 })
 
-test('a step that changed the text goes with the browser’s own', () => {
+test('a step that changed the text is undone together with the browser’s own', () => {
   const undo = new Undo()
   undo.note(written('x', a), written('xa'))
   expect(undo.pressed(key('z'), 'xa')).toBeUndefined()

@@ -1,8 +1,8 @@
-// Undoing in the composer. In: steps that change the attached files, some of them with the text. Out: Control
-// or Command with Z takes them back, in their order among the edits that the browser takes back itself.
+// Undo in the composer. In: steps that change the attached files, some of them with the text. Out: Control or
+// Command with Z undoes them, in order with the edits that the browser undoes itself.
 import type { Attachment } from './attachments.ts'
 
-/** What the composer has: its text, and the files beside it. */
+/** The composer's state: its text and attached files. */
 export interface Written {
   readonly text: string
   readonly files: readonly Attachment[]
@@ -13,29 +13,29 @@ interface Step {
   readonly after: Written
 }
 
-/** True for a step that the browser knows nothing of. */
+/** True for a step that the browser does not know about. */
 const isOurs = ({ before, after }: Step): boolean => before.text === after.text
 
 export class Undo {
   #done: Step[] = []
   #undone: Step[] = []
 
-  /** Notes a step. One that changes the text must have changed it as an edit that the browser takes back. */
+  /** Records a step. If it changes the text, it must have done so in a way that the browser can undo. */
   note(before: Written, after: Written): void {
     this.#done.push({ before, after })
     this.#undone = []
   }
 
-  /** For a key: the files to have now. Undefined if the browser does what the key means. */
+  /** Handles a key: the resulting files. Undefined if the browser handles it. */
   pressed(event: KeyboardEvent, text: string): readonly Attachment[] | undefined {
     const way = wayOf(event)
     const step = way === 'undo' ? this.#done.at(-1) : way === 'redo' ? this.#undone.at(-1) : undefined
-    // Another text: edits that are newer come first.
+    // The text differs: newer edits come first.
     if (step === undefined || !isOurs(step) || step.after.text !== text) return undefined
     return way === 'undo' ? this.#back() : this.#forth()
   }
 
-  /** For an edit that the browser has made: the files to have now. Undefined if they stay. */
+  /** Handles an undo or redo by the browser: the resulting files. Undefined if they stay. */
   edited(inputType: string, text: string): readonly Attachment[] | undefined {
     const back = this.#done.at(-1)
     const forth = this.#undone.at(-1)
@@ -47,7 +47,7 @@ export class Undo {
     return undefined
   }
 
-  /** What was sent cannot be taken back. */
+  /** Sent messages cannot be undone. */
   forget(): void {
     this.#done = []
     this.#undone = []
@@ -66,7 +66,7 @@ export class Undo {
   }
 }
 
-/** What a key means. On a keyboard without Latin letters the key's place says which it is. */
+/** The meaning of a key. On non-Latin keyboards the physical key identifies it. */
 function wayOf({
   key,
   code,

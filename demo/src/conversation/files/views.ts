@@ -1,5 +1,5 @@
-// What messages show of files, by elements whose code loads when the first one is there. Without its code an
-// element is empty, and the next one tries again.
+// Elements for files in messages, whose code loads with the first one. Without its code an element is empty,
+// and the next one retries.
 import { html, type TemplateResult } from 'lit'
 import type { Read } from '../store/conversations.ts'
 import type { Picture } from './attachments.ts'

@@ -1,5 +1,5 @@
-// The list of conversations. In: conversations, and what is done with them. Out: those that the person looks
-// for, by date.
+// The list of conversations. In: conversations, and actions on them. Out: the conversations that match the
+// search, by date.
 import { html, LitElement, nothing, type TemplateResult } from 'lit'
 import { icon } from '../../shell/icons.ts'
 import { Speaks, t } from '../../words/words.ts'
@@ -9,22 +9,22 @@ import { type Conversation, MOST_TITLE } from '../store/conversations.ts'
 import { byDate } from './groups.ts'
 import { canShare, saveFile, share } from './hand-out.ts'
 
-/** What is done with conversations. */
+/** Actions on conversations. */
 export interface ListActs {
   /** Begins one. */
   fresh(): void
   open(id: string): void
   remove(ids: readonly string[]): void
-  /** Brings back one of those that were removed last. */
+  /** Restores a recently removed conversation. */
   restore(id: string): void
   rename(id: string, title: string): void
-  /** Puts it above the others, or back. */
+  /** Pins or unpins it. */
   pin(id: string, isPinned: boolean): void
-  /** Stores all of a file, or none. */
+  /** Imports all conversations of a file, or none. */
   add(write: Adding): Promise<readonly New[]>
 }
 
-/** Conversations from which on they can be searched. */
+/** Number of conversations from which a search field is shown. */
 const SEARCH_FROM = 5
 
 export class ConversationList extends LitElement {
@@ -41,17 +41,17 @@ export class ConversationList extends LitElement {
   }
   declare conversations: readonly Conversation[]
   declare current: string
-  /** The conversations that were removed last. Their rows offer to bring them back. */
+  /** The most recently removed conversations. Their rows offer to restore them. */
   declare removed: readonly Conversation[]
-  /** True if the browser keeps nothing of the page. */
+  /** True if the browser stores nothing for this page. */
   declare unkept: boolean
   declare acts: ListActs
   declare query: string
   /** The conversation whose actions are shown, or whose title is edited. */
   declare chosen: { readonly id: string; readonly isNaming: boolean } | undefined
-  /** Those that are marked to be deleted together; undefined while none can be marked. */
+  /** Those marked for deletion; undefined outside of marking mode. */
   declare marked: ReadonlySet<string> | undefined
-  /** What came of the last import, or why one action failed. */
+  /** The result of the last import, or why an action failed. */
   declare said: { readonly text: string; readonly isError: boolean } | undefined
 
   #search: Awaited<ReturnType<typeof search>> | undefined
@@ -120,7 +120,7 @@ export class ConversationList extends LitElement {
     this.marked = marked
   }
 
-  /** Where the words of the search stand, unless the title has them. */
+  /** The passage with the search words, unless the title has them. */
   #excerpt(conversation: Conversation): TemplateResult | typeof nothing {
     const excerpt = this.#search?.excerptOf(conversation, this.query)
     if (excerpt === undefined) return nothing
@@ -128,7 +128,7 @@ export class ConversationList extends LitElement {
     return html`<small class="passage" dir="auto">${before}<mark>${match}</mark>${after}</small>`
   }
 
-  /** A click that opens a new tab or window is the browser's. */
+  /** A click that opens a new tab or window is left to the browser. */
   #open(event: MouseEvent, id: string): void {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return
     event.preventDefault()
@@ -290,7 +290,7 @@ export class ConversationList extends LitElement {
     this.said = { text: error instanceof Error ? error.message : String(error), isError: true }
   }
 
-  /** The app hands what was changed down in its own update. */
+  /** The app passes the change down in its own update. */
   async #focusNext(selector: string): Promise<void> {
     await new Promise(requestAnimationFrame)
     await this.updateComplete
@@ -302,6 +302,6 @@ export class ConversationList extends LitElement {
   }
 }
 
-/** What few people need loads when it is asked for. */
+/** Rarely used code is loaded on demand. */
 const exchange = () => import('./exchange.ts')
 const search = () => import('./search.ts')

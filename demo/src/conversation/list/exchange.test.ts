@@ -1,5 +1,4 @@
-// In: conversations, and files of other kinds. Out: whether what was exported can be imported, and nothing
-// else.
+// In: conversations, and files of other kinds. Out: whether exports, and only exports, can be imported.
 import { expect, test } from 'vitest'
 import { isHalfbyteError } from '../../../../src/index.ts'
 import { newConversation, renamed, type StoredMessage, withMessages } from '../store/conversations.ts'
@@ -32,7 +31,7 @@ const pictures = [{ name: 'fox.png', file }]
 const sent: StoredMessage = { role: 'user', content: 'Hello', pictures }
 const withPicture = withMessages(newConversation(), [{ ...sent, others: [[sent]] }])
 
-test('pictures are exported, also those of versions', async () => {
+test('images are exported, including those of versions', async () => {
   const [read] = fromJson(await toJson([withPicture]))
   const [message] = read?.messages ?? []
   for (const { pictures: back } of [message, message?.others?.[0]?.[0]].filter(
@@ -45,7 +44,7 @@ test('pictures are exported, also those of versions', async () => {
   expect(toMarkdown(withPicture)).toContain('(Picture: fox.png)\n\nHello')
 })
 
-test('a file whose picture is damaged is refused as a whole', async () => {
+test('a file with a damaged image is rejected as a whole', async () => {
   const json = await toJson([withPicture])
   for (const damaged of [json.replace('AP8H', 'A~8H'), json.replace('image/png', 'text/html')]) {
     expect(damaged).not.toBe(json)
@@ -57,14 +56,14 @@ test('Markdown names the speakers', () => {
   expect(toMarkdown(conversation)).toBe('# A title\n\n## You\n\nHello\n\n## Tiny\n\nGood *day*\n')
 })
 
-test('a file of another kind is refused with what to do', async () => {
+test('a file of another kind is rejected with what to do', async () => {
   expect(failure(() => fromJson('# Title'))).toMatch(/^format: This file is not JSON/)
-  expect(failure(() => fromJson('null'))).toMatch(/^format: This file holds no conversations/)
+  expect(failure(() => fromJson('null'))).toMatch(/^format: This file contains no conversations/)
   const newer = (await toJson([conversation])).replace('"version": 1', '"version": 2')
   expect(failure(() => fromJson(newer))).toMatch(/version 2 and this page reads version 1/)
 })
 
-test('a file of which a part is damaged is refused as a whole', async () => {
+test('a file with a damaged part is rejected as a whole', async () => {
   const damaged = (await toJson([conversation, conversation])).replace('"assistant"', '"nobody"')
   expect(failure(() => fromJson(damaged))).toMatch(/1 of the 2 conversations in this file are damaged/)
 })

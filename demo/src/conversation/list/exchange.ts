@@ -1,4 +1,4 @@
-// Exchange. In: conversations. Out: Markdown to read, JSON that another page can import, and back.
+// Import and export. In: conversations. Out: Markdown to read, JSON that another page can import, and back.
 import { HalfbyteError } from '../../../../src/index.ts'
 import { fromBase64, parseJson, toBase64 } from '../../../../src/ui/chat/library.ts'
 import { bytes } from '../../shell/units.ts'
@@ -12,10 +12,10 @@ import type { ListActs } from './conversation-list.ts'
 
 const FORMAT = 'halfbyte-conversations'
 const VERSION = 1
-/** Largest file that is read, in bytes. */
+/** Maximum file size in bytes. */
 export const MOST_BYTES = 64e6
 
-/** The messages as they are shown, under headings that say whose they are. */
+/** The messages as displayed, under headings with their speakers. */
 export function toMarkdown({ title, messages }: Conversation): string {
   const parts = messages.map(({ role, content, pictures = [], model }) => {
     const speaker = role === 'user' ? t('you') : (model ?? t('model'))
@@ -25,7 +25,7 @@ export function toMarkdown({ title, messages }: Conversation): string {
   return `${[`# ${title}`, ...parts].join('\n\n')}\n`
 }
 
-/** Everything that is stored of the conversations, with all versions; pictures as base64. */
+/** Everything that is stored of the conversations, with all versions; images as base64. */
 export async function toJson(conversations: readonly Conversation[]): Promise<string> {
   const files = new Map<Blob, unknown>()
   for (const { file } of conversations.flatMap(({ messages }) => picturesOf(messages))) {
@@ -35,11 +35,11 @@ export async function toJson(conversations: readonly Conversation[]): Promise<st
   return `${JSON.stringify({ format: FORMAT, version: VERSION, conversations }, written, 1)}\n`
 }
 
-/** With those of all versions. */
+/** Including those of all versions. */
 const picturesOf = (messages: readonly StoredMessage[]): readonly Picture[] =>
   messages.flatMap(({ pictures = [], others = [] }) => [...pictures, ...others.flatMap(picturesOf)])
 
-/** A picture's file from what `toJson` wrote of it; undefined if it is anything else. */
+/** An image's file from the output of `toJson`; undefined for anything else. */
 function fileOf(value: unknown): Blob | undefined {
   const { type, base64 } = Object(value)
   if (typeof type !== 'string' || !type.startsWith('image/') || typeof base64 !== 'string') return undefined
@@ -50,7 +50,7 @@ function fileOf(value: unknown): Blob | undefined {
   }
 }
 
-/** Reads what `toJson` wrote. Throws `format` if the text is anything else or nothing in it can be read. */
+/** Reads the output of `toJson`. Throws `format` for any other text or if nothing in it can be read. */
 export function fromJson(text: string): readonly Conversation[] {
   const { format, version, conversations } = parse(text)
   if (format !== FORMAT || !Array.isArray(conversations)) {
@@ -69,7 +69,7 @@ export function fromJson(text: string): readonly Conversation[] {
   return whole
 }
 
-/** Undefined if any part of it is damaged, and if it has no messages. */
+/** Undefined if any part of it is damaged or it has no messages. */
 function readWhole(record: unknown): Conversation | undefined {
   const reader = new RecordReader(fileOf)
   const read = reader.conversation(record)
@@ -84,7 +84,7 @@ function parse(text: string): Readonly<Record<string, unknown>> {
   }
 }
 
-/** Reads a file of conversations. Throws `format`, also if it is too large. */
+/** Reads a file of conversations. Throws `format` if it is invalid or too large. */
 export async function readFile(file: File): Promise<readonly Conversation[]> {
   if (file.size > MOST_BYTES) {
     throw new HalfbyteError('format', t('importLarge', { size: bytes(file.size), most: bytes(MOST_BYTES) }), {
@@ -95,15 +95,15 @@ export async function readFile(file: File): Promise<readonly Conversation[]> {
   return fromJson(await file.text())
 }
 
-/** A name that every file system takes. */
+/** A name that every file system accepts. */
 export function fileName(title: string, ending: 'md' | 'json'): string {
   const name = title.replace(/[^\p{L}\p{M}\p{N}]+/gu, '-').replace(/^-+|-+$/g, '')
   return `${[...name].slice(0, 60).join('') || 'chat'}.${ending}`
 }
 
 /**
- * Imports a file of conversations, all of them or none, and says how many came. Throws what `readFile`
- * throws, and `storage-full` or `internal` if they cannot be stored.
+ * Imports a file of conversations, all or none, and reports how many. Throws like `readFile`, and
+ * `storage-full` or `internal` if they cannot be stored.
  */
 export async function importFile(file: File, add: ListActs['add']): Promise<string> {
   const read = await readFile(file)

@@ -1,4 +1,4 @@
-// In: conversations of several days. Out: whether they stand under the right date.
+// In: conversations from several days. Out: whether they are under the right date.
 import { expect, test } from 'vitest'
 import { newConversation } from '../store/conversations.ts'
 import { byDate } from './groups.ts'
@@ -10,7 +10,7 @@ const on = (title: string, ...date: [number, number, number, number]) => ({
   updated: new Date(...date).getTime(),
 })
 
-test('midnight parts today from yesterday, not 24 hours', () => {
+test('midnight separates today from yesterday, not 24 hours', () => {
   const groups = byDate([on('a', 2026, 10, 23, 0), on('b', 2026, 10, 22, 23), on('c', 2026, 10, 22, 0)], NOW)
   expect(groups.map(({ name, conversations }) => [name, conversations.length])).toEqual([
     ['Today', 1],
@@ -37,7 +37,7 @@ test('a clock that was set back leaves a conversation under today', () => {
   expect(byDate([on('a', 2026, 10, 25, 1)], NOW)[0]?.name).toBe('Today')
 })
 
-test('what is pinned stands first, under a heading of its own', () => {
+test('pinned conversations come first, under their own heading', () => {
   const old = { ...on('old', 2025, 9, 1, 1), isPinned: true as const }
   const groups = byDate([on('a', 2026, 10, 23, 0), on('b', 2026, 10, 22, 23), old], NOW)
   expect(groups.map(({ name, conversations }) => [name, conversations.map(({ title }) => title)])).toEqual([

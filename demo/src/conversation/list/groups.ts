@@ -1,4 +1,4 @@
-// Groups. In: conversations, newest first. Out: the same under their dates, after those that are pinned.
+// Groups. In: conversations, newest first. Out: the same grouped by date, after the pinned ones.
 
 import { t } from '../../words/words.ts'
 import type { Conversation } from '../store/conversations.ts'
@@ -11,8 +11,8 @@ export interface Group {
 const DAY_MS = 864e5
 
 /**
- * Pinned conversations, then the others by date, in their order. Months have the names of `locale`; default:
- * the browser's.
+ * Pinned conversations, then the others by date, in order. Month names are those of `locale`; default: the
+ * browser's.
  */
 export function byDate(
   conversations: readonly Conversation[],
@@ -37,7 +37,7 @@ function dateName(time: number, now: number, locale: string | undefined): string
   return new Intl.DateTimeFormat(locale, { month: 'long', year: 'numeric' }).format(time)
 }
 
-/** Nights between two times. Rounded, since a day may have 23 or 25 hours. */
+/** Number of midnights between two times. Rounded, because a day may have 23 or 25 hours. */
 function daysBetween(time: number, now: number): number {
   return Math.round((new Date(now).setHours(0, 0, 0, 0) - new Date(time).setHours(0, 0, 0, 0)) / DAY_MS)
 }

@@ -1,4 +1,4 @@
-// Handing out. In: a text and a name for it. Out: a file among the person's downloads, or the share sheet.
+// Saving and sharing. In: a text and its name. Out: a download, or the share sheet.
 
 /** Saves the text as a file. */
 export function saveFile(name: string, text: string, type: string): void {
@@ -11,10 +11,10 @@ export function saveFile(name: string, text: string, type: string): void {
   setTimeout(() => URL.revokeObjectURL(address), 60_000)
 }
 
-/** Where the browser opens the system's share sheet. */
+/** True if the browser can open the system's share sheet. */
 export const canShare = (): boolean => typeof navigator.share === 'function'
 
-/** Opens the share sheet. That the person closes it is not an error. */
+/** Opens the share sheet. Closing it is not an error. */
 export async function share(title: string, text: string): Promise<void> {
   try {
     await navigator.share({ title, text })

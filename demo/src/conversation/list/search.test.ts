@@ -1,4 +1,4 @@
-// In: conversations, and what a person looks for. Out: whether they are found, and the passage that is shown.
+// In: conversations and search queries. Out: whether they are found, and the displayed passage.
 import { expect, test } from 'vitest'
 import { newConversation, withMessages } from '../store/conversations.ts'
 import { excerptOf, matching } from './search.ts'
@@ -11,7 +11,7 @@ const chat = (title: string, ...contents: string[]) => ({
   title,
 })
 
-test('all words must be there, in the title or in any message, whatever case and accents', () => {
+test('all words must occur, in the title or in any message, ignoring case and accents', () => {
   const cafe = chat('Café', 'Where IS it?')
   const other = chat('Other')
   expect(matching([cafe, other], ' cafe  where ')).toEqual([cafe])
@@ -19,7 +19,7 @@ test('all words must be there, in the title or in any message, whatever case and
   expect(matching([cafe, other], ' ')).toEqual([cafe, other])
 })
 
-test('the passage is the first that has a word, cut where it matches', () => {
+test('the passage is the first with a word, split at the match', () => {
   const found = chat('Trips', 'Hello', 'By train\nto the sea,  and back', 'The train is late')
   expect(excerptOf(found, 'TRAIN late')).toEqual({
     before: 'By ',
@@ -31,7 +31,7 @@ test('the passage is the first that has a word, cut where it matches', () => {
   expect(excerptOf(found, 'trips sea')?.match).toBe('sea')
 })
 
-test('a passage far inside a long message is cut on both sides', () => {
+test('a passage far inside a long message is shortened on both sides', () => {
   const excerpt = excerptOf(chat('Long', `${'a '.repeat(500)}needle ${'b '.repeat(500)}`), 'needle')
   expect(excerpt).toEqual({ before: `…${'a '.repeat(12)}`, match: 'needle', after: ` ${'b '.repeat(39)}b` })
 })

@@ -1,4 +1,4 @@
-// Search. In: conversations, and what the person looks for. Out: those that match, and where.
+// Search. In: conversations and a query. Out: the matches and their passages.
 import type { Conversation } from '../store/conversations.ts'
 
 /** A passage, cut where it matches. */
@@ -8,11 +8,11 @@ interface Excerpt {
   readonly after: string
 }
 
-/** Characters that are shown before and after what matches. */
+/** Characters shown before and after the match. */
 const BEFORE = 24
 const AFTER = 80
 
-/** Conversations with all words of `query` in the title or the messages, whatever their case and accents. */
+/** Conversations with all words of `query` in the title or the messages, ignoring case and accents. */
 export function matching(conversations: readonly Conversation[], query: string): readonly Conversation[] {
   const words = wordsOf(query)
   if (words.length === 0) return conversations
@@ -23,8 +23,8 @@ export function matching(conversations: readonly Conversation[], query: string):
 }
 
 /**
- * The first passage of the messages that has a word of `query`, on one line. Words that the title has do not
- * count. Undefined if there is none.
+ * The first passage of the messages with a word of `query`, on one line. Words in the title do not count.
+ * Undefined if there is none.
  */
 export function excerptOf({ title, messages }: Conversation, query: string): Excerpt | undefined {
   const shown = plain(title)
@@ -50,14 +50,14 @@ const plain = (text: string): string => text.normalize('NFKD').replace(/\p{M}/gu
 
 const onOneLine = (text: string): string => text.replace(/\s+/g, ' ')
 
-/** The places in `text` of the characters from `start` to `end` of `plain(text)`, which may be shorter. */
+/** The range in `text` that corresponds to `start` to `end` of `plain(text)`, which may be shorter. */
 function placesOf(text: string, start: number, end: number): readonly [number, number] {
   let read = 0
   let at = 0
   let from = 0
   for (const character of text) {
     const { length } = plain(character)
-    // A mark belongs to the letter before it.
+    // A combining mark belongs to the preceding letter.
     if (read >= end && length > 0) break
     if (read <= start && length > 0) from = at
     read += length

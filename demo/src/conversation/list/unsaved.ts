@@ -1,14 +1,14 @@
-// What could not be saved. In: the chat's state. Out: a notice that says so as long as it is so, with ways to
-// keep what was written.
+// Unsaved messages. In: the chat's state. Out: a notice while messages are unsaved, with ways to keep them.
 import { html, nothing, type TemplateResult } from 'lit'
 import { keyed } from 'lit/directives/keyed.js'
 import { t } from '../../words/words.ts'
 import type { Chat } from '../chat.ts'
 import { saveFile } from './hand-out.ts'
 
-/** `free` opens what can be removed from this device. */
+/** `free` opens the list of what can be removed from this device. */
 export function renderUnsaved(chat: Chat, free: () => void): TemplateResult {
-  // It is always there: a screen reader reads what is put into it, also after another try that failed.
+  // The element is always present, so that screen readers announce changes to it, even after another failed
+  // try.
   return html`<div class="unsaved" role="status">${notice(chat, free)}</div>`
 }
 
@@ -28,7 +28,7 @@ function notice(chat: Chat, free: () => void): TemplateResult | typeof nothing {
   </div>`
 }
 
-/** As the list's own export: the file can be imported again. */
+/** Like the list's export: the file can be imported again. */
 async function save({ unsaved }: Chat): Promise<void> {
   const { toJson, fileName } = await import('./exchange.ts')
   saveFile(fileName(unsaved[0]?.title ?? '', 'json'), await toJson(unsaved), 'application/json')

@@ -1,4 +1,4 @@
-// Calls. In: answers with calls of tools as text, whole, cut, and letter by letter. Out: no markup.
+// Calls. In: answers with tool calls as text, complete, cut off, and letter by letter. Out: no markup.
 import { expect, test } from 'vitest'
 import { MARKERS } from '../../../../src/core/base/calls/marks.ts'
 import { withoutCalls } from './calls.ts'
@@ -36,18 +36,18 @@ test.each([
   expect(withoutCalls(text, false)).toBe(text)
 })
 
-test('no letter of a call is shown while it grows', () => {
+test('no letter of a call is shown while it streams', () => {
   for (const text of [CALL, `Let me see. ${CALL}`, CALL.replaceAll(/\n?<\/?tool_call>\n?/g, '')])
     for (let length = 0; length <= text.length; length++)
       expect(withoutCalls(text.slice(0, length), true), text.slice(0, length)).toMatch(/^[A-Za-z .]*$/)
 })
 
-test('every mark that the library reads is known', () => {
+test('every mark that the library recognises is known', () => {
   for (const mark of MARKERS)
     expect(withoutCalls(`${mark === 'functools' ? 'functools[' : mark}{"name": "f"`, false), mark).toBe('')
 })
 
-test('a long answer of brackets takes few steps for each letter', () => {
+test('a long answer of brackets takes few steps per letter', () => {
   const text = '<'.repeat(200_000)
   expect(withoutCalls(text, false)).toBe(text)
 })

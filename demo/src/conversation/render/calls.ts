@@ -1,6 +1,6 @@
-// Calls. In: an answer in which a model wrote calls of tools as text. Out: the answer without them.
+// Calls. In: an answer with tool calls that a model wrote as text. Out: the answer without them.
 
-/** How a block of calls begins and ends in the forms that models write. */
+/** Opening and closing marks of calls in the formats that models use. */
 const BLOCKS: ReadonlyMap<string, string | undefined> = new Map([
   ['<tool_call>', '</tool_call>'],
   ['<tool_response>', '</tool_response>'],
@@ -25,17 +25,17 @@ const BLOCKS: ReadonlyMap<string, string | undefined> = new Map([
   ),
 ])
 const MARKS = [...BLOCKS.keys()]
-/** Where the marks are special tokens, they are not in the text. */
+/** If the marks are special tokens, they do not appear in the text. */
 const BARE = /^\s*\[?\s*\{\s*"name"\s*:\s*"[^"]*"\s*,\s*"(?:arguments|parameters)"\s*:/
-/** The same while it grows, without blanks. */
+/** The same while it streams, without spaces. */
 const BARE_START = /^\[?\{"name":(?:"[^"]{0,64}(?:",?(?:"[a-z]{0,10}"?)?)?)?$/
 const BARE_BEGIN = '[{"name":'
-/** Letters of a mark at the very end of an answer that are taken for its beginning. */
+/** Minimum letters at the very end of an answer that count as the beginning of a mark. */
 const CUT = 6
-/** Code, in which calls are what a person asked to see. */
+/** Code, where calls are what the user asked to see. */
 const CODE = /(?:^|\n)\s*(`{3,}|~{3,})[\s\S]*?(?:\n\s*\1|$)|`[^`\n]+`/g
 
-/** The text around calls outside code. `isGrowing`: what may be the beginning of a call is held back. */
+/** The text around calls outside code. `isGrowing`: a possible beginning of a call is held back. */
 export function withoutCalls(text: string, isGrowing: boolean): string {
   if (BARE.test(text) || (isGrowing && beginsBare(text))) return ''
   if (!/[<[]/.test(text)) return text
@@ -73,7 +73,7 @@ function nextMark(text: string, from: number, isCode: (at: number) => boolean) {
   return first
 }
 
-/** Length of the longest end of the text that begins the mark. */
+/** Length of the longest suffix of the text that is a prefix of the mark. */
 function partLength(text: string, mark: string): number {
   for (let length = Math.min(mark.length - 1, text.length); length > 0; length--)
     if (text.endsWith(mark.slice(0, length))) return length

@@ -1,4 +1,4 @@
-// In: requests to paint, and frames on a fake clock. Out: how often the page paints.
+// In: paint requests, and frames on a fake clock. Out: how often the page paints.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { Repaint } from './repaint.ts'
 
@@ -31,7 +31,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-test('a request during or right after a painting causes one more painting, never two in a frame', async () => {
+test('a request during or right after painting causes one more paint, never two in a frame', async () => {
   const seen = openPage()
   const paintedIn: number[] = []
   const more = () => {
@@ -47,7 +47,7 @@ test('a request during or right after a painting causes one more painting, never
   expect(new Set(paintedIn).size, `paintings in frames ${paintedIn}`).toBe(paintedIn.length)
 })
 
-test('a slow painting is followed by an equally long pause, unless the person is waiting', async () => {
+test('a slow paint is followed by an equally long pause, unless the user is waiting', async () => {
   openPage()
   const starts: number[] = []
   const repaint = new Repaint(

@@ -1,7 +1,7 @@
-// Repainting. In: many requests. Out: few paintings: at most one per frame, and fewer when each takes long.
+// Repainting. In: many requests. Out: few paints: at most one per frame, and fewer if each takes long.
 import { nextTask } from '../../shell/tasks.ts'
 
-/** Largest share of the time that painting may take; the rest is for input. */
+/** Maximum share of time for painting; the rest is for input. */
 const SHARE = 0.5
 
 /** Paints as often as the page can afford. */
@@ -10,19 +10,19 @@ export class Repaint {
   readonly #painted: (ms: number) => void
   #isAsked = false
   #isBusy = false
-  /** Nothing is painted before this time of the page's clock. */
+  /** Nothing is painted before this time on the page's clock. */
   #earliest = 0
 
   /**
-   * `paint` changes what the page shows and lays it out, in microtasks. `painted` gets the time of that work
-   * or of the frame, the longer of the two.
+   * `paint` updates and lays out the page in microtasks. `painted` gets the duration of that work or of the
+   * frame, whichever is longer.
    */
   constructor(paint: () => Promise<void>, painted: (ms: number) => void) {
     this.#paint = paint
     this.#painted = painted
   }
 
-  /** `isUrgent`: the person is waiting. */
+  /** `isUrgent`: the user is waiting. */
   request(isUrgent = false): void {
     if (isUrgent) this.#earliest = 0
     this.#isAsked = true
@@ -38,7 +38,7 @@ export class Repaint {
       const start = performance.now()
       await this.#paint()
       const laidOut = performance.now() - start
-      // In one task, changes and painting would block a slow page. This lets input in between.
+      // In one task, changes and painting would block a slow page. This lets input through in between.
       const painted = await frameTime()
       this.#earliest = performance.now() + (laidOut + painted) * (1 / SHARE - 1)
       this.#painted(Math.max(laidOut, painted))

@@ -1,5 +1,5 @@
-// In: an answer that grows faster than frames can show it. Out: whether each frame adds what it has time for,
-// and nothing is lost.
+// In: an answer that streams faster than frames can show it. Out: whether each frame adds what it has time
+// for, and nothing is lost.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Conversation } from '../store/conversations.ts'
@@ -16,7 +16,7 @@ const answered = (content: string, id = 'a'): Conversation => ({
 })
 const text = (conversation: Conversation): string => conversation.messages.at(-1)?.content ?? ''
 
-/** What frames of `ms` each show of an answer that is complete soon after its start. */
+/** What each frame of `ms` shows of an answer that completes soon after its start. */
 function frames(reveal: Reveal, content: string, ms: (frame: number) => number): string[] {
   const shown = [text(reveal.cut(answered('')))]
   do {
@@ -98,7 +98,7 @@ describe('an answer is revealed', () => {
   })
 })
 
-describe('an answer that is ahead of what is shown', () => {
+describe('an answer that is ahead of the display', () => {
   test('waits, and continues when the display has caught up', async () => {
     const reveal = new Reveal()
     const content = 'a'.repeat(1000)

@@ -1,24 +1,24 @@
-// Revealing. In: a conversation whose answer grows, and frame times. Out: as much of it as a frame can show
-// in time.
+// Revealing. In: a conversation with a streaming answer, and frame times. Out: as much of it as a frame can
+// show in time.
 import type { Conversation } from '../store/conversations.ts'
 import { Pace } from './pace.ts'
 
-/** Characters that the first frame adds, and the least that later ones add. */
+/** Characters that the first frame adds, and the minimum for later ones. */
 const FIRST = 48
 const LEAST = 96
-/** The same after a stop, when the person waits for the end of the answer. */
+/** The same after a stop, when the user is waiting for the end. */
 const LEAST_OF_REST = 192
 /** How far, in frames, an answer may be ahead of the display before it waits. */
 const AHEAD = 2
 
-/** Limits how much of an answer each frame shows, because an engine may be faster than the page's layout. */
+/** Limits how much of an answer each frame shows, because an engine may be faster than layout. */
 export class Reveal {
-  /** The growing answer, as its conversation and index. */
+  /** The streaming answer, as its conversation and index. */
   #answer: string | undefined
   /** Characters of it that are shown. */
   #shown = 0
   #pace = new Pace(FIRST, LEAST)
-  /** Lets the waiting answer continue. */
+  /** Resumes the waiting answer. */
   #wake: (() => void) | undefined
 
   /** True while part of the answer is not shown yet. */
@@ -29,7 +29,7 @@ export class Reveal {
     return this.#pace.least > LEAST
   }
 
-  /** The conversation as it is shown. Only the growing answer is cut. */
+  /** The conversation as displayed. Only the streaming answer is truncated. */
   cut(conversation: Conversation): Conversation {
     const { messages } = conversation
     const last = messages.at(-1)
@@ -57,7 +57,7 @@ export class Reveal {
 
   /**
    * Resolves when the answer of `length` characters is no longer far ahead of the display; undefined if it is
-   * not.
+   * not ahead.
    */
   room(length: number): Promise<void> | undefined {
     if (!this.isBehind || !this.#isAhead(length)) return undefined
@@ -66,20 +66,20 @@ export class Reveal {
     })
   }
 
-  /** Lets an answer that waits for room continue. */
+  /** Resumes an answer that waits for the display. */
   goOn(): void {
     this.#wake?.()
     this.#wake = undefined
   }
 
-  /** The conversation's last answer, which is shown, is about to grow again. */
+  /** The displayed last answer is about to be continued. */
   resume({ id, messages }: Conversation): void {
     this.#answer = `${id} ${messages.length}`
     this.#shown = messages.at(-1)?.content.length ?? 0
     this.#pace = new Pace(FIRST, LEAST)
   }
 
-  /** Other versions of the answer do not grow: they are shown whole. */
+  /** Other versions of the answer do not stream: they are shown whole. */
   leave(): void {
     this.#answer = undefined
   }
@@ -89,7 +89,7 @@ export class Reveal {
     this.#shown += this.#pace.letters
   }
 
-  /** Call it with the time of a frame, from its start until the page was idle again. */
+  /** Call this with the duration of a frame, from its start until the page was idle again. */
   took(ms: number): void {
     this.#pace.took(ms, this.isBehind)
   }

@@ -1,14 +1,14 @@
-// In: answers with and without thoughts. Out: whether the two are parted at every length.
+// In: answers with and without thoughts. Out: whether the two are separated at every length.
 import { expect, test } from 'vitest'
 import { partsOf, withoutThoughts } from './thoughts.ts'
 
 const TEXT = '<think>\nA fox.\n</think>\n\nThe *fox*.'
 
-test('thoughts at the start are parted from the answer', () => {
+test('thoughts at the start are separated from the answer', () => {
   expect(withoutThoughts(TEXT)).toEqual({ thoughts: 'A fox.', isThinking: false, answer: 'The *fox*.' })
 })
 
-test('while the thoughts grow there is no answer', () => {
+test('while the thoughts stream there is no answer', () => {
   for (let length = '<think>'.length; length < TEXT.indexOf('</think>') + 8; length++) {
     expect(withoutThoughts(TEXT.slice(0, length))).toMatchObject({ isThinking: true, answer: '' })
   }
@@ -23,7 +23,7 @@ test('empty thoughts are thoughts', () => {
   expect(withoutThoughts('<think>\n\n</think>\n\nHi')).toMatchObject({ thoughts: '', answer: 'Hi' })
 })
 
-test('thoughts that came apart from the answer stay so, and the answer may quote the tag', () => {
+test('thoughts that arrived separately stay separate, and the answer may quote the tag', () => {
   const message = { content: '', thoughts: 'A fox.' }
   expect(partsOf(message, true)).toEqual({ thoughts: 'A fox.', isThinking: true, answer: '' })
   expect(partsOf(message)).toMatchObject({ isThinking: false })

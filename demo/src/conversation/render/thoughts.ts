@@ -1,9 +1,9 @@
-// Thoughts. In: an answer of a reasoning model. Out: what it thought before, and what it says.
+// Thoughts. In: an answer of a reasoning model. Out: its thought and its answer.
 
 interface Thoughtful {
   /** Undefined if the model does not think aloud. */
   readonly thoughts: string | undefined
-  /** True while the thoughts have no end. */
+  /** True while the thoughts are not closed. */
   readonly isThinking: boolean
   readonly answer: string
 }
@@ -11,7 +11,7 @@ interface Thoughtful {
 const OPEN = /^\s*<think>\r?\n?/
 const CLOSE = '</think>'
 
-/** The parts of an answer. Answers that were stored earlier have their thoughts in the text. */
+/** The parts of an answer. Answers stored by earlier versions have their thoughts in the text. */
 export function partsOf(
   { content, thoughts }: { readonly content: string; readonly thoughts?: string },
   isGrowing = false,
@@ -20,7 +20,7 @@ export function partsOf(
   return { thoughts, isThinking: isGrowing && content === '', answer: content }
 }
 
-/** Only a block at the very start is a thought: later ones are what the answer quotes. */
+/** Only a block at the very start is a thought: later ones are quotes in the answer. */
 export function withoutThoughts(text: string): Thoughtful {
   const start = OPEN.exec(text)?.[0].length
   if (start === undefined) return { thoughts: undefined, isThinking: false, answer: text }

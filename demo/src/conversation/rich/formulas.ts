@@ -1,16 +1,16 @@
-// Formulas. In: TeX. Out: MathML that holds nothing active.
+// Formulas. In: TeX. Out: MathML without active content.
 import temml from 'temml'
 import { isTamed } from './tame-math.ts'
 
 /** Characters of TeX beyond which a formula stays source. */
 const MOST = 4000
-/** Macros that one formula may expand; a chain of them grows without end. */
+/** Maximum number of macro expansions per formula; a chain of macros could grow forever. */
 const MOST_MACROS = 200
-/** Largest sizes that a formula may ask for, in em and in characters of a rule. */
+/** Maximum sizes in a formula, in em and in characters of a rule. */
 const MOST_SIZE: [number, number] = [20, 500]
 
 /**
- * Returns undefined if this isn't a complete formula, or if it would leave its line.
+ * Returns undefined if this isn't a complete formula, or if it would extend beyond its line.
  */
 export function formula(tex: string, displayMode: boolean): Element | undefined {
   if (tex.length > MOST) return undefined

@@ -4,10 +4,10 @@ import { html, nothing, type TemplateResult } from 'lit'
 import { common, createLowlight } from 'lowlight'
 
 const lowlight = createLowlight(common)
-/** Characters beyond which code stays plain: highlighting them would hold the page up. */
+/** Maximum characters of highlighted code: highlighting more would block the page. */
 const MOST = 20_000
 
-/** Undefined for a language that is not known, and for very long code. */
+/** Undefined for an unknown language or very long code. */
 export function highlight(text: string, language: string): TemplateResult | undefined {
   const name = language.toLowerCase()
   if (text.length > MOST || !lowlight.registered(name)) return undefined

@@ -1,5 +1,5 @@
-// Rich text. In: an element that renders Markdown. Out: its forms of code and formulas, whose libraries load
-// when the first is met.
+// Rich text. In: an element that renders Markdown. Out: its rendering of code and formulas, whose libraries
+// load on first use.
 import type { ReactiveController, ReactiveControllerHost } from 'lit'
 import type { RichForms } from '../../../../src/ui/chat/markdown/render-markdown.ts'
 
@@ -19,7 +19,7 @@ let loaded: RichForms = {}
 const asked = new Set<keyof RichForms>()
 const hosts = new Set<ReactiveControllerHost>()
 
-/** Without a network the texts stay as they are, and the next one asks again. */
+/** Without a network the texts stay plain, and the next one retries. */
 async function load(name: keyof RichForms): Promise<void> {
   if (asked.has(name)) return
   asked.add(name)
@@ -45,10 +45,10 @@ const withLoading = (): RichForms => ({
   },
 })
 
-/** Another object once a library was loaded, so that what was rendered without it is rendered again. */
+/** A new object once a library has loaded, so that everything is rendered again. */
 let forms = withLoading()
 
-/** Renders its host again when a library has come. */
+/** Re-renders its host when a library has loaded. */
 export class RichText implements ReactiveController {
   readonly #host: ReactiveControllerHost
 

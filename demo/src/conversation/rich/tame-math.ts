@@ -1,5 +1,6 @@
-// Tame MathML. In: MathML as Temml makes it of somebody's TeX. Out: the same of listed elements, attributes
-// and styles alone, or a refusal: no name that the page uses, and nothing far outside the formula's line.
+// MathML sanitiser. In: MathML that Temml made from untrusted TeX. Out: the same with only listed elements,
+// attributes and styles, or a rejection: no name that the page uses, and nothing far outside the formula's
+// line.
 
 const MATHML = 'http://www.w3.org/1998/Math/MathML'
 const ELEMENTS = new Set(
@@ -9,21 +10,21 @@ const ELEMENTS = new Set(
   ).split(' '),
 )
 
-/** Largest size that a formula may ask for, in em. */
+/** Maximum size in a formula, in em. */
 const MOST_SIZE = 20
-/** Most by which text may grow, all changes of size in each other taken together. */
+/** Maximum factor by which nested size changes together may enlarge text. */
 const MOST_SCALE = 5
-/** How far all parts together may stand outside their places, in em. */
+/** How far all parts together may extend outside their boxes, in em. */
 export const MOST_SPILL = { across: 10, down: 3 }
 
 const FLAG = /^(true|false)$/
 const WORDS = /^[a-z]+( [a-z]+)*$/
 const COLOUR = /^(#[\da-f]{3,8}|[a-z]+|rgba?\([\d.,% ]+\))$/i
-/** A size is checked as a number of em. */
+/** Sizes are checked in em. */
 const SIZE = 'size'
 type Rule = RegExp | typeof SIZE
 
-/** Values of attributes. What is not listed is removed: ids, classes and addresses first. */
+/** Allowed attribute values. Anything not listed is removed: above all ids, classes and addresses. */
 const ATTRIBUTES = new Map<string, Rule>([
   ...'displaystyle stretchy fence separator symmetric largeop movablelimits accent accentunder'
     .split(' ')
@@ -41,7 +42,7 @@ const ATTRIBUTES = new Map<string, Rule>([
   ['mathbackground', COLOUR],
 ])
 
-/** Values of styles, by their names in full. */
+/** Allowed style values, by full property name. */
 const STYLES = new Map<string, Rule>([
   ...['top', 'right', 'bottom', 'left'].flatMap((side): [string, Rule][] => [
     [`padding-${side}`, SIZE],
@@ -67,7 +68,7 @@ const STYLES = new Map<string, Rule>([
   ['background-color', COLOUR],
 ])
 
-/** Units in em, where text has 16 pixels and 12 points; a share of the line is none. */
+/** Units in em, for text of 16 pixels or 12 points; percentages are not allowed. */
 const UNITS: ReadonlyMap<string, number> = new Map(
   Object.entries({
     '': 1,
@@ -86,10 +87,10 @@ const UNITS: ReadonlyMap<string, number> = new Map(
   }),
 )
 
-/** A formula asks for what it may not have. */
+/** A formula uses something that is not allowed. */
 class TooMuch extends Error {}
 
-/** Removes what is not listed; false if the formula must stay source. */
+/** Removes everything unlisted; false if the formula must be shown as source. */
 export function isTamed(math: Element): boolean {
   try {
     for (const element of [math, ...math.querySelectorAll('*')]) tame(element)
@@ -136,16 +137,16 @@ interface Extent {
   readonly height: number
 }
 
-/** Most em of a character, its accents and its line. */
+/** Maximum size, in em, of a character with its accents and line. */
 const CHARACTER = { width: 1.5, height: 2 }
-/** What one part stands on top of another. */
+/** Elements that stack parts. */
 const STACKED = new Set(
   'mfrac msqrt mroot msub msup msubsup munder mover munderover mmultiscripts mtable'.split(' '),
 )
 
 /**
- * An upper bound of an element's size in em, and in `spill` of what stands outside its place: what is wider
- * or higher than its box, or was moved.
+ * An upper bound of an element's size in em, and in `spill` of what extends outside its box: content that is
+ * larger than its box or was moved.
  */
 function measure(element: Element, outer: number, spill: { across: number; down: number }): Extent {
   const size = (name: string) => {

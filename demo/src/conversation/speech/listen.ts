@@ -1,14 +1,14 @@
-// Listening. In: an answer as the engine generates it. Out: its growing text, and the result.
+// Listening. In: an answer as the engine generates it. Out: its streaming text, and the result.
 import type { Generation, GenerationResult } from '../../../../src/index.ts'
 import { nextTask } from '../../shell/tasks.ts'
 
-/** Chunks of an answer taken in one task. Many can be queued at once. */
+/** Maximum chunks of an answer taken in one task. Many can be queued at once. */
 const AT_ONCE = 8
 
 export interface Listener {
   /** Called with the whole text and the whole thought so far. */
   grow(text: string, thoughts: string): void
-  /** Called with the length so far. The engine goes on after the returned promise resolves. */
+  /** Called with the length so far. The engine continues after the returned promise resolves. */
   room(letters: number): Promise<void> | undefined
 }
 

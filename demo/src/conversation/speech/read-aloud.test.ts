@@ -2,7 +2,7 @@
 import { expect, test, vi } from 'vitest'
 import { languageOf, sentencesOf } from './read-aloud.ts'
 
-test('each sentence and each line is read by itself, and what has no letters is not', () => {
+test('each sentence and each line is read separately, and text without letters is skipped', () => {
   expect(sentencesOf('One. Two? Yes!\n\nA title\n---\n 3.5 km away. ')).toEqual([
     'One.',
     'Two?',
@@ -12,7 +12,7 @@ test('each sentence and each line is read by itself, and what has no letters is 
   ])
 })
 
-test('Hebrew letters have a Hebrew voice, others one that the person reads', () => {
+test('Hebrew letters get a Hebrew voice, others one in a language that the user reads', () => {
   vi.stubGlobal('navigator', { languages: ['he-IL', 'fr'] })
   expect(languageOf('שלום')).toBe('he')
   expect(languageOf('Bonjour')).toBe('fr')

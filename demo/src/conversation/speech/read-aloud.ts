@@ -1,23 +1,23 @@
-// Reading aloud. In: an answer as it is rendered. Out: its sentences from the device's own voices.
+// Reading aloud. In: a rendered answer. Out: its sentences, spoken by the device's own voices.
 
 import { sleep } from '../../shell/tasks.ts'
 
-/** Milliseconds that a browser has to list its voices. */
+/** How long, in milliseconds, a browser may take to list its voices. */
 const MOST_WAIT = 1000
-/** What nobody wants to hear: code, formulas as markup, thoughts, and what buttons say. */
+/** Skipped content: code, formulas as markup, thoughts, and button labels. */
 const SILENT = '.code, .formula, .thoughts, button'
 
 /**
- * Reads what `body` says. Resolves when it is read, when `signal` aborts, or when a voice fails; to false if
- * this device has no voice of its own.
+ * Reads the text of `body`. Resolves when done, when `signal` aborts, or when a voice fails; to false if this
+ * device has no local voice.
  */
 export async function readAloud(body: Element, signal: AbortSignal): Promise<boolean> {
   const voices = await ownVoices()
   if (voices.length === 0) return false
-  // Another message may be read.
+  // Another message may be playing.
   window.speechSynthesis.cancel()
   signal.addEventListener('abort', () => window.speechSynthesis.cancel())
-  // Long texts fall silent after some seconds in Chromium, so each sentence is an utterance.
+  // Chromium stops speaking long texts after some seconds, so each sentence is an utterance.
   for (const sentence of sentencesOf(spokenText(body))) {
     if (signal.aborted) break
     const utterance = new SpeechSynthesisUtterance(sentence)
@@ -32,11 +32,11 @@ export async function readAloud(body: Element, signal: AbortSignal): Promise<boo
   return true
 }
 
-/** The voices of this device. What others read is sent to a server, and chats stay here. */
+/** The local voices. Other voices send text to a server, but chats stay on this device. */
 async function ownVoices(): Promise<SpeechSynthesisVoice[]> {
   const { speechSynthesis } = window
   if (speechSynthesis.getVoices().length === 0) {
-    // Browsers that list them late send an event; those that have none send nothing.
+    // Browsers that list voices late fire an event; those without voices do not.
     const listed = new Promise((resolve) =>
       speechSynthesis.addEventListener('voiceschanged', resolve, { once: true }),
     )
@@ -50,12 +50,12 @@ const isSame = (one: string, other: string) => one.slice(0, 2) === other.slice(0
 function spokenText(body: Element): string {
   const copy = body.cloneNode(true) as Element
   for (const silent of copy.querySelectorAll(SILENT)) silent.remove()
-  // A heading or an item has no full stop, but a pause follows it.
+  // A heading or list item has no full stop, but is followed by a pause.
   for (const block of copy.querySelectorAll('p, li, h1, h2, h3, h4, h5, h6, td, th')) block.append('\n')
   return copy.textContent ?? ''
 }
 
-/** Sentences and lines that say something. */
+/** Sentences and lines with content. */
 export function sentencesOf(text: string): string[] {
   const segmenter = new Intl.Segmenter(undefined, { granularity: 'sentence' })
   return text
@@ -64,7 +64,7 @@ export function sentencesOf(text: string): string[] {
     .filter((sentence) => /[\p{L}\p{N}]/u.test(sentence))
 }
 
-/** The language of the letters, which may be another one than the page's. */
+/** The language of the letters, which may differ from the page's. */
 export function languageOf(sentence: string): string {
   if (/\p{Script=Hebrew}/u.test(sentence)) return 'he'
   return navigator.languages.find((language) => !/^(?:he|iw)\b/.test(language)) ?? 'en'

@@ -1,5 +1,5 @@
-// The speaker. In: an engine and a conversation. Out: the answer. The engine's state is kept between turns
-// and visits.
+// The speaker. In: an engine and a conversation. Out: the answer. The engine's state is preserved between
+// turns and visits.
 import {
   type Engine,
   type GenerateOptions,
@@ -19,9 +19,9 @@ import type { Read, StoredMessage } from '../store/conversations.ts'
 import { keep, type Place, restoreKept } from '../store/kept.ts'
 import type { Asked } from '../store/versions.ts'
 
-/** Idle milliseconds before a conversation's state is stored. It may be many megabytes. */
+/** Idle time, in milliseconds, before a conversation's state is stored. It may be many megabytes. */
 const IDLE = 1500
-/** Characters of a text that tell how many of them a token has. */
+/** Length of the sample from which characters per token are estimated. */
 const SAMPLE = 4000
 
 /**
@@ -30,7 +30,7 @@ const SAMPLE = 4000
  */
 export class Speaker {
   readonly engine: Engine
-  /** Whether the model was trained to use the page's tools. */
+  /** True if the model was trained to use the page's tools. */
   readonly #knowsTools: boolean
   /** Addresses of the logit processors of each answer. */
   #processors: readonly string[]
@@ -38,9 +38,9 @@ export class Speaker {
   #place: Place | undefined
   /** Index of the first message that the model still sees. */
   #first = 0
-  /** Tokens of texts, so that a turn counts only what is new. */
+  /** Token counts of texts, so that each turn counts only new ones. */
   readonly #counted = new Map<string, number>()
-  /** Set while there is state that is not stored yet. */
+  /** Set while there is unsaved state. */
   #waiting: ReturnType<typeof setTimeout> | undefined
   /** States are stored one at a time, and freed after that. */
   readonly #stateQueue = new SerialQueue()
@@ -51,7 +51,7 @@ export class Speaker {
     this.#processors = processors
   }
 
-  /** Index of the first message that the last answer was given to. */
+  /** Index of the first message that the last answer was based on. */
   get seenFrom(): number {
     return this.#first
   }
@@ -61,8 +61,8 @@ export class Speaker {
   }
 
   /**
-   * Answers the last message, or continues the answer that was `begun`. Messages that no longer fit the
-   * context are left out, oldest first. `read`: what the model reads of the question's files.
+   * Answers the last message, or continues the answer that was `begun`. Messages that no longer fit in the
+   * context are dropped, oldest first. `read`: what the model reads of the question's files.
    */
   async answer(
     conversation: string,
@@ -88,7 +88,7 @@ export class Speaker {
       text: (index) => this.#countText(messages[index]?.content ?? ''),
     }
     const contextLength = await this.#contextBeside(tools)
-    // After an edit, messages that were left out may fit again.
+    // After an edit, dropped messages may fit again.
     const known = this.#first < messages.length ? this.#first : 0
     this.#first = await firstThatFits(known, questions, { ...settings, contextLength }, count)
     const seen = messages.slice(this.#first)
@@ -103,8 +103,9 @@ export class Speaker {
   }
 
   /**
-   * A question or an answer as the model has it: calls and results come before the answer. A model without
-   * tools would imitate the calls that another model has made, and a blind one gets no pictures.
+   * A question or an answer as the model sees it: calls and results come before the answer. They are omitted
+   * for a model without tools, which would imitate another model's calls, and images are omitted for a model
+   * without vision.
    */
   #shown(message: StoredMessage, tools: readonly Tool[]): readonly Message[] {
     const { role, used = [] } = message
@@ -119,12 +120,12 @@ export class Speaker {
     return this.engine.model.seesImages ? pictures : []
   }
 
-  /** The text with a place for each picture, as the session has it, too. */
+  /** The text with a placeholder for each image, as in the session. */
   #contentOf(message: StoredMessage): string {
     return PICTURE_PLACE.repeat(this.#pictures(message).length) + message.content
   }
 
-  /** Goes on with the answer, for which the model asked to use tools. */
+  /** Continues the answer for which the model requested tools. */
   goOn(used: readonly UsedTool[], settings: Settings): Generation {
     const results = usedMessages(used).filter(({ role }) => role === 'tool')
     const options = this.#optionsFor(settings)
@@ -133,7 +134,8 @@ export class Speaker {
   }
 
   /**
-   * About how many characters of a text like this the model reads as one message, with room for an answer.
+   * Roughly how many characters of a text like this the model can read in one message, leaving room for an
+   * answer.
    */
   async readable(text: string, settings: Settings): Promise<number> {
     const sample = text.slice(0, SAMPLE)
@@ -146,7 +148,7 @@ export class Speaker {
     return Math.max(0, (room * sample.length) / (await this.#countText(sample)))
   }
 
-  /** True if a question fits into `share` of what the context has room for, beside an answer. */
+  /** True if a question fits in `share` of the context, leaving room for an answer. */
   async fits(question: StoredMessage, settings: Settings, share: number): Promise<boolean> {
     const tools = this.#toolsFor(settings)
     const contextLength = await this.#contextBeside(tools)
@@ -155,13 +157,13 @@ export class Speaker {
     return (await this.engine.countTokens([...system, ...this.#shown(question, tools)])) <= room * share
   }
 
-  /** Tokens of the context that the tools leave. */
+  /** Tokens of the context left by the tools. */
   async #contextBeside(tools: readonly Tool[]): Promise<number> {
     const taken = tools.length === 0 ? 0 : await this.#countText(JSON.stringify(tools))
     return this.engine.model.contextLength - taken
   }
 
-  /** True if the error is that a processor cannot be had: later answers then take none. */
+  /** True if the error is that a processor cannot be loaded: later answers then use none. */
   goesOnWithout(error: unknown): boolean {
     const isLost = isHalfbyteError(error) && error.code === 'network' && 'processor' in error.detail
     if (!isLost || this.#processors.length === 0) return false
@@ -208,7 +210,7 @@ export class Speaker {
     this.#stateQueue.run(() => keep(this.engine, session, place)).catch(() => undefined)
   }
 
-  /** Forgets a removed conversation. Resolves when none of it will be stored any more. */
+  /** Forgets a removed conversation. Resolves when nothing of it will be stored any more. */
   async drop(conversation: string): Promise<void> {
     if (this.#place?.conversation === conversation) this.#forget()
     await this.#stateQueue.settled()
@@ -236,7 +238,7 @@ export class Speaker {
     this.#place = place
     this.#session =
       kept ?? this.engine.createSession({ ...(place.system !== '' && { system: place.system }) })
-    // Messages left out before stay left out. What was stored may be older than the conversation.
+    // Messages dropped before stay dropped. The stored state may be older than the conversation.
     const held = (kept?.messages ?? []).filter(isTurn).map(({ content }) => content)
     const texts = past.map((message) => this.#contentOf(message))
     this.#first = leftOut(held, texts)
@@ -247,7 +249,7 @@ export class Speaker {
 const systemMessage = (content: string): readonly Message[] =>
   content === '' ? [] : [{ role: 'system', content }]
 
-/** The messages with what the model read in the place of long files; `last`: for the last question. */
+/** The messages, with long files replaced by what the model read of them; `last`: for the last question. */
 const asRead = (messages: readonly StoredMessage[], last?: Read): readonly StoredMessage[] =>
   messages.map((message, index) => {
     const read = index === messages.length - 1 ? last : messages[index + 1]?.read

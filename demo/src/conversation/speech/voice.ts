@@ -1,4 +1,4 @@
-// Voice. In: the platform's speech recognition, where it works on this device. Out: what the person says.
+// Voice input. In: the platform's on-device speech recognition. Out: the recognised text.
 
 /** The parts of the Web Speech API that the page uses. */
 interface Recognition extends EventTarget {
@@ -20,9 +20,9 @@ interface SpeechResult extends Event {
 }
 
 export interface Listening {
-  /** Ends it; what was said so far stays. */
+  /** Ends it; the text so far stays. */
   stop(): void
-  /** Resolves when it has ended, by `stop`, by silence, or because the microphone was refused. */
+  /** Resolves when it has ended: by `stop`, by silence, or because the microphone was denied. */
   readonly ended: Promise<void>
 }
 
@@ -30,8 +30,7 @@ const recognition = (): RecognitionClass | undefined =>
   (globalThis as { readonly SpeechRecognition?: RecognitionClass }).SpeechRecognition
 
 /**
- * True if speech is recognised on this device. Where it would be sent to a server, the page does not offer
- * it: what is said here stays here.
+ * True if speech is recognised on this device. If it would be sent to a server, the page does not offer it.
  */
 export async function canListen(lang: string): Promise<boolean> {
   const state = await recognition()
@@ -40,7 +39,7 @@ export async function canListen(lang: string): Promise<boolean> {
   return state === 'available'
 }
 
-/** Calls `hear` with the whole text so far, again and again while the person speaks. */
+/** Calls `hear` with the whole text so far, again and again while the user speaks. */
 export function listenTo(lang: string, hear: (text: string) => void): Listening {
   const Class = recognition()
   if (Class === undefined) return { stop: () => undefined, ended: Promise.resolve() }

@@ -1,21 +1,21 @@
-// Adding conversations. In: those of a file, and those that are here. Out: all of them are stored, or none.
+// Adding conversations. In: those in a file, and the existing ones. Out: all of them are stored, or none.
 
 import type { Found } from './assemble.ts'
 import { type Conversation, newConversation, randomId } from './conversations.ts'
 import type { Database } from './database.ts'
 
-/** A conversation that is new here, with the revision that is stored. */
+/** A new conversation, with its stored revision. */
 export type New = Omit<Found, 'drafts'>
 
-/** Stores conversations in the database, beside those that are known. */
+/** Stores conversations in the database, in addition to the known ones. */
 export type Adding = (
   database: Database | undefined,
   known: ReadonlyMap<string, Conversation>,
 ) => Promise<readonly New[]>
 
 /**
- * Stores, in one transaction, the conversations that are not `known`. One whose id is taken gets another.
- * Without a database, nothing is stored. Rejects with the database's error.
+ * Stores, in one transaction, the conversations that are not `known`. A conversation whose id is taken gets a
+ * new one. Without a database, nothing is stored. Rejects with the database's error.
  */
 export async function addAll(
   conversations: readonly Conversation[],
@@ -36,7 +36,7 @@ export async function addAll(
       change?.store.put({ ...conversation, id, revision }).catch(() => undefined)
     }
   } catch (error) {
-    // Otherwise the browser would store those before it.
+    // Otherwise the browser would store the preceding ones.
     change?.done.catch(() => undefined)
     change?.abort()
     throw error
@@ -48,6 +48,6 @@ export async function addAll(
 const isSame = (one: Conversation, other: Conversation): boolean =>
   one.title === other.title && textOf(one) === textOf(other)
 
-/** Of a picture, only its size. */
+/** For an image, only its size. */
 const textOf = ({ messages }: Conversation): string =>
   JSON.stringify(messages, (_, value) => (value instanceof Blob ? value.size : value))

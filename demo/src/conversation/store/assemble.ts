@@ -1,10 +1,10 @@
-// Assembles what is stored. In: records of conversations and of drafts. Out: the conversations with what
-// there is of their answers. The store loads this only once something is stored: a first visit has nothing.
+// Assembles stored records. In: records of conversations and of drafts. Out: the conversations with their
+// partial answers. The store loads this only once something is stored: a first visit has nothing.
 import { type Conversation, withMessages } from './conversations.ts'
 import type { Draft } from './drafts.ts'
 import { isBelow, RecordReader } from './read-conversation.ts'
 
-/** Most messages of a conversation, and so most of those before a draft. */
+/** Maximum number of messages of a conversation, and thus before a draft. */
 const MOST = 2 ** 32
 
 function readDraft(record: unknown): Draft | undefined {
@@ -20,11 +20,11 @@ function readDraft(record: unknown): Draft | undefined {
 export interface Found {
   readonly conversation: Conversation
   readonly revision: string | undefined
-  /** Keys of the drafts whose messages it has. */
+  /** Keys of the drafts merged into it. */
   readonly drafts: readonly string[]
 }
 
-/** The conversations of some records, with the drafts that are among these. */
+/** The conversations of some records, merged with the drafts among them. */
 export function assembled(records: readonly unknown[]): ReadonlyMap<string, Found> {
   const all = new Map<string, Found>()
   for (const record of records) {

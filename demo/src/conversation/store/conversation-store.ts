@@ -9,44 +9,44 @@ import { DRAFT, draftOf } from './drafts.ts'
 
 /** first-paint.js reads it. */
 const COUNT = 'halfbyte-chats'
-/** Milliseconds between two tries to store what could not be stored. */
+/** Milliseconds between retries after a failed write. */
 const RETRY_MS = 5000
 
-/** The conversations of some records, with the drafts that are among these. */
+/** The conversations of some records, merged with the drafts among them. */
 async function assembled(records: readonly unknown[]): Promise<ReadonlyMap<string, Found>> {
   const stored = records.filter((record) => record !== undefined)
   return stored.length === 0 ? new Map() : (await import('./assemble.ts')).assembled(stored)
 }
 
-/** Stores conversations. Every method but `add` resolves even if the browser refuses storage. */
+/** Stores conversations. Every method except `add` resolves even if the browser denies storage. */
 export class ConversationStore {
   /** Resolves when `#database` is known. */
   readonly #opened: Promise<void>
   #database: Database | undefined
-  /** What this page knows. If storage is refused, this is all there is. */
+  /** The conversations known to this page. If storage is denied, there are no others. */
   readonly #known = new Map<string, Conversation>()
-  /** The revisions that this page has read or written. Another one was written by another tab. */
+  /** The revisions that this page has read or written. Any other revision was written by another tab. */
   readonly #revisions = new Map<string, string | undefined>()
-  /** Keys of the drafts whose messages a conversation has. They go when it is stored. */
+  /** Keys of the drafts merged into a conversation. They are deleted when it is stored. */
   readonly #drafts = new Map<string, readonly string[]>()
-  /** Ids of removed conversations. An answer still in progress must not bring one back. */
+  /** Ids of removed conversations. An answer in progress must not recreate one. */
   readonly #removed = new Set<string>()
-  /** Ids of conversations that could not be stored as they are. */
+  /** Ids of conversations whose current version could not be stored. */
   readonly #unsaved = new Set<string>()
   #retry: ReturnType<typeof setTimeout> | undefined
   /** One write after the other: two of this page must not take each other for another tab's. */
   readonly #writes = new SerialQueue()
   /** Tells other tabs the ids of conversations that have changed. */
   readonly #channel = typeof indexedDB === 'undefined' ? undefined : new BroadcastChannel(NAME)
-  /** This page's own draft: it answers one question at a time. */
+  /** This page's own draft; only one, because it answers one question at a time. */
   #own: { readonly key: string; readonly id: string } | undefined
-  /** Frees what the page can make again. */
+  /** Frees data that the page can recreate. */
   readonly #makeRoom: () => Promise<void>
 
-  /** The conversations that this page removed last, which can be brought back until it closes. */
+  /** The conversations most recently removed by this page, which can be restored until it closes. */
   removed: readonly Conversation[] = []
 
-  /** True if the browser refuses storage. Known once it is open. */
+  /** True if the browser denies storage. Known once the database has been opened. */
   isRefused = false
 
   /** Why some conversations are only in this page's memory; undefined if all are stored. */
@@ -54,7 +54,7 @@ export class ConversationStore {
 
   /** Called when another tab has changed a conversation, or removed it. */
   changedElsewhere: (id: string, conversation: Conversation | undefined) => void = () => undefined
-  /** Called after each try to store a conversation that fails, and when all are stored again. */
+  /** Called after each failed write, and when everything is stored again. */
   troubled: () => void = () => undefined
 
   constructor(makeRoom: () => Promise<void> = () => Promise.resolve()) {
@@ -70,7 +70,7 @@ export class ConversationStore {
     return [...this.#known.values()].sort((a, b) => b.updated - a.updated)
   }
 
-  /** Those that could not be stored. */
+  /** The conversations that could not be stored. */
   get unsaved(): readonly Conversation[] {
     return [...this.#unsaved].flatMap((id) => this.find(id) ?? [])
   }
@@ -79,7 +79,7 @@ export class ConversationStore {
     return this.#known.get(id)
   }
 
-  /** Reads what is stored, with the answers of pages that ended before they were complete. */
+  /** Reads the stored conversations, including unfinished answers of closed pages. */
   async open(): Promise<void> {
     await this.#opened
     this.isRefused = this.#database === undefined
@@ -89,8 +89,8 @@ export class ConversationStore {
   }
 
   /**
-   * The conversation as it is stored now, or as it is here if that could not be stored; undefined if it is
-   * not stored, or storage is refused.
+   * The conversation as currently stored, or the local version if that could not be stored; undefined if it
+   * is not stored, or storage is denied.
    */
   async newest(id: string): Promise<Conversation | undefined> {
     await this.#opened
@@ -98,8 +98,8 @@ export class ConversationStore {
   }
 
   /**
-   * Stores a conversation and returns it. If another tab has changed it in the meantime, both stay: this one
-   * gets an id of its own. If it cannot be stored, it stays in memory, `trouble` says so, and this store
+   * Stores a conversation and returns it. If another tab has changed it in the meantime, both versions stay:
+   * this one gets a new id. If it cannot be stored, it stays in memory, `trouble` says so, and this store
    * tries again.
    */
   async put(conversation: Conversation): Promise<Conversation> {
@@ -114,9 +114,9 @@ export class ConversationStore {
   }
 
   /**
-   * Stores a conversation whose answer grows. Begins and commits the write in this task, without reading, so
-   * that a page can do it while it ends. `left` are the messages that stay if no answer comes; they are
-   * stored if `isStored`. `put` replaces what this has written.
+   * Stores a conversation whose answer is streaming. Begins and commits the write in this task, without
+   * reading, so that it works while the page is closing. `left` are the messages to keep if no answer comes;
+   * they are already stored if `isStored`. A later `put` replaces this write.
    */
   draft(grown: Conversation, left: Conversation['messages'], isStored: boolean): void {
     const { id } = grown
@@ -138,14 +138,14 @@ export class ConversationStore {
     void this.#again(write).catch((error: unknown) => this.#fail(id, error))
   }
 
-  /** Stores what could not be stored. */
+  /** Retries failed writes. */
   async retry(): Promise<void> {
     clearTimeout(this.#retry)
     this.#retry = undefined
     for (const conversation of this.unsaved) await this.put(conversation)
   }
 
-  /** Stores what `write` writes in one transaction. Rejects if that fails; then nothing is stored. */
+  /** Runs `write` in one transaction. Rejects if that fails; then nothing is stored. */
   async add(write: Adding): Promise<readonly New[]> {
     await this.#opened
     const fresh = await this.#writes.run(() => this.#again(() => write(this.#database, this.#known)))
@@ -161,7 +161,7 @@ export class ConversationStore {
     return fresh
   }
 
-  /** `removed` holds them until others are removed. */
+  /** They stay in `removed` until others are removed. */
   async remove(ids: readonly string[]): Promise<void> {
     this.removed = ids.flatMap((id) => this.find(id) ?? [])
     for (const id of ids) {
@@ -177,7 +177,7 @@ export class ConversationStore {
     await this.retry()
   }
 
-  /** Stores one of those that were removed last again. */
+  /** Restores one of the most recently removed conversations. */
   async restore(id: string): Promise<void> {
     const restored = this.removed.find((removed) => removed.id === id)
     this.removed = this.removed.filter((removed) => removed.id !== id)
@@ -188,7 +188,7 @@ export class ConversationStore {
   }
 
   /**
-   * Runs `work` while no other tab answers in the conversation. Rejects with the signal's reason if it is
+   * Runs `work` while no other tab is answering in the conversation. Rejects with the signal's reason if
    * aborted before that. Pages over plain HTTP have no locks; there, `put` keeps both tabs' turns.
    */
   async alone(id: string, signal: AbortSignal, work: () => Promise<void>): Promise<void> {
@@ -228,7 +228,7 @@ export class ConversationStore {
     this.troubled()
   }
 
-  /** Writes, and once more if what failed can be mended. */
+  /** Writes, and retries once if the failure can be fixed. */
   async #again<T>(write: () => Promise<T>): Promise<T> {
     try {
       return await write()
@@ -266,7 +266,7 @@ export class ConversationStore {
     return put
   }
 
-  /** Removes conversations, and the answers that other pages have begun in them. */
+  /** Removes conversations, and the answers that other pages have started in them. */
   async #delete(ids: readonly string[]): Promise<void> {
     if (this.#database === undefined) return
     const change = this.#transaction()
@@ -277,14 +277,14 @@ export class ConversationStore {
     await change.done
   }
 
-  /** Keys of the drafts that go when a conversation is stored. */
+  /** Keys of the drafts to delete when a conversation is stored. */
   #draftsOf(id: string): readonly string[] {
     const drafts = this.#drafts.get(id) ?? []
     return this.#own?.id === id ? [...drafts, this.#own.key] : drafts
   }
 
   async #read(id: string): Promise<Conversation | undefined> {
-    // What is stored is older.
+    // The stored version is older.
     if (this.#unsaved.has(id)) return this.find(id)
     const store = this.#database?.transaction('conversations').store
     const [record, drafts = []] = await Promise.all([store?.get(id), store?.getAll(draftKeys())])
@@ -303,7 +303,7 @@ export class ConversationStore {
 
   async #hear(id: string): Promise<void> {
     await this.#opened
-    // If it cannot be read, it stays as it is here.
+    // If it cannot be read, the local version stays.
     const conversation = await this.#read(id).catch(() => this.find(id))
     if (conversation === undefined) {
       this.#removed.add(id)
@@ -312,12 +312,12 @@ export class ConversationStore {
     this.changedElsewhere(id, conversation)
   }
 
-  /** The next first paint must know whether a conversation follows, before a database can be read. */
+  /** The next first paint must know whether there is a conversation, before the database can be read. */
   #mark(): void {
     try {
       localStorage.setItem(COUNT, String(this.#known.size))
     } catch {
-      // Without storage there are no conversations at the next visit either.
+      // Without storage there are no conversations on the next visit either.
     }
   }
 }

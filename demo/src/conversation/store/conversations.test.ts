@@ -9,7 +9,7 @@ import { readConversation } from './read-conversation.ts'
 const titled = (content: string) => withMessages(newConversation(), [{ role: 'user', content }]).title
 
 describe('a title', () => {
-  test('is the first thing the person said, on one line', () => {
+  test('is the first message of the user, on one line', () => {
     expect(titled('  Hello,\n\nhow are   you? ')).toBe('Hello, how are you?')
   })
 
@@ -17,11 +17,11 @@ describe('a title', () => {
     expect(titled('🦊'.repeat(60))).toBe(`${'🦊'.repeat(48)}…`)
   })
 
-  test('of an empty conversation says that it is new', () => {
+  test('of an empty conversation is that of a new chat', () => {
     expect(titled('  ')).toBe('New chat')
   })
 
-  test('by the person stays when messages change and in a record, until it is emptied', () => {
+  test('by the user stays when messages change and in a record, until it is emptied', () => {
     const messages = [{ role: 'user' as const, content: 'Hello' }]
     const named = renamed(withMessages(newConversation(), messages), '  My \n chat ')
     expect(named.title).toBe('My chat')
@@ -34,7 +34,7 @@ describe('a title', () => {
   })
 })
 
-describe('a store that is refused storage', () => {
+describe('a store without storage', () => {
   test('lists the newest first', async () => {
     const store = new ConversationStore()
     await store.open()
@@ -45,7 +45,7 @@ describe('a store that is refused storage', () => {
     expect(store.all).toEqual([newer, older])
   })
 
-  test('keeps what was removed from coming back with an answer that was still being written', async () => {
+  test('does not recreate a removed conversation for an answer in progress', async () => {
     const store = new ConversationStore()
     const conversation = newConversation()
     await store.put(conversation)
@@ -54,7 +54,7 @@ describe('a store that is refused storage', () => {
     expect(store.all).toEqual([])
   })
 
-  test('brings a removed conversation back, and takes its later turns', async () => {
+  test('restores a removed conversation, and accepts its later turns', async () => {
     const store = new ConversationStore()
     const conversation = newConversation()
     await store.put(conversation)
@@ -66,7 +66,7 @@ describe('a store that is refused storage', () => {
 })
 
 describe('an import', () => {
-  test('takes what is new, gives what has a taken id another, and resolves to those', async () => {
+  test('adds new conversations, gives those with taken ids new ones, and resolves to them', async () => {
     const store = new ConversationStore()
     const known = withMessages(newConversation(), [{ role: 'user', content: 'known' }])
     const other = withMessages({ ...known }, [{ role: 'user', content: 'other' }])
@@ -89,7 +89,7 @@ describe('a record of the database', () => {
     ],
   }
 
-  test('that is whole is read as it is', () => {
+  test('that is valid is read unchanged', () => {
     expect(readConversation(whole)).toEqual(whole)
   })
 
@@ -105,7 +105,7 @@ describe('a record of the database', () => {
     { ...whole, messages: {} },
   ])('that is %j is not a conversation', (record) => expect(readConversation(record)).toBeUndefined())
 
-  test('loses what is not a message, and nothing else', () => {
+  test('loses invalid messages, and nothing else', () => {
     const broken = [
       null,
       'text',
@@ -121,7 +121,7 @@ describe('a record of the database', () => {
     ])
   })
 
-  test('keeps pictures and what was read of files, and loses what is damaged of them', () => {
+  test('keeps images and read files, and loses damaged ones', () => {
     const picture = { name: 'fox.png', file: new Blob(['x'], { type: 'image/png' }) }
     const read = { by: 'words', text: 'a passage', all: 7 }
     const messages = [

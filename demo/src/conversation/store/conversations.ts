@@ -7,8 +7,8 @@ import type { Picture } from '../files/attachments.ts'
 export type Ending = 'cancelled' | 'length' | 'interrupted'
 
 /**
- * What the model read of the question's files: all, or the passages that `text` quotes, of `all`, found by
- * the words or the meaning that they share with the question. `searching`: not chosen yet.
+ * What the model read of the question's files: all, or the passages quoted in `text`, out of `all`, found by
+ * words or by meaning. `searching`: not chosen yet.
  */
 export type Read =
   | { readonly by: 'whole' }
@@ -18,49 +18,49 @@ export type Read =
 export interface StoredMessage {
   readonly role: 'user' | 'assistant'
   readonly content: string
-  /** Pictures that go with a question. Absent if there are none. */
+  /** Images attached to a question. Absent if there are none. */
   readonly pictures?: readonly Picture[]
-  /** What the model thought before it answered. Absent if it did not. */
+  /** The model's thought before its answer. Absent if there was none. */
   readonly thoughts?: string
-  /** Absent for questions and when the model ended the answer itself. */
+  /** Absent for questions, and if the model ended the answer itself. */
   readonly ending?: Ending
   /** Name of the model that answered. Absent for questions. */
   readonly model?: string
   /** Index of the first message that the model read for the answer. Absent: it read all. */
   readonly seenFrom?: number
-  /** Of an answer to a question about files: what the model read of them. */
+  /** For an answer to a question about files: what the model read of them. */
   readonly read?: Read
   /** Tools that were used for the answer, in order. Absent if there were none. */
   readonly used?: readonly UsedTool[]
   /** Other versions of this message, oldest first, each with what followed it. */
   readonly others?: readonly (readonly StoredMessage[])[]
-  /** Number of the versions in `others` that are older than this message. Absent: all are. */
+  /** Number of versions in `others` that are older than this message. Absent: all of them. */
   readonly place?: number
 }
 
-/** What a person says. */
+/** A user's message. */
 export type Said = Pick<StoredMessage, 'content' | 'pictures'>
 
-/** True if a message has something in it. A thought counts: its answer may have met the length limit. */
+/** True if a message has content. A thought counts: its answer may have hit the length limit. */
 export const isSaid = ({ content, pictures, thoughts }: Said & Pick<StoredMessage, 'thoughts'>): boolean =>
   content !== '' || pictures !== undefined || thoughts !== undefined
 
 export interface Conversation {
   readonly id: string
   readonly title: string
-  /** Present if the person gave the title, so that it stays when the first message changes. */
+  /** Present if the user set the title, so that it stays when the first message changes. */
   readonly isNamed?: true
-  /** Present if it stands above the others in the list. */
+  /** Present if it is pinned. */
   readonly isPinned?: true
   /** Time of the last change, in milliseconds since 1970. */
   readonly updated: number
   readonly messages: readonly StoredMessage[]
-  /** What it does not take from the page. Absent in those of earlier releases. */
+  /** Its own settings, which override the page's. Absent in those of earlier releases. */
   readonly settings?: OwnSettings
 }
 
 const TITLE_LENGTH = 48
-/** UTF-16 units of a title that a person gives. */
+/** Maximum UTF-16 units of a title set by the user. */
 export const MOST_TITLE = 120
 
 export function newConversation(): Conversation {
@@ -77,7 +77,7 @@ export function withMessages(conversation: Conversation, messages: readonly Stor
   return { ...conversation, title: shown, updated: Date.now(), messages }
 }
 
-/** The same conversation with the person's title. An empty one brings the first message back. */
+/** The same conversation with the user's title. An empty one brings the first message back. */
 export function renamed(conversation: Conversation, title: string): Conversation {
   const { isNamed: _, ...plain } = conversation
   const { updated } = conversation

@@ -1,4 +1,4 @@
-// The database of conversations. In: nothing. Out: the open database, its records, and why a write failed.
+// The conversation database. In: nothing. Out: the open database, its records, and why a write failed.
 import { type DBSchema, type IDBPDatabase, openDB } from 'idb'
 import type { Conversation } from './conversations.ts'
 import { DRAFT, type Draft } from './drafts.ts'
@@ -8,21 +8,21 @@ export const NAME = 'halfbyte-chat'
 /** `revision` differs after each write. Records of earlier releases have none. */
 export type Stored = Conversation & { readonly revision?: string }
 
-/** Drafts lie beside the conversations: one transaction replaces them by the whole answer. */
+/** Drafts are stored beside the conversations: one transaction replaces them with the complete answer. */
 export interface Schema extends DBSchema {
   conversations: { key: string; value: Stored | Draft; indexes: { updated: number } }
 }
 
 export type Database = IDBPDatabase<Schema>
 
-/** Undefined if the browser refuses storage. */
+/** Undefined if the browser denies storage. */
 export async function openDatabase(): Promise<Database | undefined> {
   try {
     return await openDB<Schema>(NAME, 1, {
       upgrade(database) {
         database.createObjectStore('conversations', { keyPath: 'id' }).createIndex('updated', 'updated')
       },
-      // Another tab may run a newer version, or the person may clear the site's data.
+      // Another tab may run a newer version, or the user may clear the site's data.
       blocking: (_current, _blocked, event) => (event.target as IDBDatabase).close(),
     })
   } catch {

@@ -1,13 +1,13 @@
-// Drafts. In: an answer that grows. Out: a record of it, from which assemble.ts makes a conversation after
-// the page has ended.
+// Drafts. In: a streaming answer. Out: a record of it, from which assemble.ts makes a conversation after the
+// page has closed.
 import { type Conversation, isSaid, type StoredMessage } from './conversations.ts'
 
-/** How the keys of drafts begin. */
+/** Key prefix of drafts. */
 export const DRAFT = 'draft-'
 
 /**
  * The end of a conversation while a model answers. It is stored beside the conversation, so that it can be
- * written without reading what another tab has made of that meanwhile.
+ * written without reading another tab's changes.
  */
 export interface Draft {
   readonly id: string
@@ -15,16 +15,16 @@ export interface Draft {
   readonly draftOf: Omit<Conversation, 'messages'>
   /** Number of the conversation's messages before `tail`. */
   readonly from: number
-  /** Number of its messages that are stored at most, as long as no other tab adds any. */
+  /** Maximum number of its stored messages, as long as no other tab adds any. */
   readonly most: number
-  /** The question unless it is stored, and the answer so far. */
+  /** The question unless it is already stored, and the answer so far. */
   readonly tail: readonly StoredMessage[]
 }
 
 /**
- * The draft of a conversation whose last message is the growing answer. `left` are the messages that stay if
- * no answer comes, and `rest` is the number of last messages that may not be stored. Undefined if there is
- * nothing to add to what is stored.
+ * The draft of a conversation whose last message is the streaming answer. `left` are the messages to keep if
+ * no answer comes, and `rest` is the number of last messages that may not be stored yet. Undefined if there
+ * is nothing to add.
  */
 export function draftOf(
   id: string,
@@ -34,7 +34,7 @@ export function draftOf(
 ): Draft | undefined {
   const from = Math.max(0, messages.length - rest)
   const answer = messages.at(-1)
-  // An empty answer would only replace the earlier versions of it.
+  // An empty answer would only replace earlier versions.
   const tail = messages.slice(from).filter((message) => message !== answer || isSaid(answer))
   return tail.length === 0 ? undefined : { id, draftOf: conversation, from, most: left.length, tail }
 }

@@ -1,5 +1,5 @@
-// Kept sessions. In: a conversation's session. Out: its state after the page was closed, so the model need
-// not read the conversation again.
+// Stored sessions. In: a conversation's session. Out: its state after the page was closed, so that the model
+// need not process the conversation again.
 import { type Engine, type Session, storedSessions, unstoreSession } from '../../../../src/index.ts'
 
 /** A conversation as one model sees it. */
@@ -8,7 +8,7 @@ export interface Place {
   readonly system: string
 }
 
-/** Bytes of all kept sessions together. The oldest are removed first. */
+/** Maximum bytes of all stored sessions together. The oldest are removed first. */
 const BUDGET_BYTES = 256e6
 const PREFIX = 'chat '
 
@@ -16,8 +16,8 @@ const prefixOf = (conversation: string): string => `${PREFIX}${conversation} `
 const nameOf = ({ conversation, system }: Place): string => prefixOf(conversation) + system
 
 /**
- * Undefined if nothing is kept for this model. The conversation is then read again, so nothing here is an
- * error.
+ * Undefined if nothing is stored for this model. The conversation is then processed again, so nothing here is
+ * an error.
  */
 export function restoreKept(engine: Engine, place: Place): Promise<Session | undefined> {
   return engine.restoreSession(nameOf(place)).catch(() => undefined)

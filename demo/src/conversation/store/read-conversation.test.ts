@@ -1,5 +1,5 @@
-// In: 20,000 records and files that anybody may have written. Out: whether what is read of them is valid in
-// every field, and a file is imported whole or not at all.
+// In: 20,000 untrusted records and files. Out: whether every field read is valid, and a file is imported
+// whole or not at all.
 import { expect, test } from 'vitest'
 import { isHalfbyteError } from '../../../../src/index.ts'
 import { Random } from '../../../../test/helpers/random.ts'
@@ -19,7 +19,7 @@ const deep = (levels: number): unknown => {
   return value
 }
 
-/** Values that a field is not made for, as JSON and as a database have them. */
+/** Invalid field values, as found in JSON and in databases. */
 const HOSTILE: readonly unknown[] = [
   ...[Number.NaN, 1e308, -1e308, Number.POSITIVE_INFINITY, -1, -0, 0.5, 8.64e15, 8.64e15 + 2, 2 ** 53],
   ...['', ' ', 'a', '\ud800', 'a\udc00b', '\0', '__proto__', 'draft-1', '1e308', 'x'.repeat(5000)],
@@ -27,7 +27,7 @@ const HOSTILE: readonly unknown[] = [
   ...[JSON.parse('{"__proto__": {"id": "a"}}'), { constructor: 7 }, new Date(Number.NaN), new Map(), 10n],
 ]
 
-/** A record that is valid but for some fields. */
+/** A record that is valid except for some fields. */
 function record(random: Random, depth = 0): Record<string, unknown> {
   const field = (valid: unknown) => (random.below(12) === 0 ? random.pick(HOSTILE) : valid)
   const message = (role: string, level: number): Record<string, unknown> => ({
@@ -68,7 +68,7 @@ function expectValid(read: NonNullable<ReturnType<typeof readConversation>>): vo
   expect(readConversation(read)).toEqual(read)
 }
 
-test('what is read of any record is valid, and reading it again changes nothing', () => {
+test('the result of reading any record is valid, and reading it again changes nothing', () => {
   let read = 0
   for (let index = 0; index < RECORDS; index++) {
     const found = readConversation(record(new Random('records', index)))
@@ -79,7 +79,7 @@ test('what is read of any record is valid, and reading it again changes nothing'
   expect(read).toBeGreaterThan(RECORDS / 2)
 })
 
-test('a file is imported whole or refused with a typed error', async () => {
+test('a file is imported whole or rejected with a typed error', async () => {
   let whole = 0
   for (let index = 0; index < RECORDS; index++) {
     const random = new Random('files', index)
@@ -115,7 +115,7 @@ test.each([
   ['nests too deep', `{"conversations": ${'['.repeat(200_000)}${']'.repeat(200_000)}}`],
   ['has a prototype of its own', '{"__proto__": {"format": "halfbyte-conversations", "version": 1}}'],
   ['is cut', '{"format": "halfbyte-conversations", "version": 1, "conversations": [{'],
-])('a file that %s is refused with a typed error', (_, text) => {
+])('a file that %s is rejected with a typed error', (_, text) => {
   expect(() => fromJson(text)).toThrow(expect.objectContaining({ code: 'format' }))
 })
 
@@ -123,7 +123,7 @@ const user = { role: 'user', content: 'a' } as const
 const answer = { role: 'assistant', content: 'B', ending: 'interrupted' } as const
 const base = { id: 'x', title: 'a', updated: 5 }
 
-test('a draft of an answer is put after the messages that it follows', () => {
+test('a draft answer is appended to the messages that it follows', () => {
   const draft = draftOf('draft-1', { ...base, updated: 7, messages: [user, answer] }, [user], 1)
   const stored = { ...base, messages: [user], revision: 'r' }
   const found = assembled([draft, stored]).get('x')
@@ -131,12 +131,12 @@ test('a draft of an answer is put after the messages that it follows', () => {
   expect(found).toMatchObject({ revision: 'r', drafts: ['draft-1'] })
 })
 
-test('a draft of a question that was not stored yet brings it and its conversation back', () => {
+test('a draft with an unsaved question restores it and its conversation', () => {
   const draft = draftOf('draft-1', { ...base, messages: [user, { ...answer, content: '' }] }, [user], 2)
   expect(assembled([draft]).get('x')?.conversation).toEqual({ ...base, messages: [user] })
 })
 
-test('a draft replaces the answer that is asked for again, which it has as a version', () => {
+test('a draft replaces a regenerated answer, and keeps it as a version', () => {
   const again = { ...answer, others: [[{ role: 'assistant', content: 'old' } as const]] }
   const left = [user, { role: 'assistant', content: 'old' } as const]
   const draft = draftOf('draft-1', { ...base, messages: [user, again] }, left, 1)
@@ -149,7 +149,7 @@ test('a draft replaces the answer that is asked for again, which it has as a ver
   ).toBeUndefined()
 })
 
-test('a draft of a conversation with which another tab went on becomes one of its own', () => {
+test('a draft of a conversation with which another tab continued becomes one of its own', () => {
   const draft = draftOf('draft-1', { ...base, messages: [user, answer] }, [user], 1)
   const stored = { ...base, messages: [user, { role: 'assistant', content: 'other' }, user] }
   const all = assembled([stored, draft])
@@ -157,7 +157,7 @@ test('a draft of a conversation with which another tab went on becomes one of it
   expect(all.get('draft-1')?.conversation.messages).toEqual([user, answer])
 })
 
-test('a draft of a removed conversation, and one that is damaged, is left out', () => {
+test('a draft of a removed conversation, and a damaged draft, are skipped', () => {
   const draft = draftOf('draft-1', { ...base, messages: [user, answer, user, answer] }, [], 1)
   expect([...assembled([draft]).keys()]).toEqual([])
   for (const broken of [{ from: -1 }, { most: '2' }, { tail: {} }, { tail: [7] }, { draftOf: 5 }, { id: 7 }])

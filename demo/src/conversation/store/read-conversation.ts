@@ -1,5 +1,5 @@
-// Reading conversations. In: records of the database or of an imported file, which anybody may have written.
-// Out: conversations whose every field is valid, and how much of the record was not.
+// Reading conversations. In: untrusted records of the database or of an imported file. Out: conversations
+// whose every field is valid, and how much of the record was not.
 import { parseOwn } from '../../shell/own-settings.ts'
 import type { UsedTool } from '../../tools/tools.ts'
 import type { Picture } from '../files/attachments.ts'
@@ -13,11 +13,11 @@ import {
   withMessages,
 } from './conversations.ts'
 
-/** No conversation has as many messages. */
+/** More messages than any conversation has. */
 const MOST_MESSAGES = 2 ** 32
-/** Versions within versions, which a damaged record may nest without end. */
+/** Versions within versions, which a damaged record may nest arbitrarily. */
 const MOST_DEPTH = 32
-/** UTF-16 units of an id; those that the page makes have 32. */
+/** Maximum UTF-16 units of an id; the page's own ids have 32. */
 const MOST_ID = 128
 /** The latest time that a `Date` can have. */
 const MOST_TIME = 8.64e15
@@ -36,11 +36,11 @@ const isEnding = (value: unknown): value is Ending => ENDINGS.includes(value)
 export const isBelow = (value: unknown, end: number): value is number =>
   Number.isInteger(value) && (value as number) >= 0 && (value as number) < end
 
-/** An id becomes part of an address, which a lone surrogate cannot. */
+/** An id becomes part of an address, where lone surrogates are invalid. */
 const isId = (value: unknown): value is string =>
   isName(value) && value.length <= MOST_ID && value.isWellFormed()
 
-/** Any other time has no date, so the list could not be shown. */
+/** Any other time has no date, so the list could not be displayed. */
 const isTime = (value: unknown): value is number =>
   typeof value === 'number' && value >= 0 && value <= MOST_TIME
 
@@ -63,7 +63,7 @@ export class RecordReader {
   damaged = 0
   readonly #fileOf: (value: unknown) => Blob | undefined
 
-  /** `fileOf` makes the file of a picture from what a record has of it. Default: that is the file. */
+  /** `fileOf` converts a record's image data to a file. Default: it already is a file. */
   constructor(fileOf: (value: unknown) => Blob | undefined = asBlob) {
     this.#fileOf = fileOf
   }

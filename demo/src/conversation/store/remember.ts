@@ -1,4 +1,4 @@
-// Remembering. In: models that were loaded. Out: recent addresses, and the model to load when the page opens.
+// Remembering. In: loaded models. Out: recent addresses, and the model to load when the page opens.
 import { interruptedLoads } from '../../../../src/index.ts'
 import { EMBEDDED, type ModelChoice } from '../../models/embedded.ts'
 import { LAST, lastChoice } from '../../models/last-choice.ts'
@@ -10,7 +10,7 @@ const FILE = 'halfbyte-last-file'
 const RECENT = 'halfbyte-models'
 const MOST_RECENT = 6
 
-/** Loads with the first file of this device. */
+/** Loads with the first local file. */
 export const FILES = () => import('../../models/device-files.ts')
 
 /** What to load when the page opens. */
@@ -18,7 +18,7 @@ export interface Start {
   readonly choice: ModelChoice
   /** The page was closed by a crash while it loaded this model. */
   readonly crashed: boolean
-  /** Name of the file that was in use at the last visit. */
+  /** Name of the file used on the last visit. */
   readonly lost?: string | undefined
 }
 
@@ -31,8 +31,8 @@ export async function startChoice(): Promise<Start> {
 }
 
 /**
- * Puts a model first among the recent ones and loads it at the next start. Of local files it keeps the
- * handles, where the browser has any.
+ * Puts a model first among the recent ones and loads it at the next start. For local files it stores the
+ * handles, if the browser has any.
  */
 export function rememberChoice(choice: ModelChoice): void {
   const isAddress = choice.kind === 'address' && isKept(choice.address)
@@ -47,7 +47,7 @@ export function rememberChoice(choice: ModelChoice): void {
     )
 }
 
-/** Puts an address first among the recent ones, from the moment that something of it is stored. */
+/** Puts an address first among the recent ones, as soon as something of it is stored. */
 export function rememberAddress(choice: ModelChoice): void {
   if (choice.kind !== 'address' || !isKept(choice.address)) return
   const others = recentAddresses().filter((other) => other !== choice.address)

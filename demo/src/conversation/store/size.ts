@@ -1,7 +1,7 @@
-// Sizes. In: conversations. Out: about how many bytes each takes on this device.
+// Sizes. In: conversations. Out: their approximate size in bytes on this device.
 import type { Conversation } from './conversations.ts'
 
-/** Of the texts and of the files of the pictures, with all versions. */
+/** The texts and image files, with all versions. */
 export function sizeOf({ messages }: Conversation): number {
   let files = 0
   const text = JSON.stringify(messages, (_, value) => {

@@ -1,5 +1,5 @@
-// In: conversations with edited questions and answers that were asked for again. Out: whether every version
-// and what followed it can be had again.
+// In: conversations with edited questions and regenerated answers. Out: whether every version and what
+// followed it can be restored.
 import { expect, test } from 'vitest'
 import { newConversation, type StoredMessage, withMessages } from './conversations.ts'
 import { readConversation } from './read-conversation.ts'
@@ -24,7 +24,7 @@ test('an edit keeps the earlier question with everything that followed it', () =
   expect(turned(third, 0, 1)).toBe(third)
 })
 
-test('versions of a later question stay with their own earlier one', () => {
+test('versions of a later question stay with their own version of the earlier one', () => {
   const inner = [...edited([user('a'), model('A'), user('b'), model('B')], 2, { content: 'e' }), model('E')]
   const outer = [...edited(inner, 0, { content: 'f' }), model('F')]
   expect(texts(turned(turned(outer, 0, -1), 2, -1))).toBe('a A b B')
@@ -45,10 +45,10 @@ test('versions are read from a record, and damaged ones are left out', () => {
   expect(readConversation({ ...record, messages: [deep] })?.messages).toHaveLength(1)
 })
 
-test('another answer keeps the earlier ones in order, also when an older one was shown', () => {
+test('another answer keeps the earlier ones in order, even if an older one was shown', () => {
   const one = again([user('a'), model('A')])
   expect(texts(one.messages)).toBe('a')
-  expect(texts(one.unanswered), 'if nothing comes, the earlier answer is back').toBe('a A')
+  expect(texts(one.unanswered), 'if no answer comes, the earlier one is restored').toBe('a A')
   const two = [...one.messages, { ...model('B'), ...one.versions }]
   const older = turned(two, 1, -1)
   expect(texts(older)).toBe('a A')
@@ -62,7 +62,7 @@ test('a question without an answer has no versions of one', () => {
   expect(again([user('a')])).toEqual({ messages: [user('a')], versions: {}, unanswered: [user('a')] })
 })
 
-test('the place among versions is read from a record, and one that cannot be is left out', () => {
+test('the position among versions is read from a record, and an invalid one is dropped', () => {
   const others = [[model('X')], [model('Y')]]
   const read = (place: unknown) =>
     readConversation({ id: 'a', messages: [user('a'), { ...model('A'), others, place }] })?.messages[1]?.place
@@ -78,7 +78,7 @@ test('a fork has the messages up to one, with their versions, and another id', (
   expect(fork.id).not.toBe(conversation.id)
 })
 
-test('the rest of an answer goes where its beginning is, with the versions beside it', () => {
+test('the rest of an answer is appended to its beginning, with its versions kept', () => {
   const cut: StoredMessage = { ...model('B'), ending: 'length', others: [[model('A')]], place: 0 }
   const messages = [user('a'), cut]
   const { messages: asked, versions, begun, unanswered } = continued(messages)

@@ -1,5 +1,5 @@
-// Versions. In: messages, and a question that is edited or an answer that is asked for again. Out: messages
-// that keep the earlier version with what followed it.
+// Versions. In: messages, and an edited question or regenerated answer. Out: messages that keep the earlier
+// version with what followed it.
 import {
   type Conversation,
   newConversation,
@@ -10,11 +10,11 @@ import {
 
 type Messages = readonly StoredMessage[]
 
-/** Messages whose last one is to be answered, and the versions that the answer has beside it. */
+/** Messages whose last one is to be answered, and the other versions of the answer. */
 export interface Asked {
   readonly messages: Messages
   readonly versions: Pick<StoredMessage, 'others' | 'place'>
-  /** How the answer begins, and the tools that were used for it so far. Absent for a new answer. */
+  /** The beginning of the answer, and the tools used so far. Absent for a new answer. */
   readonly begun?: Pick<StoredMessage, 'content' | 'thoughts' | 'used' | 'read'>
   /** The messages if no answer comes. */
   readonly unanswered: Messages
@@ -40,7 +40,7 @@ export function again(messages: Messages): Asked {
   return { messages: questions, versions: { others: inOrder(messages, end) }, unanswered: messages }
 }
 
-/** Asks for the rest of the last answer, which was cut short. */
+/** Asks for the rest of the last answer, which was cut off. */
 export function continued(messages: Messages): Asked {
   const last = messages.at(-1)
   if (last?.role !== 'assistant' || last.ending === undefined) return asked([])
@@ -64,7 +64,7 @@ export function turned(messages: Messages, index: number, step: 1 | -1): Message
   return [...messages.slice(0, index), { ...next, others, ...(!isNewest && { place }) }, ...followed]
 }
 
-/** Which of its versions a message is, counted from 0 for the oldest. */
+/** The position of a message among its versions, from 0 for the oldest. */
 export const placeOf = (message: StoredMessage | undefined): number =>
   message?.place ?? message?.others?.length ?? 0
 
@@ -77,7 +77,7 @@ function inOrder(messages: Messages, index: number): readonly Messages[] {
   return [...others.slice(0, place), [bare, ...followed], ...others.slice(place)]
 }
 
-/** A conversation of its own with the messages up to `index` and all their versions. */
+/** Its own conversation with the messages up to `index` and all their versions. */
 export function forked(conversation: Conversation, index: number): Conversation {
   const { id } = newConversation()
   return withMessages({ ...conversation, id }, conversation.messages.slice(0, index + 1))

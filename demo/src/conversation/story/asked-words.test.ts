@@ -1,4 +1,4 @@
-// Requests for stories. In: a sentence. Out: the words that the story has to have.
+// Requests for stories. In: a sentence. Out: the words that the story must contain.
 import { expect, test } from 'vitest'
 import { askedWords, formsOf, stemOf } from './asked-words.ts'
 

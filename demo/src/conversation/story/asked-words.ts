@@ -1,15 +1,15 @@
-// What a story has to have. In: a request in English. Out: the things, names and places that it asks for.
+// Required words of a story. In: a request in English. Out: the things, names and places that it asks for.
 
-/** Most words that a story is held to. More would leave it no freedom. */
+/** Maximum number of required words. More would leave the story no freedom. */
 const MOST = 6
 
 const setOf = (words: string): ReadonlySet<string> => new Set(words.split(/\s+/))
 
-/** One word of these is asked for: "about pirates", "named Mia", "who could not jump". */
+/** One word is required after these: "about pirates", "named Mia", "who could not jump". */
 const BEFORE_A_WORD = setOf('about with of and or named called to not can could cannot')
-/** A thing, a person or a place follows these, and perhaps its looks before it: "a big red kite". */
+/** A thing, a user or a place follows these, and perhaps its looks before it: "a big red kite". */
 const DETERMINERS = setOf('a an the my your his her its our their one two three four five some many')
-/** These end what a thing is called: "a dragon who", "a boat on". */
+/** These end a noun phrase: "a dragon who", "a boat on". */
 const ENDS = setOf(
   `who whom whose that which what where when while because if but so then than too no never always
   in on at by for from into onto over under near behind beside between through across up down out off away
@@ -19,7 +19,7 @@ const ENDS = setOf(
   flies fell falls ate eats took takes wants wanted lives lived loves loved learns learned play plays played
   tell tells told give write hear just only also both all every each any other another`,
 )
-/** These name the story or its length, not what is in it. */
+/** These name the story or its length, not its content. */
 const ABOUT_THE_STORY = setOf(
   `story stories tale tales fairytale fairy bedtime book poem part parts role way lot bit few kind end ending
   beginning time day night once word words sentence sentences line lines short long longer new nice good great
@@ -29,8 +29,9 @@ const ABOUT_THE_STORY = setOf(
 const STORY = /\b(?:story|stories|tale|tales)\b|\b(?:hear|make up)\b.*\babout\b/i
 
 /**
- * The words in their order, each once, at most six. Empty if the request is for no story. Up to three
- * words after a determiner count, until a verb or a preposition, and one after words such as "about".
+ * The required words in order, without duplicates, at most six. Empty if the request is not for a story. Up
+ * to three words after a determiner count, until a verb or a preposition, and one after words such as
+ * "about".
  */
 export function askedWords(request: string): readonly string[] {
   if (!STORY.test(request)) return []
@@ -38,7 +39,7 @@ export function askedWords(request: string): readonly string[] {
   const found: string[] = []
   for (const clause of (isShouted ? request.toLowerCase() : request).split(/[.,;:!?\n"()]+/)) {
     const words = clause.match(/[\p{L}][\p{L}'’-]*/gu) ?? []
-    // A list goes on after its comma: "a story about a fox, pirates and gold".
+    // A list continues after its comma: "a story about a fox, pirates and gold".
     let left = found.length > 0 ? 1 : 0
     for (const word of words) {
       const plain = word.toLowerCase()
@@ -54,11 +55,11 @@ export function askedWords(request: string): readonly string[] {
   return [...new Set(found)].slice(0, MOST)
 }
 
-/** A word, and the one thing of several: two friends are told of as a friend, too. */
+/** A word and its singular: a story about two friends may mention one friend. */
 export function formsOf(word: string): readonly string[] {
   const one = word.replace(/(?<=\p{L}{3})ies$/u, 'y').replace(/(?<=\p{L}{2}[^su])s$/u, '')
   return one === word ? [word] : [word, one]
 }
 
-/** What all forms of a word begin with: one friend of two friends is there. */
+/** The common stem of all forms of a word. */
 export const stemOf = (word: string): string => word.replace(/(?<=[^s]{3})(?:ies|s|y)$/i, '')

@@ -1,5 +1,5 @@
-// The processor of stories. In: a vocabulary of words, and the embedded model. Out: shifted logits, and
-// stories that have what they were asked for.
+// The story processor. In: a vocabulary of words, and the embedded model. Out: shifted logits, and stories
+// that contain the requested words.
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { EXACT_KV } from '../../../../src/core/graph/ir.ts'
@@ -54,33 +54,33 @@ function shifts(
 const FOX = '<|user|> a story about a fox<|end|><|assistant|>'
 const WALRUS = '<|user|> a story about a walrus<|end|><|assistant|>'
 
-test('what is asked for is likelier, and more so the longer it is missing', () => {
+test('a requested word becomes likelier the longer it is missing', () => {
   expect(shifts([FOX])).toEqual({ ' fox': 2 })
   expect(shifts([FOX, 'saw'])[' fox']).toBeCloseTo(2 + 3 / 80)
   expect(shifts([FOX, ...Array.from({ length: 100 }, () => 'saw')])).toEqual({ ' fox': 5 })
 })
 
-test('a sentence that has no place for it stays as it is, and after an article there is one', () => {
+test('a sentence without a place for it is unchanged, but after an article there is one', () => {
   expect(shifts([FOX], { ' fox': -9 })).toEqual({})
   expect(shifts([FOX, 'saw a'], { ' fox': -9 })[' fox']).toBeCloseTo(2 * (2 + (2 * 3) / 80))
   expect(shifts([FOX, 'saw a'], { ' fox': -17 })).toEqual({})
 })
 
-test('a word that has begun goes on, and one that is there is left alone', () => {
+test('a word that has begun is continued, and one already present is left alone', () => {
   expect(shifts([WALRUS, 'a'])[' wal']).toBeGreaterThan(4)
   expect(shifts([WALRUS, 'a wal'])).toEqual({ rus: 8 })
   expect(shifts([WALRUS, 'a walrus', 'saw a'])).toEqual({})
   expect(shifts(['<|user|> a story about a fox<|end|><|assistant|> the fox', 'saw a'])).toEqual({})
 })
 
-test('only the last request counts, and one for no story asks for nothing', () => {
+test('only the last request counts, and one that is not for a story requires nothing', () => {
   expect(shifts([`${FOX} the fox<|end|><|user|> a story about a walrus<|end|><|assistant|>`])).toEqual({
     ' wal': 2,
   })
   expect(shifts(['<|user|> a fox<|end|><|assistant|>'])).toEqual({})
 })
 
-test('the embedded model tells of what it is asked for', async () => {
+test('the embedded model tells stories about the requested words', async () => {
   const never = new AbortController().signal
   const file = fileURLToPath(new URL('../../../models/halfbyte-stories.hbm', import.meta.url))
   const processors = [new URL('./keep-words.ts', import.meta.url).href]

@@ -1,22 +1,22 @@
-// A logit processor for small models of stories, which forget half of what a story was to be about: it makes
-// the words of the request likelier until the story has them. The engine's worker imports it by address.
+// A logit processor for small story models, which forget half of the requested content: it makes the words of
+// the request likelier until the story contains them. The engine's worker imports it by address.
 //
 // Steering towards keywords by shifting logits is Pascual and others, A Plug-and-Play Method for Controlled
 // Text Generation, 2021. Theirs shifts words of like meaning by their embeddings; this one shifts the word.
 import type { LogitProcessorFactory } from '../../../../src/index.ts'
 import { askedWords, formsOf, stemOf } from './asked-words.ts'
 
-/** What is added to the first token of a missing word at the story's start, and after RISE tokens. */
+/** Added to the first token of a missing word at the story's start, and after RISE tokens. */
 const FIRST_SHIFT = 2
 const LAST_SHIFT = 5
 const RISE = 80
-/** Nothing is added where the word has a logit this far below the best: it would break the sentence. */
+/** Nothing is added if the word's logit is this far below the best: it would break the sentence. */
 const DISTANCE = 8
-/** After an article any noun may come, also one that the model hardly knows. */
+/** After an article any noun may follow, even one that the model hardly knows. */
 const ARTICLES = ['a', 'an', 'the']
 const DISTANCE_AFTER_ARTICLE = 16
 const TIMES_AFTER_ARTICLE = 2
-/** What is added to the other tokens of a word that has begun. */
+/** Added to the remaining tokens of a word that has begun. */
 const GO_ON = 8
 
 interface Wanted {
@@ -63,7 +63,7 @@ const keepWords: LogitProcessorFactory = ({ tokenize, tokenText }) => {
 }
 export default keepWords
 
-/** The last request of a conversation as Halfbyte Stories reads it, and how the answer to it begins. */
+/** The last request in Halfbyte Stories' prompt format, and the beginning of the answer. */
 function lastTurn(prompt: string): { request: string; begun: string } {
   const request = prompt.slice(prompt.lastIndexOf('<|user|>') + '<|user|>'.length)
   const begun = request.slice(request.lastIndexOf('<|assistant|>') + '<|assistant|>'.length)
@@ -78,7 +78,7 @@ function hasWord(text: string, stem: string): boolean {
   return false
 }
 
-/** How many of the word's tokens the answer ends with: fewer than all. */
+/** How many of the word's tokens the answer ends with, if not all. */
 function begunOf(ids: readonly number[], tokens: ArrayLike<number>, length: number): number {
   for (let count = Math.min(ids.length - 1, length); count > 0; count--) {
     let same = 0

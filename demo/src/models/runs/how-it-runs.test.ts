@@ -1,4 +1,4 @@
-// In: an engine's facts and figures. Out: whether the report has them all.
+// In: an engine's facts and figures. Out: whether the report contains them all.
 import { expect, test, vi } from 'vitest'
 import type { Engine, EngineNote, MemoryUse } from '../../../../src/index.ts'
 import type { Figures } from '../../conversation/answer.ts'
@@ -60,7 +60,7 @@ test('the report has model, engine, memory and answers', () => {
   ])
     expect(text).toContain(part)
   expect(report(engine, memory, [], [])).toContain('None yet.')
-  expect(text).not.toContain('Ops against')
+  expect(text).not.toContain('Ops compared')
 })
 
 test('notes stand in the language of the page, and those with an unknown code in that of the library', async () => {

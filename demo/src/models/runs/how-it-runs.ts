@@ -54,7 +54,7 @@ export function answerRows(answers: readonly Figures[]): readonly (readonly stri
 }
 
 /**
- * Bytes of weights that the last answers read per second: all of them for each token. A device's memory sets
+ * Bytes of weights read per second in the last answers: all weights for each token. A device's memory sets
  * the limit. Undefined without an answer that has a speed.
  */
 export function readRate(memory: MemoryUse, answers: readonly Figures[]): number | undefined {

@@ -1,5 +1,5 @@
-// Measuring ops. In: the model in use. Out: each op's time and the limit that this device sets it, for a
-// token that is written and for several that are read.
+// Measuring ops. In: the model in use. Out: each op's time and this device's limit for it, for decoding a
+// token and for reading several.
 import { analyse, type StepAnalysis } from '../../../../lab/bench/roofline/analyse.ts'
 import { PAGE } from '../../../../lab/bench/roofline/jobs.ts'
 import { type RunHooks, runRoofline } from '../../../../lab/bench/roofline/run.ts'
@@ -35,7 +35,7 @@ export async function measureOps(
   return analyse(measured)
 }
 
-/** The working sets that say something of a model of this size: up to the first that holds its weights. */
+/** The relevant working sets for a model of this size: up to the first that holds its weights. */
 function setsFor(weightBytes: number): readonly number[] {
   const holding = PAGE.sets.findIndex((bytes) => bytes >= weightBytes)
   return holding < 0 ? PAGE.sets : PAGE.sets.slice(0, holding + 1)

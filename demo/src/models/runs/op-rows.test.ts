@@ -1,4 +1,4 @@
-// In: a measured step. Out: whether the rows name its ops, and leave the least out.
+// In: a measured step. Out: whether the rows list its ops, without negligible ones.
 import { expect, test } from 'vitest'
 import type { Line, StepAnalysis } from '../../../../lab/bench/roofline/analyse.ts'
 import { opRows, opTables, stepTitle } from './op-rows.ts'
@@ -31,7 +31,7 @@ const step: StepAnalysis = {
   tokensPerSecond: 1250,
 }
 
-test('the whole step comes first, and ops of no weight are left out', () => {
+test('the whole step comes first, and negligible ops are omitted', () => {
   expect(opRows(step)).toEqual([
     ['Whole step', '0.800', '0.541', '68 %'],
     ['6 × mlp_down', '0.500', '0.250', '50 %'],
@@ -39,7 +39,7 @@ test('the whole step comes first, and ops of no weight are left out', () => {
   ])
 })
 
-test('ops of the same name are told apart', () => {
+test('ops with the same name are distinguished', () => {
   const lines = [line('attn [64]', 0.4, 0.1), { ...line('attn [288]', 0.4, 0.2), name: 'attention_f32' }]
   expect(opRows({ ...step, lines }).map(([name]) => name)).toEqual([
     'Whole step',
@@ -53,7 +53,7 @@ test('the report has a table for each step', () => {
   expect(stepTitle(prefill)).toBe('Reading 64 tokens: 2 threads, relaxed')
   const text = opTables([step, prefill])
   expect(text.match(/^### .*$/gm)).toEqual([
-    '### Writing a token after 128 others: 2 threads, relaxed',
+    '### Generating a token after 128 others: 2 threads, relaxed',
     '### Reading 64 tokens: 2 threads, relaxed',
   ])
   expect(text).toContain('| Op | ms | Limit, ms | Of the limit |\n| --- | --: | --: | --: |\n')

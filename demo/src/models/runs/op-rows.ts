@@ -4,16 +4,16 @@ import { type LaterWord, t } from '../../words/later-words.ts'
 
 export const OP_COLUMNS = ['colOp', 'colMs', 'colLimit', 'colShare'] as const satisfies LaterWord[]
 
-/** Ops below this share of a step's time are left out. */
+/** Ops below this share of a step's time are omitted. */
 const LEAST_SHARE = 0.01
 
-/** e.g. `Writing a token after 128 others: 2 threads, relaxed` */
+/** e.g. `Generating a token after 128 others: 2 threads, relaxed` */
 export function stepTitle({ stage, tokens, position, threads, build }: StepAnalysis): string {
   const work = stage === 'decode' ? t('opsDecode', { position }) : t('opsPrefill', { tokens })
   return `${work}: ${t(threads === 1 ? 'thread' : 'threads', { count: threads, build })}`
 }
 
-/** The whole step first, then its ops, the one with the most time above its limit first. */
+/** The whole step first, then its ops, sorted by time above their limit. */
 export function opRows({ lines, step }: StepAnalysis): readonly (readonly string[])[] {
   const shown = lines.filter(({ ms }) => ms.median >= LEAST_SHARE * step.ms.median)
   const names = shown.map(({ label }) => label.split(' ', 1)[0] ?? label)

@@ -35,12 +35,12 @@ class RunsDialog extends Modal {
   }
   /** The model that answers. */
   declare used: Used | undefined
-  /** Resolves when nothing is being answered. */
+  /** Resolves when no answer is in progress. */
   declare idle: () => Promise<void>
   /** Oldest first. */
   declare answers: readonly Figures[]
   declare memory: MemoryUse | undefined
-  /** What was measured, and of which model. */
+  /** The measurements, and their model. */
   declare measured: { readonly of: Used; readonly steps: readonly StepAnalysis[] } | undefined
   declare copied: boolean
   protected override heading = 'howItRuns' as const

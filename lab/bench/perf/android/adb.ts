@@ -45,7 +45,7 @@ interface PhoneWatch {
 }
 
 /**
- * Playwright's client waits for ever for the answer of a phone whose cable is pulled, so what is asked of one
+ * Playwright's client waits forever for the answer of a phone whose cable is pulled, so what is asked of one
  * has to race with this.
  */
 export function watchPhone(adb: AdbServer, serial: string): PhoneWatch {

@@ -15,7 +15,7 @@ import {
 const DECODE = 32
 
 /**
- * A model that was trained for stories goes on with one. Another number each time, so that nothing is cached.
+ * A model that was trained for stories continues one. Another number each time, so that nothing is cached.
  */
 const promptOf = (run: number): string =>
   `${run} foxes lived in a wood. Every day they went down to the river. One day the first of them saw a small boat, and`
@@ -118,7 +118,7 @@ export async function measurePhone(device: AndroidDevice, order: PhoneOrder): Pr
   }
 }
 
-/** Rejects when the page goes away; calls to a page that is gone would wait for ever. */
+/** Rejects when the page goes away; calls to a page that is gone would wait forever. */
 function whenLost(page: Page): Promise<never> {
   const lost = new Promise<never>((_, reject) => {
     page.once('close', () => reject(new Error('its browser is gone')))

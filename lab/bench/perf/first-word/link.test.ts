@@ -66,7 +66,7 @@ test('connections share the speed, and each waits for its round trips', async ()
   link.cut()
 })
 
-test('a link that is cut ends what is under way and refuses the next', async () => {
+test('a link that is cut ends what is in progress and refuses the next', async () => {
   const link = await openLink(server.port, { bytesPerSecond: 100_000, roundTripMs: 0 })
   const response = await fetch(link.address)
   link.cut()

@@ -40,7 +40,7 @@ const PATIENCE_MS = 120_000
 /** A phone's, as in the browser tests. */
 const VIEWPORT = { width: 360, height: 740 }
 
-/** One visit with a browser of its own. Throws when no answer comes. */
+/** One visit with its own browser. Throws when no answer comes. */
 export async function visit(options: VisitOptions): Promise<Visit> {
   const browser = await chromium.launchPersistentContext(options.profile, {
     ...chromiumOptions(),

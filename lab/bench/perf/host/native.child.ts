@@ -1,4 +1,4 @@
-// Runs native llama.cpp in a process of its own, which answers prompts with greedy tokens and times.
+// Runs native llama.cpp in its own process, which answers prompts with greedy tokens and times.
 //
 // The addon of node-llama-cpp is called directly: its JavaScript would only cost time.
 import {
@@ -16,7 +16,7 @@ export interface NativeOrder {
   /** The addon's file. */
   readonly addonPath: string
   readonly threads: number
-  /** Most texts at once. Default 1. */
+  /** Maximum number of texts at once. Default 1. */
   readonly sequences?: number
   /** Positions of all texts together. Default `CONTEXT`. */
   readonly contextSize?: number

@@ -1,4 +1,4 @@
-// Loads an engine of a kind in a browser or in a process of its own.
+// Loads an engine of a kind in a browser or in its own process.
 import { type ChildProcess, fork } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -90,7 +90,7 @@ export async function runInPage(url: string, order: LoadOrder): Promise<Runner> 
       pause: async () => pauseAll(await host.pids('renderer')),
       resume,
       async close() {
-        // A browser that died in the meantime has no processes to go on with.
+        // A browser that died in the meantime has no processes to continue.
         await resume().catch(() => {})
         await host.close()
       },

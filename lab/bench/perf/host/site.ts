@@ -25,7 +25,7 @@ export interface Site {
   close(): Promise<void>
 }
 
-/** Builds the page into a folder of its own, as tests do at the same time, and serves it on a free port. */
+/** Builds the page into its own folder, as tests do at the same time, and serves it on a free port. */
 export async function openSite(): Promise<Site> {
   await mkdir(dirname(SITES), { recursive: true })
   const folder = await mkdtemp(SITES)

@@ -40,7 +40,7 @@ export function graphOf(shape: Shape, form: GraphForm): Decoder {
   }
 }
 
-/** The folder lies beside the GGUF. It is made anew when that is younger. */
+/** The folder lies beside the GGUF. It is made again when that is younger. */
 export async function onnxFiles(gguf: URL, shape: Shape, form: GraphForm): Promise<OnnxFiles> {
   const folder = new URL(`${shape.name}-${form}/`, gguf)
   const at = (name: string) => new URL(name, folder)

@@ -27,7 +27,7 @@ const MOST = {
   contextLength: 1 << 26,
 } as const
 
-/** Most experts of a layer: the router's kernel looks through all of them for each row. */
+/** Maximum number of experts of a layer: the router's kernel looks through all of them for each row. */
 const MOST_EXPERTS = 1 << 10
 
 /** Models of recurrent layers alone have no heads and no MLP. */

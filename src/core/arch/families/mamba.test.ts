@@ -139,7 +139,7 @@ describe('configurations', () => {
       'mamba2',
       '{"innerSize":64,"stateSize":16,"convKernel":4,"timeStepRank":0,"heads":2,"groups":1,"convBias":true}',
     ],
-  ])('a pack of %s that is written anew says the same bytes', (kind, text) => {
+  ])('a pack of %s that is written again says the same bytes', (kind, text) => {
     const packed = { ...config('mamba', MAMBA), ssm: JSON.parse(text) }
     const read = hbmConfig('test', Fields.of('test', withoutNulls(packed)))
     expect(read.ssm?.kind).toBe(kind)

@@ -54,7 +54,7 @@ describe('resolveWeights', () => {
     expect(failure.code).toBe('architecture')
     expect(failure.message).toMatch(/down_proj.weight" has the shape \[100,48\] .* makes it \[48,100\]/)
   })
-  test('refuses a file with tensors that the graph would ignore', async () => {
+  test('rejects a file with tensors that the graph would ignore', async () => {
     const file = withTensors(hfFile(SMALL), { 'model.layers.0.self_attn.q_norm.weight': [8] })
     const failure = await failureOf(() => resolveWeights(file, SMALL))
     expect(failure.code).toBe('unsupported')

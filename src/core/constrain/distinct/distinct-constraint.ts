@@ -14,7 +14,7 @@ export interface ModelTokens {
   readonly trie: TokenTrie
   readonly walks: CharacterWalks
   readonly endIds: ReadonlySet<number>
-  /** Ids of a text that stands in the middle of another. */
+  /** Ids of a text in the middle of another one. */
   readonly encode: (text: string) => readonly number[]
 }
 
@@ -42,7 +42,7 @@ export function distinctConstraints(
 interface Shared {
   readonly trie: TokenTrie
   readonly endIds: ReadonlySet<number>
-  /** The masks to go on with. */
+  /** The masks to continue with. */
   readonly masksNow: () => DistinctMasks
 }
 

@@ -1,5 +1,5 @@
-// Masks where values must differ. In: positions. Out: the tokens that may come next: those of the grammar
-// without the ones that end a value equal to another, or after which only such values are left.
+// Masks where values must differ. In: positions. Out: the tokens that may come next: the grammar's, except
+// those that end a value equal to an earlier one, or after which only such values are left.
 
 import { memo } from '../../base/values.ts'
 import { type Automaton, DEAD, type StateId } from '../automaton.ts'
@@ -24,7 +24,7 @@ export class DistinctMasks {
   readonly #isTainted: boolean[] = []
   readonly #mayEqual: boolean[] = []
 
-  /** `masks`: those of the same grammar, where equal values are allowed. */
+  /** `masks`: the masks of the same grammar with equal values allowed. */
   constructor(reader: DistinctReader, masks: Masks, trie: TokenTrie) {
     this.reader = reader
     this.#masks = masks
@@ -48,7 +48,7 @@ export class DistinctMasks {
     if (!this.#forbid(position, mask)) this.#quiet.add(state)
     if (mask.every((word) => word === 0)) {
       throw refused(
-        'cannot go on: every value that fits is there already',
+        'cannot continue: every value that fits is already present',
         'allow more values or ask for fewer',
       )
     }
@@ -76,7 +76,7 @@ export class DistinctMasks {
       const before = path[depth - 1]!
       const after = this.reader.read(before, trie.byte[node]!)
       hasCheck ||= after.isPassed !== undefined
-      // Where a check has failed, the free grammar goes on with texts that are forbidden here.
+      // Where a check has failed, the unrestricted grammar continues with texts that are forbidden here.
       const isTainted = this.#isTainted[depth - 1]! || after.isPassed === false
       const end = trie.end[node]!
       if (after.state === DEAD) {

@@ -11,14 +11,14 @@ import { checked, ended, isNew, mayEqual, type Place, START, step } from './plac
 export interface Position {
   readonly state: StateId
   readonly place: Place
-  /** What the comparison of the value that ends here gave; undefined if none ends. */
+  /** The result of comparing the value that ends here; undefined if none ends. */
   readonly isPassed: boolean | undefined
 }
 
-/** Most positions of one search, and of all searches for one token. */
+/** Maximum number of positions in one search, and in all searches for one token. */
 const MAX_TRIES = 1 << 14
 const MAX_TRIES_OF_TOKEN = 1 << 18
-/** So many digits that may follow give more numbers than a reply has values. */
+/** This many possible digits give more numbers than a reply has values. */
 const MANY_DIGITS = 7
 
 export class DistinctReader {
@@ -51,7 +51,7 @@ export class DistinctReader {
 
   /**
    * Whether the values that are being written can be completed so that they differ from those before them.
-   * The shortest texts are tried first. Blanks between parts change no value, so they are left out.
+   * The shortest texts are tried first. Whitespace between parts changes no value, so it is omitted.
    */
   canDiffer(from: Position): boolean {
     if (this.#differs(from)) return true

@@ -1,5 +1,5 @@
-// Unique items and names. In: schemas and random walks over masks. Out: every reply is valid, no walk is
-// stuck, and what cannot be met is refused when it is compiled.
+// Unique items and names. In: schemas and random walks over masks. Out: every reply is valid, no walk gets
+// stuck, and unsatisfiable schemas are rejected when they are compiled.
 import { describe, expect, test } from 'vitest'
 import { randomFrom } from '../../../../test/helpers/random.ts'
 import { ConstraintCompiler } from '../compile.ts'
@@ -40,7 +40,7 @@ function mayFollow(constraint: TokenConstraint, text: string): boolean {
 const CLOSING = new Set(Array.from('"]},', (char) => char.charCodeAt(0)))
 const MOST_TOKENS = 400
 
-/** A reply of random tokens, with forks that go other ways and are dropped; undefined if it finds no end. */
+/** A reply of random tokens, with forks that diverge and are dropped; undefined if it finds no end. */
 function randomReply(constraint: TokenConstraint, chance: Chance): string | undefined {
   const ids: number[] = []
   let at = constraint
@@ -54,7 +54,7 @@ function randomReply(constraint: TokenConstraint, chance: Chance): string | unde
     at.accept(id)
     ids.push(id)
     if (chance() < 0.3) {
-      // As a draft that is not taken: the fork reads tokens, and what it was copied from is as before.
+      // Like a rejected draft: the fork reads tokens, and its original is unchanged.
       const other = fork.copy()
       for (let step = 0; step < 3 && !other.mustEnd; step++) {
         const drafts = allowed(other.mask()).filter((draft) => !VOCABULARY.endIds.has(draft))
@@ -88,7 +88,7 @@ const free = (value: object, more: object = {}) => ({ type: 'object', additional
 const bit = { type: 'integer', minimum: 0, maximum: 1 }
 const letters = (pattern: string) => ({ type: 'string', pattern })
 
-/** Walks of each, with ajv as the judge. */
+/** Walks of each, checked by ajv. */
 const SCHEMAS: Readonly<Record<string, TestSchema>> = {
   'free texts': unique({ type: 'string' }, { minItems: 3 }),
   'short texts': unique({ type: 'string', maxLength: 2 }, { minItems: 4 }),
@@ -230,14 +230,14 @@ test('a beginning that only taken values have is not entered', () => {
   expect(mayFollow(constraint, '"b"]')).toBe(true)
 })
 
-describe('too few values are refused when the schema is compiled', () => {
+describe('too few values are rejected when the schema is compiled', () => {
   const names = { patternProperties: { '^[ab]$': bit }, additionalProperties: false }
   test.each<[string, TestSchema, RegExp]>([
     ['four of an enum of three', unique({ enum: ['a', 'b', 'c'] }, { minItems: 4 }), /matches no text/],
     [
       'twenty of an enum of twelve',
       unique({ enum: Array.from({ length: 12 }, (_, at) => at) }, { minItems: 20 }),
-      /uniqueItems, which asks for 20 different items, and only 12 are sure to be found/,
+      /uniqueItems, which asks for 20 different items, but only 12 are certain to be found/,
     ],
     [
       'eleven digits',
@@ -277,7 +277,7 @@ function orders<Value>(values: readonly Value[]): Value[][] {
   return values.flatMap((value, at) => orders(values.toSpliced(at, 1)).map((rest) => [value, ...rest]))
 }
 
-test('a long list goes on in new states', () => {
+test('a long list continues in new states', () => {
   const constraint = begin(unique({ type: 'integer' }))
   run(constraint, '[')
   for (let item = 0; item < 300; item++) {

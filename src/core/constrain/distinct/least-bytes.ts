@@ -1,4 +1,5 @@
-// Least bytes. In: a grammar. Out: the fewest bytes of a text of each node; infinite where no text matches.
+// Minimum number of bytes. In: a grammar. Out: the fewest bytes of a text of each node; infinite where no
+// text matches.
 import { type GrammarNodes, NODE, type NodeId } from '../grammar-nodes.ts'
 
 export function leastBytes(grammar: GrammarNodes): Float64Array {

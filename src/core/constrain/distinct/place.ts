@@ -1,7 +1,7 @@
-// Places in a JSON text. In: its bytes, one after another. Out: where the text stands: the containers that
-// are open, the values that may not come again in each, and what the value that is being written may equal.
-// A place is never changed, so forks and searches share it. Values are compared as canonical texts: strings
-// decoded, numbers by value, the properties of an object sorted.
+// Places in a JSON text. In: its bytes, one after another. Out: the position in the text: the open
+// containers, the values that must not occur again in each, and the values that the one being written may
+// equal. A place is never changed, so forks and searches share it. Values are compared as canonical texts:
+// strings decoded, numbers by value, the properties of an object sorted.
 import { utf8 } from '../code-points.ts'
 import { isBlank } from '../grammar-nodes.ts'
 import { Taken } from './taken.ts'
@@ -17,7 +17,7 @@ export interface Container {
   readonly entries: Entries | undefined
   /** The key whose value comes next. */
   readonly key: string | undefined
-  /** Values beside the container that it may still equal. */
+  /** Values other than containers that it may still equal. */
   readonly rivals: readonly string[]
 }
 
@@ -31,7 +31,7 @@ type Mode = 'between' | 'string' | 'escape' | 'unicode' | 'bare' | 'ended'
 export interface Place {
   readonly mode: Mode
   readonly container: Container | undefined
-  /** A string's bytes so far, decoded, or a number or word as it is written; when it ended, its value. */
+  /** A string's decoded bytes so far, or a number or word as written; once it has ended, its value. */
   readonly text: string
   /** Hex digits of an escape, and the first half of a surrogate pair. */
   readonly hex: string
@@ -167,12 +167,12 @@ export function isNew(place: Place): boolean {
   return place.container === undefined || !place.container.taken.has(ended(place).text)
 }
 
-/** The same place, where the value that ends here was checked. */
+/** The same place, after the value that ends here was checked. */
 export function checked(place: Place): Place {
   return { ...place, isChecked: true }
 }
 
-/** False if nothing that is written next, without the end of a checked value, can come to equal another. */
+/** False if nothing that is written next, before a checked value ends, can become equal to another. */
 export function isAtRisk({ container }: Place): boolean {
   if (container === undefined) return false
   if (container.taken.size > 0 && (container.isArray || container.key === undefined)) return true
@@ -182,8 +182,7 @@ export function isAtRisk({ container }: Place): boolean {
   return false
 }
 
-/**
- * Whether the value that is being written, or one that it is a part of, may still become one that is taken.
+/** Whether the value being written, or one that contains it, may still become equal to an earlier one.
  * True where this is not certain.
  */
 export function mayEqual(place: Place): boolean {
@@ -195,7 +194,7 @@ export function mayEqual(place: Place): boolean {
   return mayContainersEqual(container, mode === 'ended' ? place.text : part)
 }
 
-/** The canonical beginning of the value that is being written, as far as it is certain. */
+/** The canonical beginning of the value being written, as far as it is certain. */
 function partOf({ mode, text }: Place): string {
   if (mode === 'string' || mode === 'escape' || mode === 'unicode') return quoted(text)
   return mode === 'bare' && !isNumeric(text) ? text : ''
@@ -204,7 +203,7 @@ function partOf({ mode, text }: Place): string {
 /** Whether a container that is open may equal another, if its next part begins so. */
 function mayContainersEqual(container: Container, part: string): boolean {
   let next = part
-  /** Properties of inner objects, which may stand anywhere in their canonical texts. */
+  /** Properties of inner objects, which may occur anywhere in their canonical texts. */
   const needles: string[] = []
   for (let at: Container | undefined = container; at !== undefined; at = at.outer) {
     const { isArray, key, rivals } = at

@@ -1,5 +1,5 @@
-// Taken values. In: values one after another, as canonical texts. Out: whether one is there. Never changed:
-// adding makes another set, which shares what it can.
+// Taken values. In: values one after another, as canonical texts. Out: whether one is contained. Immutable:
+// adding makes another set, which shares as much as possible.
 
 /** Values beside the shared ones, before all are put into one set. */
 const MOST_ADDED = 32

@@ -49,7 +49,7 @@ function arrays(values: readonly unknown[], length: number): unknown[][] {
   return [...shorter, ...longest.flatMap((list) => values.map((value) => [...list, value]))]
 }
 
-test('of few values: exactly the arrays that ajv accepts, or a refusal where there are none', () => {
+test('of few values: exactly the arrays that ajv accepts, or an error if there are none', () => {
   let refused = 0
   for (let seed = 0; seed < 40; seed++) {
     const chance = randomFrom(seed)
@@ -79,8 +79,8 @@ function firstStuck(lists: readonly (readonly unknown[])[], taken: readonly unkn
   return Math.min(...left.map((value) => firstStuck(lists, [...taken, value])))
 }
 
-test('of many values: so many items as are sure to be reached, and every walk ends in a valid array', () => {
-  /** So many values that the grammar does not list what is left. They meet no other item. */
+test('of many values: as many items as can certainly be reached, and every walk ends in a valid array', () => {
+  /** So many values that the grammar does not list the remaining ones. They meet no other item. */
   const others = Array.from({ length: 9 }, (_, at) => 100 + at)
   let beyondRivals = 0
   for (let seed = 0; seed < 60; seed++) {
@@ -94,7 +94,8 @@ test('of many values: so many items as are sure to be reached, and every walk en
     )
     if (rivals >= 0 && rivals + 1 < most) beyondRivals += 1
     const of = (minItems: number) => tuple([others, ...lists], { minItems })
-    if (most < 6) expect(() => begin(of(most + 1))).toThrow(new RegExp(`only ${most} are sure to be found`))
+    if (most < 6)
+      expect(() => begin(of(most + 1))).toThrow(new RegExp(`only ${most} are certain to be found`))
     const isValid = validator(of(most))
     for (let walk = 0; walk < 3; walk++) {
       const constraint = begin(of(most))
@@ -114,14 +115,14 @@ test('of many values: so many items as are sure to be reached, and every walk en
 
 test('others after a tuple are as many as their values that it cannot take', () => {
   const values = Array.from({ length: 10 }, (_, at) => at)
-  // Four items share values with the others, but all of them together take two at most.
+  // Four items share values with the others, but together they take at most two.
   const lists = [[0], [0, 100, 101], [1, 102, 103], [1, 104]]
   const of = (minItems: number) => tuple(lists, { minItems, items: { enum: values } })
   expect(() => begin(of(12))).not.toThrow()
-  expect(() => begin(of(13))).toThrow(/asks for 13 different items, and only 12 are sure to be found/)
+  expect(() => begin(of(13))).toThrow(/asks for 13 different items, but only 12 are certain to be found/)
 })
 
-test('a largest matching takes back what an earlier value took', () => {
+test('a largest matching reassigns what an earlier value took', () => {
   for (let seed = 0; seed < 200; seed++) {
     const chance = randomFrom(seed)
     const edges = Array.from({ length: 5 }, () => Array.from({ length: 5 }, () => chance() < 0.35))

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { gbnf } from '../testing/language.ts'
 
-/** What a grammar takes, and what it does not. */
+/** Texts that a grammar accepts and rejects. */
 const LANGUAGES: readonly [string, string, readonly string[], readonly string[]][] = [
   ['a literal with escapes', String.raw`root ::= "a\"\\\n\x41\u00e9\U0001F600"`, ['a"\\\nAé😀'], ['a', '']],
   ['ranges', 'root ::= [a-c_0-9] [^a-c\\n]', ['bx', '_é', '9😀'], ['ba', 'x1', 'b\n']],
@@ -47,7 +47,7 @@ const LANGUAGES: readonly [string, string, readonly string[], readonly string[]]
     ['', '1+', '(1', '1 + 2'],
   ],
   [
-    'a repetition of what may be empty',
+    'a repetition of a part that may be empty',
     'root ::= ("a"? "b"?){2,4} ("c"*)*',
     ['', 'ab', 'abababab', 'bbbbcc'],
     ['ca'],
@@ -68,7 +68,7 @@ describe('a grammar of', () => {
   })
 })
 
-describe('what is refused, with its place', () => {
+describe('invalid grammars are rejected with the position', () => {
   test.each([
     ['no root', 'a ::= "b"', /without the rule root/],
     ['an unknown rule', 'root ::= "a"\n  b', /no ::= after b in line 2/],
@@ -93,7 +93,7 @@ describe('what is refused, with its place', () => {
   })
 })
 
-describe('what is hostile ends soon, read or refused', () => {
+describe('hostile grammars are read or rejected quickly', () => {
   const levels = Array.from(
     { length: 60 },
     (_, level) => `r${level} ::= r${level + 1} "x" | r${level + 1} "y"`,

@@ -231,7 +231,7 @@ class GbnfParser {
     this.#match(/[ \t]*/y)
   }
 
-  /** Skips blanks and comments, and line breaks where they have no meaning. */
+  /** Skips whitespace and comments, and line breaks where they have no meaning. */
   #skipSpace(lines: boolean): void {
     while (this.#match(lines ? /[ \t\n\r]+|#[^\n]*|/y : /[ \t]+|#[^\n]*|/y) !== '');
   }

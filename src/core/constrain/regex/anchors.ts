@@ -2,7 +2,7 @@
 import { refused } from '../refuse.ts'
 import { ANYTHING, NOTHING, type Regex } from './syntax.ts'
 
-/** Most repetitions of a part with a lookahead in it: each becomes a part of its own. */
+/** Maximum number of repetitions of a part that contains a lookahead: each becomes a separate part. */
 const MAX_UNROLLED = 16
 
 /** Throws `unsupported` for a lookahead within a longer repetition. */
@@ -71,9 +71,8 @@ export function whole(pattern: Regex): Regex {
   return withoutLookahead(place(pattern, NOTHING, NOTHING))
 }
 
-/**
- * The pattern with the text that may stand before and after it. A side is undefined if other parts of the
- * pattern stand there, and NOTHING if an anchor has closed it.
+/** The pattern with the text that may come before and after it. A side is undefined if it has other parts of
+ * the pattern, and NOTHING if an anchor has closed it.
  */
 function place(node: Regex, left: Regex | undefined, right: Regex | undefined): Regex {
   switch (node.type) {
@@ -110,7 +109,7 @@ function placeParts(parts: readonly Regex[], left: Regex | undefined, right: Reg
   }
   const [first, ...rest] = parts
   if (first?.type === 'ahead' && rest.length > 0) {
-    // A lookahead takes no text, so what follows it is at the same edge.
+    // A lookahead consumes no text, so the part after it is at the same edge.
     const edge = left === NOTHING ? NOTHING : undefined
     return { type: 'seq', parts: [place(first, left, undefined), placeParts(rest, edge, right)] }
   }

@@ -34,7 +34,7 @@ const PATTERN = fc.constantFrom(...PATTERNS)
 const dfa = (pattern: string) => dfaOf(found(parseRegex(pattern)))
 const asLanguage = (one: Dfa) => new Language((grammar) => dfaNode(grammar, one, (set) => grammar.chars(set)))
 
-test('two patterns meet where RegExp finds both, and leave out what it does', () => {
+test('the intersection and difference of two patterns agree with RegExp', () => {
   fc.assert(
     fc.property(PATTERN, PATTERN, fc.array(TEXT, { minLength: 10, maxLength: 10 }), (one, other, texts) => {
       const both = meet(dfa(one), dfa(other))
@@ -69,6 +69,6 @@ test('texts are themselves and nothing else', () => {
   for (const text of texts) expect(asLanguage(one).has(text)).toBe(true)
 })
 
-test('a pattern that doubles its states with each place is refused', () => {
+test('a pattern that doubles its states with each position is rejected', () => {
   expect(() => dfa('a[ab]{30}$')).toThrow(expect.objectContaining({ code: 'unsupported' }))
 })

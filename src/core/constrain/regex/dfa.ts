@@ -125,10 +125,12 @@ export function liveStates(dfa: Dfa): boolean[] {
   return isLive
 }
 
-/** Most states of a language. */
+/** Maximum number of states of a language. */
 export const MAX_STATES = 1 << 14
 const MAX_STEPS = 1 << 21
-/** Most places of a pattern, summed over all sets of places. Time and memory are proportional to this sum. */
+/** Maximum number of positions of a pattern, summed over all sets of positions. Time and memory are
+ * proportional to this sum.
+ */
 const MAX_PLACES = 1 << 21
 const LAST = 0x10ffff
 
@@ -144,7 +146,7 @@ export function dfaOf(regex: Regex): Dfa {
   return inParts(() => dfaSteps(regex))
 }
 
-/** The same in steps, as a part of a part. */
+/** The same in steps, as a nested part. */
 export function* dfaSteps(regex: Regex): Steps<Dfa> {
   if (regex.type === 'meet') return yield* meetSteps(regex)
   const tables = new Map<Regex, Table>()
@@ -229,7 +231,7 @@ function* meetSteps(node: Regex & { type: 'meet' }): Steps<Dfa> {
   return all!
 }
 
-/** Most steps that are compared, summed over the rounds. */
+/** Maximum number of steps that are compared, summed over the rounds. */
 const MAX_COMPARED = 1 << 20
 
 /** The same language, with states joined that no text distinguishes (Moore, 1956), if it is not too large. */
@@ -257,7 +259,7 @@ function* mergeSteps(dfa: Dfa): Steps<Dfa> {
     if (ids.size === count) break
     count = ids.size
   }
-  // Ids are given in the order of the states, so the start keeps the number 0.
+  // Ids are assigned in the order of the states, so the start keeps the number 0.
   const first = new Map<number, number>()
   for (const [state, id] of classes.entries()) if (!first.has(id)) first.set(id, state)
   const kept = [...first.values()]

@@ -7,7 +7,7 @@ import { budgetOf, patternWork, tooLarge } from '../refuse.ts'
 import type { Regex } from './syntax.ts'
 
 const MAX_STATES = 1 << 15
-/** Most sets, times the ranges into which they divide all characters. */
+/** Maximum of the number of sets times the ranges into which they divide all characters. */
 const MAX_SIGNATURES = 1 << 21
 
 export interface Nfa {

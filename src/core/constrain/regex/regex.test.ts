@@ -41,7 +41,7 @@ const TEXT = fc
   })
   .map((chars) => chars.join(''))
 
-describe('a pattern takes what RegExp takes', () => {
+describe('a pattern accepts the texts that RegExp accepts', () => {
   test('from beginning to end', () => {
     fc.assert(
       fc.property(PATTERN, fc.array(TEXT, { minLength: 12, maxLength: 12 }), (pattern, texts) => {
@@ -110,7 +110,7 @@ describe('lookahead', () => {
   test.each([
     ['from beginning to end', whole, (source: string) => `^(?:${source})$`],
     ['anywhere', found, (source: string) => source],
-  ] as const)('takes what RegExp takes, %s', (_, mode, wrapped) => {
+  ] as const)('accepts the texts that RegExp accepts, %s', (_, mode, wrapped) => {
     const pattern = fc.oneof(
       MIXED,
       fc.tuple(MIXED, MIXED).map(([one, other]) => `(?:${one})?${other}|b`),
@@ -138,12 +138,12 @@ describe('lookahead', () => {
     for (const text of texts) expect(has(text), text).toBe(real.test(text))
   })
 
-  test('within a long repetition is refused', () => {
+  test('within a long repetition is rejected', () => {
     expect(() => language('((?=a).)*', whole)).toThrow(/repeated more than 16 times/)
   })
 })
 
-describe('a pattern is refused', () => {
+describe('a pattern is rejected', () => {
   test.each([
     ['(?<=a)b', /lookbehind/],
     ['(?<!a)b', /lookbehind/],

@@ -23,7 +23,7 @@ export type Regex =
 const MAX_LENGTH = 1 << 16
 const MAX_DEPTH = 200
 const MAX_COUNT = 1 << 20
-/** Most Unicode properties of a pattern: each is looked up among all characters. */
+/** Maximum number of Unicode properties in a pattern: each is looked up among all characters. */
 const MAX_PROPERTIES = 16
 
 const WORD = union(DIGITS, codePoints([0x41, 0x5a], [0x61, 0x7a], [0x5f, 0x5f]))

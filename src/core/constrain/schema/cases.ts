@@ -92,7 +92,7 @@ export function heavier(one: Weight, other: Weight): Weight {
   return one === 'unlikely' || other === 'unlikely' ? 'unlikely' : 'open'
 }
 
-/** The cases that are generated: unlikely ones only if there are no others. */
+/** The cases that are generated; unlikely ones only if there are no others. */
 export function likely(cases: readonly Case[]): readonly Case[] {
   const found = cases.filter(({ weight }) => weight !== 'unlikely')
   return found.length > 0 ? found : cases

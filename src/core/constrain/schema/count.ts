@@ -20,12 +20,12 @@ import type { Type } from './references.ts'
 
 /** So many values count as endless. One free character is one of more. */
 const ENDLESS = 2 ** 20
-/** Parts that nest more deeply count as one value. */
+/** More deeply nested parts count as one value. */
 const MAX_DEPTH = 3
 
 export type CasesOf = (conjunction: Conjunction) => readonly Case[]
 
-/** Infinite for many. At least 1 for what is possible. */
+/** Infinite for many. At least 1 if any value is possible. */
 export function countOf(conjunction: Conjunction, casesOf: CasesOf, depth = 0): number {
   const cases = likely(casesOf(conjunction))
   if (cases.length === 0) return 0

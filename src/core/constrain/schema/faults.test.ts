@@ -1,4 +1,4 @@
-// Faults of values. In: schemas, values. Out: the sentence that says what is wrong, and agreement with ajv.
+// Faults of values. In: schemas, values. Out: the message that says what is wrong, and agreement with ajv.
 import { describe, expect, test } from 'vitest'
 import { randomFrom } from '../../../../test/helpers/random.ts'
 import { RandomSchema } from '../testing/random-schema.ts'
@@ -20,7 +20,7 @@ const PLACE = {
   $defs: { point: { type: 'object', properties: { x: { type: 'number' } }, required: ['x'] } },
 }
 
-describe('a fault names the part of the value and what it must be', () => {
+describe('a fault names the part of the value and the requirement', () => {
   const fault = faultFinder(PLACE, 'the arguments')
   test.each([
     [7, 'the arguments is 7 but must be an object'],
@@ -42,12 +42,12 @@ describe('a fault names the part of the value and what it must be', () => {
     expect(fault(value)).toBe(sentence)
   })
 
-  test('and there is none where the schema allows the value', () => {
+  test('and there is none if the schema allows the value', () => {
     expect(fault({ city: 'Oslo', days: 7, units: 'metric', near: [{ x: 1 }], note: null })).toBeUndefined()
   })
 })
 
-test('a keyword that cannot be enforced is refused when the schema is read', () => {
+test('a keyword that cannot be enforced is rejected when the schema is read', () => {
   expect(() => faultFinder({ type: 'object', unevaluatedItems: false }, 'x')).toThrow(/unevaluatedItems/)
 })
 

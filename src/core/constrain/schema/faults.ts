@@ -1,4 +1,4 @@
-// Says in a sentence why a JSON value is not what a schema allows.
+// Explains in a sentence why a JSON value does not match a schema.
 
 import { UNBOUNDED } from '../grammar.ts'
 import { bounded, shown } from '../refuse.ts'
@@ -12,14 +12,14 @@ import { Schemas } from './schemas.ts'
 export type FaultFinder = (value: unknown) => string | undefined
 
 /**
- * Reads a schema once, for any number of values. `name` is what its sentences call the whole value. This and
- * the finder throw `unsupported` for a keyword that cannot be enforced.
+ * Reads a schema once, for any number of values. `name` is how the message refers to the whole value. This
+ * and the finder throw `unsupported` for a keyword that cannot be enforced.
  */
 export function faultFinder(schema: unknown, name: string): FaultFinder {
   const whole = new SchemaDocument(schema)
   const schemas = new Schemas(whole)
   const find = (value: unknown) => faultOf(schemas, [whole.root], value as Json, { name, path: '' })
-  // What can be known without a value is said before there is one.
+  // Errors in the schema itself are reported before there is a value.
   bounded(() => schemas.cases([whole.root]))
   return (value) => bounded(() => find(value))
 }
@@ -42,7 +42,7 @@ function faultOf(schemas: Schemas, conjunction: Conjunction, value: Json, place:
   if (cases.some((one) => schemas.accepts(one, value))) return undefined
   const own = cases.filter(({ type }) => type === typeOf(value))
   if (own.length === 0) return `${said(place)} is ${shown(value)} but must be ${wantedBy(cases)}`
-  // Of several cases none is known to be the one that was meant.
+  // With several cases, the intended one is unknown.
   const inside = own.length === 1 ? faultWithin(schemas, own[0] as Case, value, place) : undefined
   return inside ?? `${said(place)} is ${shown(value)}, which its schema does not allow`
 }

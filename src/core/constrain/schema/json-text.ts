@@ -1,4 +1,4 @@
-// The grammar nodes of how JSON writes values, strings and blanks.
+// The grammar nodes of JSON values, strings and whitespace.
 import {
   ANY,
   type CodePoints,
@@ -18,10 +18,12 @@ const ESCAPED = codePoints([0, 0x1f], [0x22, 0x22], [0x5c, 0x5c])
 /** Characters that a string writes unchanged. */
 const RAW = complement(ESCAPED)
 
-/** Most blanks after a line break: ten levels of two. With more, a weak model could write blanks for ever. */
+/** Maximum number of spaces after a line break: ten levels of two. Without a limit, a weak model could write
+ * spaces forever.
+ */
 const MAX_INDENT = 20
 
-/** Nothing, one blank, or a line break and its indentation; nothing in compact JSON. */
+/** Nothing, one space, or a line break and its indentation; nothing in compact JSON. */
 export function space(grammar: Grammar): NodeId {
   if (grammar.isCompact) return grammar.empty
   const blank = grammar.chars(ofText(' \t'))
@@ -81,13 +83,13 @@ export function quoted(grammar: Grammar, inside: NodeId): NodeId {
 }
 
 /**
- * Any string in its only spelling. Keys need this, because `"\u0061"` could otherwise stand for another key.
+ * Any string in its only spelling. Keys need this, because `"\u0061"` could otherwise represent another key.
  */
 export function anyKey(grammar: Grammar): NodeId {
   return quoted(grammar, grammar.repeat(spelledChar(grammar, ANY), 0, UNBOUNDED))
 }
 
-/** Exactly this value. Blanks are as free as in any value. */
+/** Exactly this value. Whitespace is as free as in any value. */
 export function literal(grammar: Grammar, value: Json): NodeId {
   if (typeof value !== 'object' || value === null) return grammar.text(JSON.stringify(value))
   const members = Array.isArray(value)

@@ -25,7 +25,7 @@ type Limits<One extends Case> = Omit<One, 'type' | 'weight'>
 
 /** Largest `multipleOf`, in units of its last digit. The grammar has a branch for each remainder. */
 const MAX_STEP = 100
-/** Most digits of `multipleOf` after the point. */
+/** Maximum number of digits of `multipleOf` after the decimal point. */
 const MAX_STEP_DIGITS = 6
 
 /**

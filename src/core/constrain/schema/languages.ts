@@ -15,7 +15,7 @@ import type { Regex } from '../regex/syntax.ts'
 import { inParts, type Steps } from '../slices.ts'
 import type { StringCase } from './cases.ts'
 
-/** Most states where characters beyond a count are left out: more take seconds. */
+/** Maximum number of states for which characters beyond a count are excluded: more take seconds. */
 const MAX_COUNTED = MAX_STATES / 2
 
 const known = new WeakMap<Regex, Dfa>()
@@ -48,8 +48,8 @@ function ofLength(spelled: Dfa | undefined, { minLength, maxLength }: StringCase
 }
 
 /**
- * Those of them that are written. Counting characters multiplies the states of a pattern; where they would be
- * too many, the longest texts are left out. Throws `unsupported` if none are left.
+ * Those of them that are written. Counting characters multiplies the states of a pattern; if there would be
+ * too many, the longest texts are excluded. Throws `unsupported` if none are left.
  */
 export function writtenLanguage(one: StringCase): Dfa {
   const { minLength, maxLength } = one
@@ -86,7 +86,7 @@ export function stringHas(one: StringCase, text: string): boolean {
 /**
  * Handles a pattern of single characters with one repetition among them. It narrows the repetition's counts
  * so that the whole has `min` to `max` characters; undefined for any other pattern. Runs then keep their
- * form, which makes their masks cheap.
+ * structure, which makes their masks cheap.
  */
 export function withLength(regex: Regex, min: number, max: number): Regex | undefined {
   const parts = flat(regex)

@@ -40,7 +40,7 @@ export function decimalOf(value: number): Decimal {
 
 /**
  * Whole multiples of `step` from `low` to `high`, both inclusive and 0 or more. Without `high`, numbers have
- * up to `most` digits. With `point`, the last so many digits are written after a point.
+ * up to `most` digits. With `point`, this many of the last digits are written after a decimal point.
  */
 function wholeNumbers(
   grammar: Grammar,
@@ -48,7 +48,7 @@ function wholeNumbers(
   high: bigint | undefined,
   { step = 1, point = 0, most = MAX_DIGITS }: { step?: number; point?: number; most?: number } = {},
 ): NodeId {
-  // At least one digit stands before the point.
+  // At least one digit comes before the decimal point.
   const shortest = Math.max(String(low).length, point + 1)
   const isFree = high === undefined && step === 1 && point === 0
   const last = high ?? 10n ** BigInt(isFree ? shortest : Math.max(most, shortest)) - 1n
@@ -73,7 +73,7 @@ function ofLength(grammar: Grammar, low: string, high: string, step: number, poi
   const known = new Map<string, NodeId>()
   return from(0, true, true, 0)
 
-  /** What may follow the first `at` digits, which equal those of the bounds that are tight. */
+  /** The digits that may follow the first `at` ones, which equal those of the tight bounds. */
   function from(at: number, isLow: boolean, isHigh: boolean, remainder: number): NodeId {
     const left = low.length - at
     if (left === 0) return remainder === 0 ? grammar.empty : grammar.never
@@ -157,7 +157,7 @@ function fractionBetween(grammar: Grammar, low: Limit | undefined, high: Limit |
   return fractions(grammar, low, high, most)
 }
 
-/** What may follow the digits before the point if they equal those of the limits. */
+/** The text that may follow the digits before the decimal point if they equal those of the limits. */
 function fractions(grammar: Grammar, low: Limit | undefined, high: Limit | undefined, most: number): NodeId {
   const isLow = low !== undefined
   const isHigh = high !== undefined
@@ -244,7 +244,7 @@ function decimalNode(grammar: Grammar, min: Bound | undefined, max: Bound | unde
   return grammar.alt(above, grammar.seq(grammar.text('-'), decimals(grammar, nearest, farLimit(min))))
 }
 
-/** How many numbers are written, or nearly so many; at least 1. */
+/** The number of numbers, possibly approximate; at least 1. */
 export function numberCount({ isInteger, min, max, step }: NumberCase): number {
   const isFree = !isInteger && step.digits === 0
   const longest = [min, max].map((bound) => (bound === undefined ? 1 : limit(bound).whole.length))
@@ -272,7 +272,7 @@ function farLimit(bound: Bound | undefined): Limit | undefined {
   return bound === undefined || Math.abs(bound.value) > FAR ? undefined : limit(bound)
 }
 
-/** The least multiple of 10^-`digits` within a lower bound; undefined if there is no bound to keep. */
+/** The smallest multiple of 10^-`digits` that satisfies a lower bound; undefined if there is no bound. */
 function leastOf(bound: Bound | undefined, digits: number): bigint | undefined {
   if (bound === undefined || bound.value < -FAR_WHOLE) return undefined
   const { floor, isExact } = scaled(bound.value, digits)

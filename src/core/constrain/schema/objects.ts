@@ -28,11 +28,11 @@ export interface ObjectParts {
   refuse(keyword: string, why: string): never
 }
 
-/** Most patterns of names that can be distinguished: each combination is a kind of key. */
+/** Maximum number of name patterns that can be distinguished: each combination is a kind of key. */
 const MAX_PATTERNS = 4
 const MAX_PLACES = 1 << 16
 
-/** Properties without a name of their own. No two of them get the same name. */
+/** Properties that are not listed by name. No two of them get the same name. */
 interface Others {
   /** One of them, key and value. */
   readonly node: NodeId
@@ -92,8 +92,8 @@ function membersNode(grammar: Grammar, one: ObjectCase, members: readonly Member
   return after[0]!
 }
 
-/**
- * After the named properties, `count` of which have been written: other properties, and the closing brace.
+/** The part after the named properties, `count` of which have been written: other properties, and the closing
+ * brace.
  */
 function endNode(
   grammar: Grammar,

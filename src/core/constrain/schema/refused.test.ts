@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { jsonSchema } from '../testing/language.ts'
 
-describe('a schema is refused by the name of its keyword', () => {
+describe('a schema is rejected, and the message names the keyword', () => {
   const wide = { anyOf: Array.from({ length: 8 }, (_, index) => ({ type: 'string', minLength: index })) }
   test.each([
     [
@@ -48,7 +48,7 @@ describe('a schema is refused by the name of its keyword', () => {
   })
 })
 
-describe('a schema is refused', () => {
+describe('a schema is rejected', () => {
   let deep: object = { type: 'null' }
   for (let level = 0; level < 5000; level++) deep = { type: 'array', items: deep }
   test.each([

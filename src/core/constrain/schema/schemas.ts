@@ -19,7 +19,7 @@ import { isMultiple } from './numbers.ts'
 import type { Schema, SchemaDocument, SchemaObject } from './references.ts'
 import { type Oracle, without } from './subtract.ts'
 
-/** Most cases of one schema; each combination of `anyOf` within `allOf` is one. */
+/** Maximum number of cases of one schema; each combination of `anyOf` within `allOf` is one. */
 const MAX_CASES = 512
 const MAX_DEPTH = 64
 
@@ -171,9 +171,7 @@ export class Schemas implements Judge, Oracle {
       .map((value): LiteralCase => ({ type: 'literal', weight: 'named', value }))
   }
 
-  /**
-   * A requirement that applies if a property is present: either the property is absent, or the requirement
-   * holds.
+  /** A requirement that applies if a property is present: the property is absent, or the requirement holds.
    */
   #dependents(schema: SchemaObject): readonly Schema[] {
     const needs = this.#entriesAt(schema, 'dependentRequired').map(

@@ -13,7 +13,7 @@ export interface Oracle {
   narrow(one: Conjunction, other: Conjunction): Conjunction | undefined
 }
 
-/** Most levels of nested properties that are compared to tell two objects apart. */
+/** Maximum depth of nested properties that are compared to distinguish two objects. */
 const MAX_DEPTH = 4
 
 /**

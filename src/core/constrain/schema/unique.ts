@@ -1,5 +1,5 @@
 // Unique items of listed values. In: cases, and the values that items allow. Out: the values in a list, and
-// how many of an item's values those before it can take.
+// how many of an item's values the items before it can use up.
 import { type Case, canonical } from './cases.ts'
 import type { Json } from './json-text.ts'
 
@@ -15,10 +15,9 @@ export function listedValues(cases: readonly Case[], most: number): readonly Jso
   return [...listed.values()]
 }
 
-/**
- * The most of `values` that `items` items take if each takes one and no two the same: the size of a largest
- * matching, by augmenting paths. The items that remain find other values wherever all items find one: of two
- * matchings, one that covers the values and one that covers the items, there is a third that covers both.
+/** The most of `values` that the items can use if each takes a different one: the size of a largest matching,
+ * by augmenting paths. The items that remain find other values wherever all items find one: of two matchings,
+ * one that covers the values and one that covers the items, there is a third that covers both.
  */
 export function mostTaken(
   values: number,

@@ -15,13 +15,15 @@ import { Schemas } from './schemas.ts'
 import { areSchemasApart } from './subtract.ts'
 import { listedValues, mostTaken } from './unique.ts'
 
-/** Most items that `contains` may ask for. */
+/** Maximum number of items that `contains` may require. */
 const MAX_CONTAINED = 64
-/** Most values of unique items for which a grammar can say which are left. */
+/** Maximum number of values of unique items for which a grammar can list the remaining ones. */
 const MAX_PERMUTED = 8
-/** Most listed values of an item, and most items before it, for which it is exact how many may be taken. */
+/** Maximum number of listed values of an item, and of items before it, for which the number of used values is
+ * exact.
+ */
 const MAX_MATCHED = { values: 16, items: 64 }
-/** Most rules: one for each part of a schema and each way of writing it. */
+/** Maximum number of rules: one for each part of a schema and each way of writing it. */
 const MAX_RULES = 1 << 12
 
 /**
@@ -207,7 +209,7 @@ class SchemaWriter implements ObjectParts {
     const { prefix, rest, minItems } = one
     const casesOf = (conjunction: Conjunction) => this.#schemas.cases(conjunction)
     const cases = prefix.map(casesOf)
-    /** Values that are sure to be left for an item after `count` of the prefix. */
+    /** Values that are certain to remain for an item after `count` items of the prefix. */
     const left = (item: Conjunction, count: number) => {
       const values = listedValues(likely(casesOf(item)), MAX_MATCHED.values)
       if (values !== undefined && count <= MAX_MATCHED.items) {
@@ -224,7 +226,7 @@ class SchemaWriter implements ObjectParts {
     if (minItems > most) {
       this.refuse(
         'uniqueItems',
-        `asks for ${minItems} different items, and only ${most} are sure to be found`,
+        `asks for ${minItems} different items, but only ${most} are certain to be found`,
       )
     }
     return { ...one, maxItems: Math.min(one.maxItems, most) }
@@ -247,7 +249,7 @@ class SchemaWriter implements ObjectParts {
     return { values: union, prefix: lists.slice(0, prefix.length), rest: lists[prefix.length] ?? [] }
   }
 
-  /** Arrays of a few listed values: the node of what may follow depends on those that are left. */
+  /** Arrays of a few listed values: the node that follows depends on the remaining values. */
   #permutedNode({ minItems, maxItems }: ArrayCase, { values, prefix, rest }: Listed): NodeId {
     const grammar = this.#grammar
     const known = new Map<string, NodeId>()

@@ -178,7 +178,7 @@ export class RandomSchema {
     ])
   }
 
-  /** Objects that a constant tells apart. */
+  /** Objects that are distinguished by a constant. */
   #tagged(level: number): TestSchema {
     const option = (kind: string) => ({
       type: 'object',

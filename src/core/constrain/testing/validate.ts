@@ -50,7 +50,7 @@ const FORMATS: Readonly<Record<string, (text: string) => boolean>> = {
   uuid: (text) => /^[\da-f]{8}-([\da-f]{4}-){3}[\da-f]{12}$/i.test(text),
 }
 
-/** One for all schemas: each instance compiles the schema of schemas anew, which takes longer than theirs. */
+/** One for all schemas: each instance compiles the meta-schema again, which takes longer than the schemas. */
 const ajv = new Ajv2020({ strict: false, logger: false, multipleOfPrecision: 9 })
 for (const [name, judge] of Object.entries(FORMATS)) ajv.addFormat(name, judge)
 

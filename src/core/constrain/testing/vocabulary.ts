@@ -1,5 +1,5 @@
-// Small vocabularies for tests. In: texts. Out: every byte and these texts as tokens, one that controls and
-// one that ends.
+// Small vocabularies for tests. In: texts. Out: every byte and these texts as tokens, one control token and
+// one end token.
 import type { ModelVocabulary } from '../compile.ts'
 
 export interface SmallVocabulary extends ModelVocabulary {

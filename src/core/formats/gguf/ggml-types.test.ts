@@ -1,5 +1,5 @@
-// Types of a GGUF. In: files with a matrix of each type, whole, cut and lied in. Out: the matrix's bytes,
-// or a typed error.
+// Types of a GGUF. In: files with a matrix of each type, complete, truncated and forged. Out: the matrix's
+// bytes, or a typed error.
 import { expect, test } from 'vitest'
 import { ggufBytes } from '../../../../test/conformance/testing/writers/gguf-writer.ts'
 import { bufferSource } from '../../base/bytes.ts'
@@ -18,7 +18,7 @@ test('every type has a number', () => {
 })
 
 test.each(CODED_DTYPES)(
-  '%s is read whole, and neither cut short nor in rows of other lengths',
+  '%s is read if complete, and rejected if truncated or with rows of other lengths',
   async (dtype) => {
     const { elements, bytes } = BLOCKS[dtype]
     const file = await ggufBytes({

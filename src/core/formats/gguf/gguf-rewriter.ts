@@ -68,7 +68,7 @@ export async function* rewriteGguf(
     if (own !== undefined) {
       const data = await own.data()
       if (data.length !== bytes)
-        throw new HalfbyteError('internal', `${name}: ${data.length} bytes came, ${bytes} are due`)
+        throw new HalfbyteError('internal', `${name}: got ${data.length} bytes, expected ${bytes}`)
       yield data
     } else {
       for (let at = 0; at < bytes; at += COPY_BYTES)

@@ -3,8 +3,8 @@ import { malformed, shown } from '../malformed.ts'
 import type { SlabReader } from '../slab-reader.ts'
 import type { MetaValue } from '../tensors.ts'
 
-/**
- * Longer strings and arrays are refused as damage: real templates reach 100 KB, vocabularies 300,000 entries.
+/** Longer strings and arrays are rejected as damage: real templates reach 100 KB, vocabularies 300,000
+ * entries.
  */
 const STRING_LIMIT_BYTES = 16 << 20
 const ARRAY_LIMIT = 16 << 20
@@ -13,7 +13,7 @@ const NESTING_LIMIT = 4
 const STRING = 8
 const ARRAY = 9
 
-/** Bytes of one value, by GGUF type number; for strings and arrays, the least that they can take. */
+/** Bytes of one value, by GGUF type number; for strings and arrays, the minimum. */
 const LEAST_BYTES = [1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8]
 
 /** Reads a length-prefixed string of at most `limit` bytes. */

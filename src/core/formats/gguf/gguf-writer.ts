@@ -16,7 +16,7 @@ const TYPES: ReadonlyMap<string, number> = new Map([
 const ARRAY = 9
 const DTYPE_NUMBERS = new Map([...GGML_DTYPES].map(([number, dtype]) => [dtype, number]))
 const VERSION = 3
-/** What readers assume where the metadata say nothing. */
+/** The value that readers assume if the metadata say nothing. */
 const ALIGNMENT = 32
 
 /** A value with GGUF's type: `['u32', 5]`, `['string[]', ['a', 'b']]`. */
@@ -61,7 +61,7 @@ export async function* writeGguf(
       came += chunk.length
       yield chunk
     }
-    if (came !== due) throw new HalfbyteError('internal', `${name}: ${came} bytes came, ${due} are due`)
+    if (came !== due) throw new HalfbyteError('internal', `${name}: got ${came} bytes, expected ${due}`)
     yield padding(due, ALIGNMENT)
   }
 }
@@ -116,7 +116,7 @@ function filled(bytes: number, fill: (view: DataView) => void): Uint8Array {
   return out
 }
 
-/** Negative numbers as those of `i32`. */
+/** Negative numbers as in `i32`. */
 const u32 = (value: number): Uint8Array => filled(4, (view) => view.setUint32(0, value, true))
 const f32 = (value: number): Uint8Array => filled(4, (view) => view.setFloat32(0, value, true))
 const u64 = (value: number): Uint8Array => filled(8, (view) => view.setBigUint64(0, BigInt(value), true))

@@ -1,5 +1,5 @@
-// Tests of the GGUF reader. In: files written here, cut, bent and lied in. Out: what was written, or a typed
-// error.
+// Tests of the GGUF reader. In: files written here, truncated, corrupted and forged. Out: the written
+// contents, or a typed error.
 
 import { readdirSync } from 'node:fs'
 import fc from 'fast-check'
@@ -40,7 +40,7 @@ const open = (bytes: Uint8Array) => readGguf(bufferSource('small.gguf', bytes))
 const whole = await ggufBytes(small)
 const headerBytes = ggufHeader(small).length
 
-/** The error's code, or what came instead. */
+/** The error's code, or the result instead. */
 async function codeOf(work: Promise<unknown>): Promise<string> {
   try {
     return `no error: ${JSON.stringify(await work)}`
@@ -178,14 +178,14 @@ describe('a good file', () => {
 })
 
 describe('a damaged file', () => {
-  test('cut at any byte, it is a format error', async () => {
+  test('truncated at any byte, it is a format error', async () => {
     for (let length = 0; length < whole.length - 20; length++) {
-      expect(await codeOf(open(whole.subarray(0, length))), `cut at ${length}`).toBe('format')
+      expect(await codeOf(open(whole.subarray(0, length))), `truncated at ${length}`).toBe('format')
     }
     expect(headerBytes).toBeGreaterThan(200)
   })
 
-  test('with any header byte changed, it is read or refused with a typed error', async () => {
+  test('with any header byte changed, it is read or rejected with a typed error', async () => {
     await fc.assert(
       fc.asyncProperty(fc.nat(headerBytes - 1), fc.nat(255), async (at, value) => {
         const bytes = whole.slice()
@@ -288,7 +288,7 @@ describe('splits', () => {
     )
   })
 
-  test('doubled ones, foreign ones, doubled tensors and a wrong total are refused', async () => {
+  test('duplicates, foreign splits, duplicate tensors and a wrong total are rejected', async () => {
     const first = await split(0, 2)
     const second = await split(1, 2)
     expect(() => mergeSplits([first, first])).toThrow(/both split 1 of 2/)
@@ -301,7 +301,7 @@ describe('splits', () => {
     expect(() => mergeSplits(counted)).toThrow(/split.tensors.count is 5 but the splits hold 2/)
   })
 
-  test('two whole files are refused', async () => {
+  test('two complete files are rejected', async () => {
     const file = await open(whole)
     expect(() => mergeSplits([file, file])).toThrow(/give one of them/)
   })

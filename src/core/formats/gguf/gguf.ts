@@ -34,7 +34,7 @@ export interface GgufFile {
   readonly header: {
     /** Where the metadata ends and the list of tensors begins. */
     readonly end: number
-    /** Where the number of `general.file_type` is, if it is there. */
+    /** The position of the value of `general.file_type`, if present. */
     readonly fileTypeAt?: number | undefined
   }
 }
@@ -43,7 +43,7 @@ const LEAST_ENTRY_BYTES = 13
 const LEAST_TENSOR_BYTES = 32
 const NAME_LIMIT_BYTES = 64 << 10
 const MAX_DIMS = 4
-/** GGUF's number of a value of 32 bits without sign. */
+/** GGUF's type number of an unsigned 32-bit value. */
 const U32 = 4
 const DEFAULT_ALIGNMENT = 32
 const MAX_ALIGNMENT = 1 << 16
@@ -153,7 +153,7 @@ function checkTypes(file: string, tensors: readonly RawTensor[]): void {
   )
 }
 
-/** Tensors are padded to a multiple of so many bytes. Throws `format` if it is not a valid alignment. */
+/** Tensors are padded to a multiple of this many bytes. Throws `format` if it is not a valid alignment. */
 export function readAlignment(file: string, metadata: ReadonlyMap<string, MetaValue>): number {
   const alignment = metadata.get('general.alignment') ?? DEFAULT_ALIGNMENT
   const isPower =

@@ -12,9 +12,8 @@ import { codingOf } from './group-readers.ts'
 const COUNT = 200
 const SEED = 7
 
-/**
- * SHA-256, its first half, of what `dequantize_row_*` of ggml (llama.cpp, September 2026) makes of the same
- * blocks. ggml has no such function for Q8_1, which is Q8_0 with a sum.
+/** The first half of the SHA-256 of the output of ggml's `dequantize_row_*` (llama.cpp, September 2026) for
+ * the same blocks. ggml has no such function for Q8_1, which is Q8_0 with a sum.
  */
 const GGML: Readonly<Record<CodedDType, string>> = {
   Q8_1: '2237cb3d5c8eb0a7e50d80d8474668d2',
@@ -42,7 +41,7 @@ const GGML: Readonly<Record<CodedDType, string>> = {
   NVFP4: '48f8a9a70cc686312be91e00c58def10',
 }
 
-test.each(CODED_DTYPES)('%s is dequantised to the bit', (dtype) => {
+test.each(CODED_DTYPES)('%s is dequantised bit for bit', (dtype) => {
   const values = new Float32Array(COUNT * BLOCKS[dtype].elements)
   dequantize(
     storedRows(dtype, randomBlocks(dtype, COUNT, SEED), codingOf(dtype)),
@@ -65,7 +64,7 @@ test.each(CODED_DTYPES)('%s begins anywhere in its rows', (dtype) => {
   expect(part.subarray(5)).toEqual(all.subarray(elements, 3 * elements))
 })
 
-test.each(CODED_DTYPES)('%s has a minimum if and only if it says so', (dtype) => {
+test.each(CODED_DTYPES)('%s has a minimum if and only if its type declares one', (dtype) => {
   const { read, hasMinimum } = codingOf(dtype) as Coding
   const rows = storedRows(dtype, randomBlocks(dtype, 50, 11))
   const group = codedGroup()

@@ -3,9 +3,8 @@ import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { type GridName, iqGrid } from './iq-quants.ts'
 
-/**
- * Points of a grid, and SHA-256, its first half, of what `dequantize_row_*` of ggml (llama.cpp, September
- * 2026) makes of every index in order, with a scale of 1.
+/** Number of grid points, and the first half of the SHA-256 of the output of ggml's `dequantize_row_*`
+ * (llama.cpp, September 2026) for every index in order, with a scale of 1.
  */
 const GGML: readonly (readonly [name: GridName, points: number, hash: string])[] = [
   ['IQ2_XXS', 256, '05826b5d3e472a3a78f196be62ac78ac'],

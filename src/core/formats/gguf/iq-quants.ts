@@ -119,7 +119,7 @@ const grids = new Map<GridName, Int8Array>()
  * The points of a grid one after another. Made at first use.
  *
  * Every grid is sorted: with n levels, a point is a number in base n whose lowest digit is its first element.
- * A character of `skips` tells how many candidates lie between one point and the next.
+ * Each character of `skips` gives the number of candidates between one point and the next.
  */
 export function iqGrid(name: GridName): Int8Array {
   const made = grids.get(name)
@@ -245,7 +245,9 @@ export function readIQ3S({ u8, u16 }: RowViews, index: number, out: CodedGroup):
   for (let i = 0; i < 32; i++) out.codes[i] = (out.codes[i]! + 15) >> 1
 }
 
-/** Elements -1, 0 and 1, moved by an eighth up or down. Codes are 1 more, which the minimum takes back. */
+/** Elements -1, 0 and 1, moved by an eighth up or down. Codes are greater by 1, which the minimum
+ * compensates.
+ */
 export function readIQ1S({ u8, u16 }: RowViews, index: number, out: CodedGroup): void {
   const at = (index >>> 3) * 50
   const group = index & 7

@@ -14,7 +14,7 @@ const BLOCKS = randomBlocks('NVFP4', COUNT / 64, 5)
 const FACTORS = Float32Array.of(0.5, -3, 1.25)
 
 const tensor = (name: string, dtype: TensorInfo['dtype'], shape: readonly number[], bytes: Uint8Array) => {
-  // Other tensors lie in front of it.
+  // Other tensors precede it.
   const source = bufferSource('experts.gguf', new Uint8Array([...new Uint8Array(64), ...bytes]))
   const coding = codingOf(dtype)
   return [name, { name, dtype, coding, shape, source, offset: 64, byteLength: bytes.length }] as const
@@ -41,17 +41,17 @@ test('each expert has its own', async () => {
   expect(await readScaled(FACTORS, 128, 384)).toEqual(due.subarray(128, 512))
 })
 
-test('one holds for all experts', async () => {
+test('one applies to all experts', async () => {
   expect(await readScaled(Float32Array.of(2), 0, COUNT)).toEqual(stored.map((value) => 2 * value))
 })
 
-test('any other number of them is a format error', () => {
+test('any other number of scales is a format error', () => {
   expect(() => scaleTensors(new Map([EXPERTS, scalesOf(Float32Array.of(1, 2))]))).toThrow(
     /blk.0.ffn_up_exps.weight.*F32 \[2\] where it takes F32 \[1\] or \[3\]/,
   )
 })
 
-test('matrices of other types keep theirs as a tensor of its own', () => {
+test('matrices of other types keep theirs as a separate tensor', () => {
   const [name, experts] = EXPERTS
   const scales = scalesOf(FACTORS)
   const all = scaleTensors(new Map([[name, { ...experts, dtype: 'MXFP4' }], scales]))

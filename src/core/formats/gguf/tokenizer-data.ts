@@ -60,7 +60,9 @@ export function ggufTokenizer(
   }
 }
 
-/** GGUF's names of sampling defaults, and those of generation_config.json, or their own where it has none. */
+/** GGUF's names of sampling defaults, and the corresponding ones of generation_config.json, or GGUF's own
+ * where it has none.
+ */
 export const SAMPLING_NAMES = {
   temp: 'temperature',
   top_k: 'top_k',

@@ -1,5 +1,5 @@
-// Tests of packs in parts. In: a pack cut at any size, its parts mixed, lost, shortened and exchanged. Out:
-// the same model, or what is wrong.
+// Tests of packs in parts. In: a pack split at any size, its parts reordered, lost, shortened and exchanged.
+// Out: the same model, or an error that says what is wrong.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { concat } from '../../../../test/conformance/testing/writers/gguf-writer.ts'
@@ -53,7 +53,7 @@ test('parts of any size, in any order, read like the whole', async () => {
   )
 })
 
-test('a model is opened from parts, and what was checked is not checked again', async () => {
+test('a model is opened from parts, and checked data is not checked again', async () => {
   const parts = cut(whole, 1000)
   const model = await openModel(parts)
   expect(model).toMatchObject({ format: 'hbm', name: 'whole' })
@@ -75,29 +75,25 @@ test('a part may begin like a file of another format', async () => {
 })
 
 test.each([
-  [
-    'one that is missing',
-    (parts: Parts[0][]) => parts.splice(1, 1),
-    /add split 2 \(tiny-00002-of-00004\.hbm\)/,
-  ],
-  ['one given twice', (parts: Parts[0][]) => parts.push(parts[1]!), /are both split 2 of 4/],
+  ['a missing part', (parts: Parts[0][]) => parts.splice(1, 1), /add split 2 \(tiny-00002-of-00004\.hbm\)/],
+  ['a part given twice', (parts: Parts[0][]) => parts.push(parts[1]!), /are both split 2 of 4/],
   [
     'one of a pack in another number of files',
     (parts: Parts[0][]) => parts.splice(1, 1, cut(whole, 2000)[1]!),
     /split 2 of 3 among splits of a model in 4/,
   ],
   [
-    'one that is too short',
+    'a part that is too short',
     (parts: Parts[0][]) => parts.splice(1, 1, bufferSource(parts[1]!.name, whole.subarray(1500, 2900))),
     /tiny-00002-of-00004\.hbm: it has 1400 bytes where the first part has 1500/,
   ],
   [
-    'a last one that is too short',
+    'a last part that is too short',
     (parts: Parts[0][]) => parts.splice(3, 1, bufferSource(parts[3]!.name, whole.subarray(0, 64))),
     new RegExp(`tiny\\.hbm: it has 4564 bytes where its prefix says ${whole.length}`),
   ],
   [
-    'a first one that is not a pack',
+    'a first part that is not a pack',
     (parts: Parts[0][]) => parts.splice(0, 1, bufferSource(parts[0]!.name, new Uint8Array(1500))),
     /tiny\.hbm: it does not begin with HBM1/,
   ],

@@ -107,12 +107,8 @@ async function packHead(header: PackHeader, dataBytes: number): Promise<Uint8Arr
 }
 
 function wrongLength(name: string, came: number, due: number): HalfbyteError {
-  return new HalfbyteError(
-    'internal',
-    `${shown(name)}: ${came} bytes came instead of ${due}; this is a bug`,
-    {
-      came,
-      due,
-    },
-  )
+  return new HalfbyteError('internal', `${shown(name)}: got ${came} bytes instead of ${due}; this is a bug`, {
+    came,
+    due,
+  })
 }

@@ -1,4 +1,5 @@
-// Tests of .hbm packs. In: packs written here, cut, bent and lied in. Out: the same model, or a typed error.
+// Tests of .hbm packs. In: packs written here, truncated, corrupted and forged. Out: the same model, or a
+// typed error.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { concat } from '../../../../test/conformance/testing/writers/gguf-writer.ts'
@@ -77,7 +78,7 @@ test('a pack brings back its model', async () => {
   expect(await vector.source.read(vector.offset, vector.byteLength)).toEqual(norm)
 })
 
-test('the same contents are the same bytes, and tensors lie at multiples of 64', async () => {
+test('equal contents give equal bytes, and tensors are at multiples of 64', async () => {
   expect(await write(small)).toEqual(whole)
   expect(whole.length % 64).toBe(0)
   expect(whole.subarray(-128)).toEqual(norm)
@@ -121,7 +122,7 @@ describe('a tensor of several chunks', () => {
     expect(Buffer.compare(shared, large.subarray(5))).toBe(0)
   })
 
-  test('refuses the chunk that changed and no other', async () => {
+  test('rejects only the chunk that changed', async () => {
     const bytes = await write(contents)
     bytes[bytes.length - size + CHUNK_BYTES + 7]! ^= 1
     const { source: held } = (await readPack(source(bytes))).tensors.get('w')!
@@ -132,14 +133,16 @@ describe('a tensor of several chunks', () => {
 })
 
 describe('a damaged pack', () => {
-  test('cut at any byte, or with a byte more, it is a format error', async () => {
+  test('truncated at any byte, or with an additional byte, it is a format error', async () => {
     for (let length = 4; length < whole.length; length++) {
-      expect(await codeOf(openModel([source(whole.subarray(0, length))])), `cut at ${length}`).toBe('format')
+      expect(await codeOf(openModel([source(whole.subarray(0, length))])), `truncated at ${length}`).toBe(
+        'format',
+      )
     }
     expect(await codeOf(openModel([source(concat([whole, new Uint8Array(1)]))]))).toBe('format')
   })
 
-  test('with any bit changed, it is refused before or while its tensors are read', async () => {
+  test('with any bit changed, it is rejected before or while its tensors are read', async () => {
     const padding = new Set<number>()
     const headEnd = PREFIX_BYTES + new DataView(whole.buffer).getUint32(8, true)
     for (let at = headEnd; at < Math.ceil(headEnd / 64) * 64; at++) padding.add(at)
@@ -253,7 +256,7 @@ describe('a lying header with a true hash', () => {
     await expect(readPack(source(bytes))).rejects.toThrow(/134217729 unpacked, in a file of/)
   })
 
-  test('that unpacks to more than it says is stopped', async () => {
+  test('that unpacks to more than declared is stopped', async () => {
     const bytes = await lie(() => ' '.repeat(100 << 20), 1000)
     expect(bytes.length).toBeLessThan(1 << 20)
     const { message } = (await readPack(source(bytes)).catch((error) => error)) as Error
@@ -275,7 +278,7 @@ describe('a pack of another version', () => {
     })
   }
 
-  test('from the future or from before the first is unsupported, and says what to do', async () => {
+  test('later or earlier than the known ones is unsupported, and the message says what to do', async () => {
     const later = readPack(source(await ofVersion(whole, 3)))
     await expect(later).rejects.toMatchObject({ code: 'unsupported', detail: { version: 3 } })
     await expect(later).rejects.toThrow(/version 3 and version 2 is read; update Halfbyte/)
@@ -284,7 +287,7 @@ describe('a pack of another version', () => {
     await expect(never).rejects.toThrow(/version 0 and version 2 is read; convert the model again/)
   })
 
-  test('is refused where it holds a layout that has changed since, before any tensor is read', async () => {
+  test('is rejected before any tensor is read if it has a layout that has changed since', async () => {
     const now = await write(sparse)
     expect(now[4]).toBe(2)
     expect(await codeOf(readAll(now))).toBe('no error')
@@ -293,13 +296,13 @@ describe('a pack of another version', () => {
     await expect(before).rejects.toThrow(/version 1 and version 2 is read; convert the model again/)
   })
 
-  test('keeps the first version, for older releases, where it holds nothing that has changed', async () => {
+  test('is the first one, for older releases, if nothing in the pack has changed since', async () => {
     expect(whole[4]).toBe(1)
     expect(await codeOf(readAll(await ofVersion(whole, 2)))).toBe('no error')
   })
 })
 
-test('the writer refuses data that is not as long as it says', async () => {
+test('the writer rejects data of another length than declared', async () => {
   const short = { ...tensor('w', [32, 32], embed), bytes: 640 }
   expect(await codeOf(write({ ...small, tensors: [short] }))).toBe('internal')
 })

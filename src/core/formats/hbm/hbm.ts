@@ -7,7 +7,7 @@
 //       data: begins at the next multiple of 64; each tensor at a multiple of 64 from there
 //
 // The data needed to check a chunk comes before it, so a pack can be used while it downloads. A file whose
-// size differs from its prefix is refused before anything else is read.
+// size differs from its prefix is rejected before anything else is read.
 
 import type { PackedEncoding } from '../../abi/encodings.ts'
 import { type ByteSource, filledSource, readInto } from '../../base/bytes.ts'
@@ -37,8 +37,8 @@ interface SharedChunk {
 const RENEWALS = 2
 
 /**
- * Returns the bytes [start, end) from `read` once they are right. Wrong bytes are fetched again if they came
- * from a network. Throws `integrity` when they stay wrong, and the errors of fetching.
+ * Returns the bytes [start, end) from `read` once they are right. Corrupt bytes are fetched again if they
+ * came from a network. Throws `integrity` when they stay wrong, and the errors of fetching.
  */
 async function readMatching(
   source: ByteSource,
@@ -237,7 +237,7 @@ function otherVersion(file: string, version: number, read: number): HalfbyteErro
   )
 }
 
-/** Bytes of the whole pack, as its prefix says. */
+/** Bytes of the whole pack, according to its prefix. */
 export function packBytes({ buffer, byteOffset }: Uint8Array): number {
   return Number(new DataView(buffer, byteOffset).getBigUint64(16, true))
 }

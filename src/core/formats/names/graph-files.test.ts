@@ -1,4 +1,4 @@
-// Checks which of several ONNX graphs stands for a model, and how a wrong choice is refused.
+// Checks which of several ONNX graphs is used for a model, and how a wrong choice is rejected.
 import { expect, test } from 'vitest'
 import { chooseGraph, GRAPH_DTYPES, graphNames } from './graph-files.ts'
 
@@ -34,7 +34,7 @@ test.each([
   [['a.onnx', 'b.onnx'], undefined, /2 ONNX graphs \(a.onnx, b.onnx\)/],
   [['model.onnx'], 'q4', /no graph model_q4.onnx for dtype q4; they have model.onnx/],
   [[], 'q4', /they have none/],
-] as const)('%j with dtype %s is refused by name', (names, dtype, message) => {
+] as const)('%j with dtype %s is rejected by name', (names, dtype, message) => {
   expect(() => chooseGraph(names, dtype)).toThrow(message)
   expect(() => chooseGraph(names, dtype)).toThrow(expect.objectContaining({ code: 'format' }))
 })

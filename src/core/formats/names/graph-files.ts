@@ -8,7 +8,7 @@ export const GRAPH_FOLDER = 'onnx/'
 
 /**
  * How the file names of the precisions end, named as transformers.js names its `dtype`. In the order in which
- * they are tried: transformers.js takes `q8` on a CPU too, and float graphs are the largest.
+ * they are tried: transformers.js uses `q8` on a CPU too, and float graphs are the largest.
  */
 const ENDINGS = {
   q8: '_quantized',
@@ -29,7 +29,7 @@ export const GRAPH_DTYPES = Object.keys(ENDINGS) as readonly GraphDtype[]
 /** The precisions in which older repositories have decoders whose graph chooses between two branches. */
 const MERGED: readonly GraphDtype[] = ['q8', 'fp16', 'fp32']
 
-/** The graphs that may stand for such a repository, the preferred one first. */
+/** The graphs that may be used for such a repository, the preferred one first. */
 export function graphNames(dtype?: GraphDtype): readonly string[] {
   const wanted = dtype === undefined ? GRAPH_DTYPES : [dtype]
   return [
@@ -40,7 +40,7 @@ export function graphNames(dtype?: GraphDtype): readonly string[] {
   ]
 }
 
-/** A graph of a model, with the data files that go with its name. */
+/** A graph of a model, with the data files that belong to its name. */
 export interface GraphFiles {
   /** Its path in the model's folder, as `onnx/model_q4.onnx`. */
   readonly file: string
@@ -60,13 +60,13 @@ export function graphsAmong(
 ): GraphFiles[] {
   return graphNames().flatMap((name) => {
     if (!files.some((each) => baseName(each.name) === name)) return []
-    // The names of data files go on: model.onnx_data, model.onnx.data.
+    // The names of data files extend the graph's: model.onnx_data, model.onnx.data.
     const bytes = files.reduce((sum, each) => sum + (baseName(each.name).startsWith(name) ? each.size : 0), 0)
     return [{ file: folder + name, bytes, downloadBytes: 0 }]
   })
 }
 
-/** Files that describe a graph's model, and that may lie one level above the folder of the graphs. */
+/** Files that describe a graph's model, and may be one level above the folder of the graphs. */
 export const COMPANIONS: ReadonlySet<string> = new Set([
   'config.json',
   'generation_config.json',
@@ -77,7 +77,7 @@ export const COMPANIONS: ReadonlySet<string> = new Set([
 
 /**
  * The graph among the names of a model's files: the only one, else the preferred one of `graphNames`. Throws
- * `format`, with the names, where none of several is preferred or none has the `dtype` that was asked for.
+ * `format`, with the names, if none of several is preferred or none has the requested `dtype`.
  */
 export function chooseGraph(names: readonly string[], dtype?: GraphDtype): string {
   const graphs = names.filter((name) => name.endsWith('.onnx'))

@@ -1,4 +1,4 @@
-// Tests of named files. In: names as hostile files give them, and any text. Out: an address in the folder, or
+// Tests of named files. In: names as in hostile files, and any text. Out: an address in the folder, or
 // a typed error.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -12,7 +12,7 @@ const FOLDERS = [
   'models/qwen/',
   '/models/',
 ]
-/** Pieces of which attacks on paths are made. */
+/** Building blocks of path attacks. */
 const PIECES = [
   '.',
   '..',
@@ -131,13 +131,13 @@ test.each([
   )
 })
 
-describe('a name that could mean another place is refused with the reason', () => {
+describe('a name that could refer to another place is rejected with the reason', () => {
   test.each([
     ['', 'empty part'],
     ['./', 'empty part'],
     ['.///other.host/x?y', '\\?'],
     ['.///other.host/x', 'empty part'],
-    [' //host/x', 'empty part|blank'],
+    [' //host/x', 'empty part|space'],
     ['%2e%2e/x', 'percent code'],
     ['.%2e/x', 'percent code'],
     ['.\t./x', 'control character'],
@@ -152,7 +152,7 @@ describe('a name that could mean another place is refused with the reason', () =
     ['/etc/passwd', 'outside'],
     ['a//w.bin', 'empty part'],
     ['a/', 'empty part'],
-    ['w.bin ', 'blank'],
+    ['w.bin ', 'space'],
     ['a./w.bin', 'dot'],
     ['\ud800.bin', 'valid text'],
     ['x'.repeat(1025), '1025 characters'],

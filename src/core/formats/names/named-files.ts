@@ -1,4 +1,4 @@
-// Resolves the name of a file that another file gives, within the model's folder. No name leads anywhere
+// Resolves a file name given in another file, within the model's folder. No name leads anywhere
 // else.
 import { HalfbyteError } from '../../base/errors.ts'
 import { shown } from '../malformed.ts'
@@ -6,21 +6,20 @@ import { shown } from '../malformed.ts'
 declare const CHECKED: unique symbol
 
 /**
- * A path below a model's folder. Only `pathInside` makes one, so a reader that takes this type cannot follow
- * a name that was not checked.
+ * A path below a model's folder. Only `pathInside` creates one, so a reader that takes this type cannot
+ * follow an unchecked name.
  */
 export type InnerPath = string & { readonly [CHECKED]: 'path' }
 
-/**
- * Where files are opened: an address or a path that a page or a person gave, or a file inside such a folder.
- * A text that a file holds becomes one only through `addressInside` or `placeInside`.
+/** The place of files to open: an address or a path that a page or a user gave, or a file inside such a
+ * folder. A text from a file becomes one only through `addressInside` or `placeInside`.
  */
 export type Place = string & { readonly [CHECKED]: 'place' }
 
-/** Marks what a page or a person gave. Never call it with a text from a file or a server. */
+/** Marks a place that a page or a user gave. Never call it with a text from a file or a server. */
 export const givenPlace = (text: string): Place => text as Place
 
-/** The name that llama.cpp's tools give to the files of vision towers. */
+/** The name that llama.cpp's tools give to files of vision towers. */
 export const isTowerName = (name: string): boolean => /mmproj.*\.gguf$/i.test(baseName(name))
 
 /** E.g. `model.safetensors` for `https://host/repo/resolve/main/model.safetensors?download=true`. */
@@ -37,13 +36,11 @@ export function modelName(name: string): string {
     .replace(/-\d{5}-of-\d{5}$/, '')
 }
 
-/** File systems hold names of 255 bytes. */
+/** File systems allow names of up to 255 bytes. */
 const LONGEST_NAME = 1024
 
-/**
- * The path below the folder, with its parts as they were given. `giver` says who names the file and begins
- * the error. Throws `format` for a name that a server, a browser or a file system could take for another
- * place.
+/** The path within the folder, with its parts as given. `giver` says what names the file; the error begins
+ * with it. Throws `format` for a name that a server, a browser or a file system could take for another place.
  */
 export function pathInside(name: string, giver: string): InnerPath {
   const path = name.replace(/^(?:\.\/)+/, '')
@@ -76,7 +73,7 @@ export function addressInside(folder: Place, name: string, giver: string): Place
  * Throws what `addressInside` throws.
  */
 export function placeInside(folder: Place, path: InnerPath): Place {
-  // A letter before a colon is a drive of Windows.
+  // A letter before a colon is a Windows drive.
   return /^[a-z][a-z0-9+.-]+:/i.test(folder)
     ? addressInside(folder, path, folder)
     : ((folder + path) as Place)
@@ -90,7 +87,7 @@ function isBelow(address: string, folder: string): boolean {
   return file !== undefined && top !== undefined && file.startsWith(top)
 }
 
-/** Where there is no page, addresses stay relative. */
+/** Without a page, addresses stay relative. */
 const ANY_PAGE = 'http://page.invalid/'
 
 const resolved = (address: string): string | undefined =>
@@ -109,10 +106,10 @@ function faultOf(path: string): string | undefined {
     if (/^\.+$/.test(part)) return 'is outside of the folder'
     // Windows ignores both at the end of a name.
     if (part.trim() !== part || part.endsWith('.'))
-      return 'has a part that begins or ends with a blank or a dot'
+      return 'has a part that begins or ends with a space or a dot'
   }
   // Some file systems and servers store names in this form, in which U+2025 is two dots and U+FF0F a slash.
   const plain = path.normalize('NFKC').split(/[/\\]/)
   const isSame = plain.length === path.split('/').length && !plain.some((part) => /^\.+$/.test(part))
-  return isSame ? undefined : 'has characters that stand for dots or slashes'
+  return isSame ? undefined : 'has characters that represent dots or slashes'
 }

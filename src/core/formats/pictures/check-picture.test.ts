@@ -1,5 +1,5 @@
-// Headers of pictures. In: the first bytes of GIF and WebP files, and whole PNG and JPEG files, with forged
-// sides. Out: the kind, and a refusal before anything is decoded.
+// Headers of images. In: the first bytes of GIF and WebP files, and whole PNG and JPEG files, with forged
+// sides. Out: the kind, or an error before anything is decoded.
 import { encode as encodePng } from 'fast-png'
 import { encode as encodeJpeg } from 'jpeg-js'
 import { expect, test } from 'vitest'
@@ -38,7 +38,7 @@ test.each([
     (side: number) => riff('VP8 ', 0, 0, 0, 0x9d, 1, 0x2a, ...u16(side & 0x3fff), ...u16(side & 0x3fff)),
   ],
   ['webp', (side: number) => lossless(side, side)],
-] as const)('%s: sides within the limits pass, others are refused', (kind, fileOf) => {
+] as const)('%s: sides within the limits pass, others are rejected', (kind, fileOf) => {
   expect(kindOf(fileOf(40))).toBe(kind)
   expect(() => checkPicture(fileOf(40))).not.toThrow()
   expect(() => checkPicture(fileOf(8193))).toThrow(

@@ -1,4 +1,4 @@
-// What kind of picture a file is, and whether its header is within the limits. Asked before a browser decodes
+// What kind of image a file is, and whether its header is within the limits. Asked before a browser decodes
 // it.
 import { checkSides } from '../pixels.ts'
 import { readJpeg } from './jpeg.ts'
@@ -20,9 +20,8 @@ export function kindOf(bytes: Uint8Array): 'png' | 'jpeg' | 'gif' | 'webp' | und
   return text(0, 4) === 'RIFF' && text(8, 12) === 'WEBP' ? 'webp' : undefined
 }
 
-/**
- * Throws `unsupported` for a PNG, JPEG, GIF or WebP whose header is above the limits, and an `Error` with the
- * reason for one that is damaged. Other kinds pass.
+/** Throws `unsupported` for a PNG, JPEG, GIF or WebP whose header exceeds the limits, and an `Error` with the
+ * reason for a damaged one. Other kinds pass.
  */
 export function checkPicture(bytes: Uint8Array): void {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)

@@ -1,5 +1,5 @@
-// The markers of a JPEG file (ITU-T T.81, annex B). In: a file. Out: the sides of its frame, and a refusal
-// where decoding it would take more memory or work than its size explains. Nothing is decoded here.
+// The markers of a JPEG file (ITU-T T.81, annex B). In: a file. Out: the sides of its frame, or an error if
+// decoding it would take more memory or work than its size explains. Nothing is decoded here.
 import { checkSides, MOST_SCAN_STEPS, tooMuchWork } from '../pixels.ts'
 
 export interface Jpeg {
@@ -37,9 +37,9 @@ const isSegment = (marker: number): boolean =>
   (marker & 0xf0) === 0xe0
 
 /**
- * Throws `unsupported` for a picture above the limits, and an `Error` with the reason for another kind of
- * JPEG or a damaged file. Any marker that a decoder might read otherwise than here is refused, so that it
- * finds the frame and the scans that were counted.
+ * Throws `unsupported` for an image above the limits, and an `Error` with the reason for another kind of
+ * JPEG or a damaged file. Any marker that a decoder might interpret differently is rejected, so that the
+ * decoder finds the frame and the scans that were counted.
  */
 export function readJpeg(bytes: Uint8Array): Jpeg {
   let frame: Frame | undefined
@@ -64,11 +64,12 @@ export function readJpeg(bytes: Uint8Array): Jpeg {
     } else if (!isSegment(marker)) throw new Error(`it has the marker 0x${marker.toString(16)}`)
   }
   if (frame === undefined || visited === 0) throw new Error('it ends before its pixels')
-  // A byte of a progressive scan, which may only refine, takes as long as a visit, and another one a quarter.
+  // A byte of a progressive scan, which may only refine, takes as long as a visit; a byte of another scan
+  // takes a quarter.
   const steps = visited + Math.ceil(frame.isProgressive ? end : end / 4)
   if (steps > MOST_SCAN_STEPS) throw tooMuchWork('steps in its scans', steps, MOST_SCAN_STEPS)
   const blocks = frame.channels.reduce((sum, each) => sum + each.blocks, 0)
-  // Each block's mean takes a bit, and in a frame that is not progressive its end takes another.
+  // Each block's mean takes a bit, and in a frame that is not progressive its end takes another one.
   const bits = blocks * (frame.isProgressive ? 1 : 2)
   if (8 * end < bits)
     throw new Error(`its ${end} bytes are too few for ${frame.width} x ${frame.height} pixels`)

@@ -1,5 +1,5 @@
-// The chunks of a PNG (W3C, "Portable Network Graphics", third edition). In: a file. Out: what its header,
-// palette and transparent colour say, and where its pixels are. Nothing is inflated here.
+// The chunks of a PNG (W3C, "Portable Network Graphics", third edition). In: a file. Out: its header, palette
+// and transparent colour, and the position of its pixels. Nothing is inflated here.
 import { checkSides, MOST_ROW_BYTES, tooMuchWork } from '../pixels.ts'
 import { crc32 } from './crc32.ts'
 
@@ -55,7 +55,7 @@ export interface Png {
   readonly data: readonly Uint8Array[]
 }
 
-/** A byte of deflated data becomes at most so many. */
+/** A byte of deflated data becomes at most this many. */
 const MOST_INFLATION = 1032
 
 /** Bytes of a row without its filter. */
@@ -63,7 +63,7 @@ export const rowStride = ({ depth, channels }: Pick<Png, 'depth' | 'channels'>, 
   Math.ceil((width * channels * depth) / 8)
 
 /**
- * Throws `unsupported` for a picture above the limits, and an `Error` with the reason for a damaged file. The
+ * Throws `unsupported` for an image above the limits, and an `Error` with the reason for a damaged file. The
  * checksum of the pixels is that of their zlib stream; the others are checked here.
  */
 export function readPng(bytes: Uint8Array): Png {
@@ -76,7 +76,7 @@ export function readPng(bytes: Uint8Array): Png {
     if (at + 12 > bytes.length) throw new Error('it ends early')
     const length = view.getUint32(at)
     const end = at + 8 + length
-    if (end + 4 > bytes.length) throw new Error(`a part of ${length} bytes goes beyond its end`)
+    if (end + 4 > bytes.length) throw new Error(`a chunk of ${length} bytes extends beyond its end`)
     const name = String.fromCharCode(...bytes.subarray(at + 4, at + 8))
     if ((name === 'IHDR') !== (head === undefined)) throw new Error('its header is missing or there twice')
     const content = bytes.subarray(at + 8, end)

@@ -13,7 +13,7 @@ import { readSentencePiece } from './sentencepiece.ts'
 
 export { readPeftAdapter } from './peft-adapter.ts'
 
-/** `others` are config.json and the further files of the model. Throws `format` where one is missing. */
+/** `others` are config.json and the further files of the model. Throws `format` if one is missing. */
 export async function openSafetensors(
   files: readonly ByteSource[],
   others: readonly ByteSource[],
@@ -66,7 +66,7 @@ export async function openSafetensors(
 const nullsOf = (object: unknown): readonly string[] =>
   isObject(object) ? Object.keys(object).filter((key) => object[key] === null) : []
 
-/** How pictures are prepared: a file of its own, or since transformers 5 a part of the processor's. */
+/** How images are prepared: a separate file, or since transformers 5 a part of the processor's file. */
 async function processorOf(
   json: (name: string) => Promise<JsonObject | undefined>,
 ): Promise<MetaObject | undefined> {

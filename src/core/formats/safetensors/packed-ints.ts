@@ -182,7 +182,7 @@ export function floatsOf(tensor: StoredTensor, bytes: Uint8Array): Float32Array 
   return out
 }
 
-/** What was read for outputs [first, end) of a matrix. */
+/** The data read for outputs [first, end) of a matrix. */
 interface Rows {
   readonly packed: PackedInts
   readonly k: number

@@ -1,10 +1,10 @@
-// Parts the folder of a model that sees: the language model under its own names, and its vision tower.
+// Separates the folder of a vision model into the language model, under its own names, and the vision tower.
 import { isObject } from '../../base/values.ts'
 import type { MetaObject } from '../json-files.ts'
 import type { ModelFile } from '../readers.ts'
 import type { MetaValue, TensorInfo } from '../tensors.ts'
 
-/** The class of a language model that stands in another's configuration, which names no class of its own. */
+/** The class of a language model that is part of another configuration, which names no class for it. */
 const CLASSES: ReadonlyMap<string, string> = new Map<string, string>([
   ['llama', 'LlamaForCausalLM'],
   ['mistral', 'MistralForCausalLM'],
@@ -31,9 +31,8 @@ const LANGUAGE =
 
 type Parts = Pick<ModelFile, 'tensors' | 'metadata' | 'tower'>
 
-/**
- * `processor`: how pictures are prepared, if the folder says so. A model without a tower has all tensors.
- * Names are those of several versions of transformers.
+/** `processor`: how images are prepared, if the folder says so. A model without a tower has all tensors.
+ * The names come from several versions of transformers.
  */
 export function partTower(
   file: string,

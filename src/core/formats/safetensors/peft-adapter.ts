@@ -1,4 +1,4 @@
-// Opens an adapter of PEFT: what its tensors change by their names, and how much by adapter_config.json.
+// Opens a PEFT adapter: tensor names say what is changed, adapter_config.json says by how much.
 import type { ByteSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { isObject, type JsonObject } from '../../base/values.ts'
@@ -10,8 +10,8 @@ import { patternValues } from './peft-patterns.ts'
 import { floatTensor, readSafetensors } from './safetensors.ts'
 
 /**
- * PEFT's files. Throws `unsupported` for adapters other than LoRA and DoRA and for settings with which PEFT
- * computes something else, `format` for tensors that do not belong together.
+ * PEFT's files. Throws `unsupported` for adapters other than LoRA and DoRA and for settings that change what
+ * PEFT computes, `format` for tensors that do not belong together.
  */
 export async function readPeftAdapter(
   weights: ByteSource,
@@ -49,7 +49,7 @@ const MATRIX = /^base_model\.model\.(.*)\.lora_(A|B)(?:\.\w+)?\.weight$/
 const TABLE = /^base_model\.model\.(.*)\.lora_embedding_(A|B)(?:\.\w+)?$/
 const MAGNITUDE = /^base_model\.model\.(.*)\.lora_magnitude_vector(?:\.\w+)?(?:\.weight)?$/
 const BIAS_OF_B = /^base_model\.model\.(.*)\.lora_B(?:\.\w+)?\.bias$/
-/** A module that was trained as a whole, or the matrix of a module that is changed. */
+/** A module that was trained completely, or the matrix of a changed module. */
 const WHOLE = /^base_model\.model\.(.*?)(\.base_layer)?\.(weight|bias)$/
 
 interface Parts {
@@ -72,7 +72,7 @@ function partsOf(file: string, tensors: readonly TensorInfo[]): Parts {
     replacements: new Map(),
   }
   const setOnce = <T>(map: Map<string, T>, key: string, value: T, { name }: TensorInfo) => {
-    if (map.has(key)) throw malformed(file, `${shown(name)} is there twice`, { tensor: name })
+    if (map.has(key)) throw malformed(file, `${shown(name)} occurs twice`, { tensor: name })
     map.set(key, value)
   }
   for (const tensor of tensors) {
@@ -107,7 +107,7 @@ function magnitudeOf(
   )
 }
 
-/** Settings with which PEFT computes more than sums of matrices. */
+/** Settings that make PEFT compute more than sums of matrices. */
 const VARIANTS = [
   'alora_invocation_tokens',
   'arrow_config',
@@ -120,7 +120,7 @@ const VARIANTS = [
   'use_qalora',
 ] as const
 
-/** Initialisations that take A and B out of the model's matrices, which PEFT repeats when it loads. */
+/** Initialisations that derive A and B from the model's matrices, which PEFT repeats when it loads. */
 const SPLITS_MODEL = /^(pissa|olora|corda|loftq|lora_ga)/i
 
 function refuseVariants(file: string, settings: JsonObject): void {

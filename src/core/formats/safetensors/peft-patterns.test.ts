@@ -58,7 +58,7 @@ test.each([
   expect(matches(pattern, Q)).toBe(isThere)
 })
 
-test('the first pattern that matches gives the value', () => {
+test('the first matching pattern gives the value', () => {
   expect(valuesOf({ q_proj: 1, '.*': 2, k_proj: 3 })('a.q_proj')).toBe(1)
   expect(valuesOf({ q_proj: 1, '.*': 2, k_proj: 3 })('a.k_proj')).toBe(2)
   expect(valuesOf({ q_proj: 1 })('a.k_proj')).toBeUndefined()
@@ -78,7 +78,7 @@ test('patterns match what regular expressions of JavaScript match', () => {
   )
 })
 
-describe('are refused', () => {
+describe('are rejected', () => {
   test.each([
     [[1], /^format: .*rank_pattern is \[1\]/],
     [{ q_proj: '4' }, /^format: .*"q_proj" the value "4"/],

@@ -5,7 +5,7 @@ import { HalfbyteError } from '../../base/errors.ts'
 import { isObject } from '../../base/values.ts'
 import { malformed, shown } from '../malformed.ts'
 
-/** Places of a name that one part of a pattern is tried at, for all modules together. */
+/** Positions in names at which one part of a pattern is tried, for all modules together. */
 const MOST_TRIES = 1 << 23
 const LONGEST_PATTERN = 1024
 
@@ -111,7 +111,7 @@ function sequence(reading: Reading): Part | undefined {
   }
 }
 
-/** An atom with its quantifiers. Whether one is lazy does not change what matches. */
+/** An atom with its quantifiers. Laziness does not change what matches. */
 function repeated(reading: Reading): Part | undefined {
   const atom = atomOf(reading)
   const [all, sign, least, comma, most] = /^(?:([*+?])|\{(\d+)(,?)(\d*)\})\??/.exec(
@@ -119,7 +119,7 @@ function repeated(reading: Reading): Part | undefined {
   ) ?? ['']
   if (atom === undefined || all === '') return atom
   reading.at += all.length
-  // Python refuses a second quantifier, and reads a plus as one that gives nothing back.
+  // Python rejects a second quantifier, and reads a plus as possessive.
   if (/^[*+?{]/.test(reading.text.slice(reading.at))) return undefined
   const from = sign === undefined ? Number(least) : sign === '+' ? 1 : 0
   const isOpen = sign === undefined ? comma !== '' && most === '' : sign !== '?'
@@ -176,7 +176,7 @@ const CLASSES: ReadonlyMap<string, RegExp> = new Map(
   Object.entries({ d: /\d/, D: /\D/, w: /\w/, W: /\W/, s: /\s/, S: /\S/ }),
 )
 
-/** What follows a backslash: a class of characters, or one that is not a letter or digit. */
+/** The text after a backslash: a character class, or a character that is not a letter or digit. */
 function escaped(reading: Reading): IsIn | undefined {
   const char = reading.text[reading.at++]
   if (char === undefined) return undefined

@@ -147,7 +147,7 @@ describe('codes with zero points have their minimum rounded to f16', () => {
   })
 })
 
-test('inputs that were sorted by their activations keep their own groups', async () => {
+test('inputs that were sorted by activations keep their groups', async () => {
   const matrix = intMatrix(N, K, { groupSize: 64, isSymmetric: false, isShuffled: true })
   const config = gptq(4, 64, { sym: false, desc_act: true })
   const even = intMatrix(N, K, { groupSize: 64, isShuffled: true })
@@ -202,7 +202,7 @@ describe('bytes under scales', () => {
     expect(values).toEqual(right)
   })
 
-  test('scales of another shape are refused', async () => {
+  test('scales of another shape are rejected', async () => {
     const tensors = {
       'x.weight': { dtype: 'F8_E4M3', shape: [N, K], data: bytes },
       'x.weight_scale': scalesOf([7, 2])[1],
@@ -265,7 +265,7 @@ describe('what does not fit together', () => {
       /^unsupported: .*marlin/,
     ],
     ['AWQ for gemv', good, { ...awq, version: 'gemv' }, /^unsupported: .*gemv/],
-    ['GPTQ said to be AWQ', good, awq, /^format: /],
+    ['GPTQ declared as AWQ', good, awq, /^format: /],
     ['no scales', { ...good, 'x.scales': undefined }, gptq(4, 64), /^format: .*x\.scales/],
     ['short zero points', { ...good, 'x.qzeros': word([4, 4]) }, gptq(4, 64), /^format: .*\[4,4\].*\[4,5\]/],
     ['short groups', { ...good, 'x.g_idx': word([255]) }, gptq(4, 64), /^format: .*\[255\].*\[256\]/],
@@ -294,7 +294,7 @@ describe('what does not fit together', () => {
     }
   })
 
-  test('any configuration and any shapes are read or refused with a typed error', async () => {
+  test('any configuration and any shapes are read or rejected with a typed error', async () => {
     const size = fc.constantFrom(0, 1, 2, 4, 5, 8, 32, 40, 256)
     const shape = fc.array(size, { minLength: 0, maxLength: 3 })
     const config = fc.record({

@@ -33,7 +33,7 @@ test('tensors come back with their shapes and bytes', async () => {
   expect(await held.source.read(held.offset, held.byteLength)).toEqual(b.data)
 })
 
-test('tensors are written under any name, those of all objects too', async () => {
+test('tensors are written under any name, even names of Object.prototype', async () => {
   const names = ['toString', '__proto__', 'a']
   const tensors = names.map((name, at) => ({
     ...({ name, dtype: 'F32', shape: [1], bytes: 4 } as const),
@@ -52,13 +52,13 @@ test('the mamba fixture is read', async () => {
 })
 
 describe('a damaged file', () => {
-  test('cut at any byte, it is a format error', async () => {
+  test('truncated at any byte, it is a format error', async () => {
     for (let length = 0; length < whole.length; length++) {
-      expect(await codeOf(open(whole.subarray(0, length))), `cut at ${length}`).toBe('format')
+      expect(await codeOf(open(whole.subarray(0, length))), `truncated at ${length}`).toBe('format')
     }
   })
 
-  test('with any header byte changed, it is read or refused with a typed error', async () => {
+  test('with any header byte changed, it is read or rejected with a typed error', async () => {
     await fc.assert(
       fc.asyncProperty(fc.nat(whole.length - 33), fc.nat(255), async (at, value) => {
         const bytes = whole.slice()
@@ -132,14 +132,14 @@ describe('shards', () => {
     await expect(readShards([second], undefined)).rejects.toThrow(/add model-00001-of-00002.safetensors/)
   })
 
-  test('a tensor the index promises must be where it says', async () => {
+  test('a tensor must be in the file that the index gives', async () => {
     const wrong = { weight_map: { ...index.weight_map, c: 'model-00001-of-00002.safetensors' } }
     expect(await codeOf(readShards([first, second], wrong))).toBe('format')
     const swapped = { weight_map: { ...index.weight_map, a: 'model-00002-of-00002.safetensors' } }
     expect(await codeOf(readShards([first, second], swapped))).toBe('format')
   })
 
-  test('doubled shards, doubled tensors and unrelated files are refused', async () => {
+  test('duplicate shards, duplicate tensors and unrelated files are rejected', async () => {
     expect(await codeOf(readShards([first, first], undefined))).toBe('format')
     const double = source(safetensorsBytes({ a }), 'model-00002-of-00002.safetensors')
     await expect(readShards([first, double], undefined)).rejects.toThrow(/also in/)
@@ -154,7 +154,7 @@ describe('shards', () => {
   })
 })
 
-test('a header beyond 32 MiB is refused before it is read', async () => {
+test('a header beyond 32 MiB is rejected before it is read', async () => {
   const read: number[] = []
   const source = {
     name: 'model.safetensors',

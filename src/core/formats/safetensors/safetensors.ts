@@ -17,7 +17,7 @@ export interface NewTensor {
   readonly data: () => AsyncIterable<Uint8Array> | Iterable<Uint8Array>
 }
 
-/** Tensors lie in their order without gaps. The header is padded with spaces to 8 bytes. */
+/** Tensors follow one another in order, without gaps. The header is padded with spaces to 8 bytes. */
 export async function* writeSafetensors(
   tensors: readonly NewTensor[],
   signal: AbortSignal,

@@ -1,5 +1,5 @@
 // Tests of SentencePiece models. In: tokenizer.model files written here. Out: the ids of the same vocabulary
-// in a GGUF, and a typed error for what is not read.
+// in a GGUF, and a typed error for unsupported features.
 import { PbfWriter } from 'pbf'
 import { expect, test } from 'vitest'
 import { safetensorsBytes } from '../../../../test/conformance/testing/writers/safetensors-writer.ts'
@@ -57,12 +57,12 @@ test('texts become the ids of the same vocabulary in a GGUF', () => {
   expect(own.decode(own.encode('hello é hello'))).toBe('hello é hello')
 })
 
-test('the model says whether a space comes first, and that there is no BOS', () => {
+test('the model says whether a space is prepended, and that there is no BOS', () => {
   expect(tokenizerOf({ addsPrefix: false }).addsSpacePrefix).toBe(false)
   expect(readSentencePiece('m', modelBytes({ bosId: -1 })).bosId).toBeUndefined()
 })
 
-test('tokenizer_config.json adds tokens, names those that begin and end, and has the template', () => {
+test('tokenizer_config.json adds tokens, names BOS and EOS, and has the template', () => {
   const added_tokens_decoder = {
     '1': { content: '<s>', special: true },
     [LAST + 1]: { content: '<|im_end|>', special: true },
@@ -85,12 +85,12 @@ test.each<[string, Fields, JsonObject, RegExp]>([
   ['a unigram model', { type: 1 }, {}, /of the kind 1; 2 \(BPE\) is read/],
   ['a model that trims texts', { trims: true }, {}, /trimming spaces; give the model's tokenizer.json/],
   ['a model with a table of characters', { charsmap: new Uint8Array(4) }, {}, /changes texts/],
-  ['an added token that is none', {}, { added_tokens_decoder: { x: {} } }, /added token "x"/],
-])('%s is refused', (_name, fields, config, message) => {
+  ['an invalid added token', {}, { added_tokens_decoder: { x: {} } }, /added token "x"/],
+])('%s is rejected', (_name, fields, config, message) => {
   expect(() => tokenizerOf(fields, config)).toThrow(message)
 })
 
-test('a folder has its tokenizer from tokenizer.model where there is no tokenizer.json', async () => {
+test('a folder without tokenizer.json uses tokenizer.model', async () => {
   const w = { dtype: 'F32' as const, shape: [2], data: new Uint8Array(8) }
   const files = [
     bufferSource('config.json', new TextEncoder().encode('{}')),
@@ -107,7 +107,7 @@ test('a folder has its tokenizer from tokenizer.model where there is no tokenize
   expect((await openModel([...files, json])).tokenizer).toMatchObject({ kind: 'json' })
 })
 
-test('a file that ends anywhere is refused or whole', () => {
+test('a file truncated anywhere is rejected or complete', () => {
   const bytes = modelBytes()
   for (let length = 0; length < bytes.length; length += 7) {
     try {

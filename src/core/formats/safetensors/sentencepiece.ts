@@ -1,5 +1,5 @@
-// Turns a tokenizer.model, with the tokenizer_config.json beside it, into the specification that a GGUF has
-// for the same tokenizer. Token types have the same numbers in both.
+// Converts a tokenizer.model, with its tokenizer_config.json, to the specification that a GGUF has for the
+// same tokenizer. Token types have the same numbers in both.
 import { isCount, isObject, type JsonObject } from '../../base/values.ts'
 import { type GgufTokenizerSpec, MAX_TOKENS, shown, unsupported } from '../../text/spec.ts'
 import { Message } from '../protobuf.ts'

@@ -32,7 +32,7 @@ const HALVES: Readonly<Record<CodedDType, readonly number[]>> = {
 
 export const CODED_DTYPES = Object.keys(HALVES) as readonly CodedDType[]
 
-/** With `scale`, every f16 in a block is that number, which gives usable weights for a test model. */
+/** With `scale`, every f16 in a block has that value, which gives usable weights for a test model. */
 export function randomBlocks(dtype: CodedDType, count: number, seed: number, scale?: number): Uint8Array {
   const { bytes } = BLOCKS[dtype]
   // Not the tests' generator: these bytes are those whose hashes the tests of the readers have from

@@ -1,5 +1,5 @@
-// Candidates. In: rows, short and longer than the sorted head. Out: the same race whether all of it was
-// sorted at once or not.
+// Candidates. In: rows, short and longer than the sorted head. Out: the same candidates whether sorted lazily
+// or at once.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Candidates } from './candidates.ts'
@@ -16,7 +16,7 @@ function raceOf(logits: ArrayLike<number>, topK = 0, least = NONE): Candidates {
 
 const idsOf = (set: Candidates) => Array.from(set.ids.subarray(0, set.count))
 
-test('top k keeps the best, best first, the lower id first among equals', () => {
+test('top k keeps the best, best first, on ties the lower id first', () => {
   expect(idsOf(raceOf([1, 5, -2, 5.5, 0, 3], 3))).toEqual([3, 1, 5])
   expect(idsOf(raceOf([2, 7, 7, 2, 7, 2], 4))).toEqual([1, 2, 4, 0])
 })
@@ -42,13 +42,13 @@ test('a draw walks the probabilities in order', () => {
   expect([0, 0.49, 0.51, 0.79, 0.81, 1 - 2 ** -53].map((u) => set.draw(u))).toEqual([0, 0, 1, 1, 2, 2])
 })
 
-test('what a scale makes of the weights is the softmax at that temperature', () => {
+test('scaled weights are the softmax at that temperature', () => {
   const set = raceOf([0, Math.log(4)])
   set.weigh(0.5)
   expect(set.total).toBeCloseTo(1.5)
 })
 
-test('those that leave are in no later total, nor among those sorted later', () => {
+test('dropped candidates are in no later total, nor sorted later', () => {
   const logits = Array.from({ length: 1000 }, (_, id) => -id / 100)
   const set = raceOf(logits)
   set.drop(3)
@@ -61,7 +61,7 @@ test('those that leave are in no later total, nor among those sorted later', () 
   expect(idsOf(set)).toEqual(logits.map((_, id) => id).slice(3))
 })
 
-test('a race sorted as far as someone looks ends as one that was sorted at once', () => {
+test('lazy sorting gives the same result as sorting at once', () => {
   const stages: Record<string, Stage> = {
     'top-p': (set) => topP(set, 0.9),
     'min-p': (set) => minP(set, 0.02),

@@ -1,5 +1,5 @@
-// The chain. In: rows, options, 100 000 draws with a fixed seed. Out: the distribution that brute force
-// gives.
+// The chain. In: rows, options, 100 000 draws with a fixed seed. Out: the distribution computed by brute
+// force.
 import { expect, test } from 'vitest'
 import { Sampler, type SamplerParts } from './sampler.ts'
 import type { SamplerOptions } from './sampler-options.ts'
@@ -7,7 +7,7 @@ import { CHAIN_CASES, distribution, type Given, longestRepeat, wave } from './te
 import { engineRows } from './testing/engine-rows.ts'
 
 const DRAWS = 100_000
-/** Pearson's statistic, with the ids that are rarely expected taken as one. */
+/** Pearson's statistic, with rarely expected ids merged. */
 function chiSquare(counts: readonly number[], expected: ReadonlyMap<number, number>) {
   let statistic = 0
   let cells = 0
@@ -49,7 +49,7 @@ test.each(Object.entries(CHAIN_CASES))('%s: draws follow brute force', (_, { giv
   expect(statistic).toBeLessThan(freedom + 4 * Math.sqrt(2 * freedom))
 })
 
-test('a constraint leaves the distribution of what it allows', () => {
+test('a constraint keeps the distribution over the allowed ids', () => {
   const given: Given = { row: wave(70), history: [], allowed: (id) => id % 3 === 1 }
   const words = new Uint32Array(3)
   for (let id = 0; id < 70; id++) if (given.allowed?.(id)) words[id >> 5]! |= 1 << (id % 32)
@@ -73,13 +73,14 @@ test('mirostat drives the mean surprise to its target', () => {
       const id = sampler.sample(put(row), [])
       if (token >= 500) surprise -= sampler.logprobs!.of(id) / Math.LN2
     }
-    // By the whole distribution the surprise is higher than by the cut one, on which mirostat steers here.
+    // Over the whole distribution the surprise is higher than over the truncated one, which mirostat uses
+    // here.
     expect(surprise / counted).toBeGreaterThan(6)
     expect(surprise / counted).toBeLessThan(10)
   }
 })
 
-test('brute force finds repeats as they are drawn in the papers', () => {
+test('brute force finds repeats as in the papers', () => {
   // a b c c b c y a b c: after "a b c" stood c, after "c" b, after "b c" c and y.
   const a = 0
   const b = 1

@@ -1,4 +1,5 @@
-// DRY. In: histories with repetitions and breakers. Out: what a hand, and brute force, take from the logits.
+// DRY. In: histories with repetitions and breakers. Out: the same penalties as computed by hand and by brute
+// force.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Breakers, dry } from './dry.ts'
@@ -11,7 +12,7 @@ const encoder = new TextEncoder()
 const letters = (id: number) => Uint8Array.of(97 + id)
 const idsOf = (text: string) => [...encoder.encode(text)].map((byte) => byte - 97)
 
-/** What is taken from each letter's logit after `text`. */
+/** The penalty of each letter's logit after `text`. */
 function taken(text: string, options: Partial<typeof settings> = {}, breakers: readonly string[] = []) {
   const tally = new Uint32Array(VOCAB)
   const logits = new Float32Array(VOCAB)
@@ -23,7 +24,7 @@ function taken(text: string, options: Partial<typeof settings> = {}, breakers: r
   )
 }
 
-test('a token that would go on with a repetition loses base^(length - allowed)', () => {
+test('a token that would continue a repetition loses base^(length - allowed)', () => {
   expect(taken('abcxab')).toEqual({ c: 1 })
   expect(taken('abcdxabcd')).toEqual({ x: 4 })
   expect(taken('abcdexabcd')).toEqual({ e: 4 })
@@ -31,7 +32,7 @@ test('a token that would go on with a repetition loses base^(length - allowed)',
   expect(taken('abcdexabcd', { dryMultiplier: 0.5, dryBase: 3 })).toEqual({ e: 4.5 })
 })
 
-test('the longest repetition counts, for each token that went on differently', () => {
+test('the longest repetition counts, for each token that continued differently', () => {
   expect(taken('abcdxbceyabc')).toEqual({ d: 2, e: 1 })
   expect(taken('aaaa')).toEqual({ a: 2 })
 })
@@ -47,7 +48,7 @@ test('only the last n tokens are looked at', () => {
   expect(taken('abcxab', { dryLastN: 0 })).toEqual({})
 })
 
-test('no repetition reaches across a breaker, and what contains one is free', () => {
+test('no repetition crosses a breaker, and tokens that contain one are not penalised', () => {
   expect(taken('abcdexabcd', {}, ['b'])).toEqual({ e: 1 })
   expect(taken('abcdexabcd', {}, ['c'])).toEqual({})
   expect(taken('abcdexabcd', {}, ['e'])).toEqual({})
@@ -107,12 +108,12 @@ describe('breakers', () => {
     expect(endsAt([':', '\u00e9'], [5, 4, 0])).toBe(2)
   })
 
-  test('may be begun again where they were broken off', () => {
+  test('may start again where they were interrupted', () => {
     expect(endsAt(['nneli'], [7, 7, 7, 1, 6])).toBe(5)
     expect(endsAt(['nneli'], [7, 0, 1, 6])).toBe(0)
   })
 
-  test('are in a token when it holds one whole, whatever came before', () => {
+  test('are in a token that contains a whole one, whatever came before', () => {
     const breakers = new Breakers(['e.', ':'], bytes)
     expect(tokens.map((_, id) => breakers.isIn(id))).toEqual([
       false,

@@ -55,7 +55,7 @@ function ends(matchers: readonly Matcher[], byte: number): boolean {
   return found
 }
 
-/** Most that is subtracted from a logit, so that it stays finite. */
+/** Maximum subtracted from a logit, so that it stays finite. */
 const MOST = 1e30
 
 /**

@@ -21,7 +21,7 @@ const found = (rows: LogitRows, count: number) => ({
 })
 
 describe.each(BUILDS)('%s', (build) => {
-  test('the best are those of a stable sort, whatever the row, the number and the floor', () => {
+  test('the best match a stable sort, whatever the row, the count and the threshold', () => {
     fc.assert(
       fc.property(anyRow, fc.integer({ min: 1, max: 450 }), logit, (values, most, least) => {
         const { rows, put } = engineRows(build, values.length)
@@ -55,7 +55,7 @@ describe.each(BUILDS)('%s', (build) => {
     }
   })
 
-  test('sums, weights, guidance and masks are their definitions to the bit', () => {
+  test('sums, weights, guidance and masks match their definitions bit for bit', () => {
     fc.assert(
       fc.property(anyRow, fc.float({ min: -8, max: 8, noNaN: true }), logit, (values, scale, least) => {
         const vocab = values.length
@@ -153,7 +153,7 @@ test.each([
   }
 })
 
-test('a row of another length or in another memory is refused', () => {
+test('a row of another length or in another memory is rejected', () => {
   const { rows } = engineRows('relaxed', 8)
   expect(() => rows.top(new Float32Array(8), 1, 0)).toThrow(/8 logits/)
   expect(() => rows.mask(new Float32Array(8), new Uint32Array(2))).toThrow(/2 words but 8 ids need 1/)

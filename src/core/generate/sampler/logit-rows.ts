@@ -18,8 +18,8 @@ export interface LogitRows {
   /** The result of `weigh`. */
   readonly weights: Float32Array
   /**
-   * Allocates room for `top` to find `most` ids, and for `keep` if `keeps` is set. Memory may grow, so all
-   * views of it, including rows, must be taken again. Throws `out-of-memory`.
+   * Allocates memory for `top` to find `most` ids, and for `keep` if `keeps` is set. Memory may grow, so all
+   * views of it, including rows, must be recreated. Throws `out-of-memory`.
    */
   reserve(most: number, keeps?: boolean): void
   /**

@@ -5,7 +5,7 @@ import type { SamplerSettings } from './sampler-options.ts'
 /** One stage of the chain that changes single logits. `history` ends at `length`, exclusive. */
 export type Adjustment = (logits: Float32Array, history: ArrayLike<number>, length: number) => void
 
-/** Adds each bias to its id's logit. `-Infinity` bans the id, as the list of bans does. */
+/** Adds each bias to its id's logit. `-Infinity` bans the id, like the list of bans. */
 export function biasLogits({
   logitBias,
   bannedTokens,
@@ -112,7 +112,7 @@ function textOf(thrown: unknown): string {
   }
 }
 
-/** Nobody awaits this promise of foreign code, and its failure would count as one of the page. */
+/** Nobody awaits this promise of third-party code, and its rejection would be reported as the page's. */
 export function disown(value: unknown): void {
   Promise.resolve(value).catch(() => undefined)
 }

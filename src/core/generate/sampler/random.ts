@@ -40,7 +40,7 @@ export class Random {
   }
 }
 
-/** A random seed, for callers that give none. */
+/** A random seed, if the caller gives none. */
 export function randomSeed(): number {
   const words = crypto.getRandomValues(new Uint32Array(2))
   return ((words[0] ?? 0) >>> 11) * 2 ** 32 + (words[1] ?? 0)

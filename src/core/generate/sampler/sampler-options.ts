@@ -42,7 +42,7 @@ export function samplerSettings(
 
 /**
  * How logits become the next id. Options are listed in the order of the chain. Every key is optional. The
- * defaults are those that the model's files recommend (`ModelInfo.sampling`), else `SAMPLER_DEFAULTS`.
+ * defaults are those recommended by the model's files (`ModelInfo.sampling`), otherwise `SAMPLER_DEFAULTS`.
  */
 export interface SamplerOptions {
   /**
@@ -207,7 +207,7 @@ const FIRST = 'Sampling:'
 const REPETITION = 'Against repetition:'
 const FURTHER = 'Further sampling:'
 
-/** The numbers that every command with replies takes as flags: `topNSigma` is `--top-n-sigma`. */
+/** The numeric flags of every command with replies: `topNSigma` is `--top-n-sigma`. */
 export const SAMPLER_FLAGS: Readonly<Record<Exclude<NumberKey, 'cfgScale' | 'logprobs'>, SamplerFlag>> = {
   temperature: [FIRST, 't', '0 is greedy'],
   topK: [FIRST, 'k', 'tokens to choose among, 0 is all'],

@@ -15,12 +15,12 @@ const samplerOf = (vocab: number, options?: SamplerOptions, parts?: SamplerParts
 
 const flat: SamplerOptions = { topK: 0, topP: 1, minP: 0, temperature: 1 }
 
-test('temperature 0 takes the largest logit, the lowest id among equals', () => {
+test('temperature 0 picks the largest logit, on ties the lowest id', () => {
   const sampler = samplerOf(5, { temperature: 0 })
   expect(sampler.sample(Float32Array.of(1, 4, 2, 4, 0), [])).toBe(1)
 })
 
-test('the same seed gives the same ids, another seed others', () => {
+test('the same seed gives the same ids, another seed different ones', () => {
   const ids = (seed: number) => {
     const sampler = samplerOf(64, { seed })
     return Array.from({ length: 100 }, () =>
@@ -34,7 +34,7 @@ test('the same seed gives the same ids, another seed others', () => {
   expect(ids(5)).not.toEqual(ids(6))
 })
 
-test('a sampler without a seed tells the one it took', () => {
+test('a sampler without a seed reports the one it chose', () => {
   const first = samplerOf(64)
   const again = samplerOf(64, { seed: first.seed })
   const draws = (sampler: Sampler) =>
@@ -54,7 +54,7 @@ test('frequency counts occurrences, presence does not', () => {
   expect(Array.from(logits)).toEqual([1.5, 2.5, 4])
 })
 
-test('penalties look at the last n tokens only, and only up to the given length', () => {
+test('penalties cover only the last n tokens, and only up to the given length', () => {
   const logits = Float32Array.of(1, 1, 1, 1)
   const sampler = samplerOf(4, { repeatLastN: 2, presencePenalty: 1, temperature: 0 })
   sampler.sample(logits, [0, 1, 2, 3], 3)
@@ -108,7 +108,7 @@ test.each<[SamplerOptions, RegExp]>([
   [{ bannedTokens: Uint32Array.of(3) as never }, /bannedTokens is \{"0":3\} but must be a list/],
   [{ drySequenceBreakers: [3] as never }, /a text in drySequenceBreakers is 3/],
   [{ seed: 3n as never }, /seed is 3 but/],
-])('%o is refused with both numbers', (options, message) => {
+])('%o is rejected with both numbers', (options, message) => {
   expect(() => samplerOf(10, options)).toThrow(message)
   expect(() => samplerOf(10, options)).toThrow(expect.objectContaining({ code: 'unsupported' }))
 })
@@ -162,7 +162,7 @@ test('forced tokens open the reply whatever their logits, and the constraint hea
   expect(() => wrong.sample(new Float32Array(4), [])).toThrow(/forced token 1 does not fit/)
 })
 
-test('banned tokens are never picked, also with a bias and when greedy', () => {
+test('banned tokens are never picked, not even with a bias or greedily', () => {
   const sampler = samplerOf(3, { bannedTokens: [0], logitBias: { 0: 50 }, temperature: 0 })
   expect(sampler.sample(Float32Array.of(9, 4, 3), [])).toBe(1)
 })
@@ -174,7 +174,7 @@ test('when bans leave nothing that is a typed error', () => {
   )
 })
 
-test('guidance without a row to be guided away from is refused', () => {
+test('guidance without a negative row is rejected', () => {
   const sampler = samplerOf(2, { cfgScale: 1.5 })
   expect(() => sampler.sample(new Float32Array(2), [])).toThrow(
     /cfgScale is 1.5 but there is no negative prompt/,
@@ -230,7 +230,7 @@ test('a broken model is not blamed on a processor', () => {
   )
 })
 
-test('log-probabilities are those of the raw row, whatever the chain does', () => {
+test('log-probabilities are those of the raw row, whatever the chain', () => {
   const p = [0.1, 0.6, 0.3]
   const sampler = samplerOf(3, { logprobs: 2, bannedTokens: [1], logitBias: { 0: 9 }, temperature: 0 })
   expect(sampler.sample(Float32Array.from(p, Math.log), [1])).toBe(0)
@@ -242,17 +242,17 @@ test('log-probabilities are those of the raw row, whatever the chain does', () =
   expect(samplerOf(3).logprobs).toBeUndefined()
 })
 
-test('mirostat 2 moves mu by what a hand computes', () => {
+test('mirostat 2 updates mu as computed by hand', () => {
   const set = new Candidates(new PlainRows(3))
   set.start(Float32Array.from([0.5, 0.3, 0.2], Math.log), 0, Number.NEGATIVE_INFINITY, 1)
   const mirostat = new Mirostat(2, 1, 0.1)
-  // mu is 2 bits, 0.2 has 2.32: it goes. Of 0.5 and 0.3 the first is 0.625, which is 0.678 bits.
+  // mu is 2 bits, 0.2 has 2.32: it is dropped. Of 0.5 and 0.3 the first is 0.625, which is 0.678 bits.
   expect(mirostat.draw(set, { next: () => 0.6 } as Random)).toBe(0)
   expect(set.count).toBe(2)
   expect(mirostat.mu).toBeCloseTo(2 - 0.1 * (0.678072 - 1), 5)
 })
 
-test('mirostat 1 keeps as many as the formula says', () => {
+test('mirostat 1 keeps as many as in the formula', () => {
   // p ~ rank^-2 over 8 ids: s = 2, k = sqrt(2^mu / (1 - 1/8)).
   const row = Float32Array.from({ length: 8 }, (_, id) => -2 * Math.log(id + 1))
   for (const [mu, kept] of [

@@ -13,7 +13,7 @@ type Masks = Pick<ReplyConstraint, 'mask' | 'accept'>
 
 /** Dependencies of a sampler besides its options. */
 export interface SamplerParts {
-  /** Says what may come next. Its `accept` is called for every id. */
+  /** Decides what may come next. Its `accept` is called for every id. */
   readonly constraint?: Masks | undefined
   readonly processors?: readonly LogitProcessor[] | undefined
   /** Defaults from the model's files. Default: none. */
@@ -30,10 +30,10 @@ const MOST_SCALE = 1e30
 /**
  * The chain of one reply: guidance, processors, constraint, bias and bans, penalties, DRY; then top-n-sigma,
  * top-k, tail-free, typical, top-p, min-p, XTC and temperature, or temperature and mirostat; then one draw.
- * The state of stages is kept here, and the tokens passed to it may only grow.
+ * Holds the state of stages; the tokens passed to it may only grow.
  */
 export class Sampler {
-  /** The seed of the draws, also if the caller gave none. */
+  /** The seed of the draws, even if the caller gave none. */
   readonly seed: number
   /** Log-probabilities of the last row, if requested. */
   readonly logprobs: LogProbabilities | undefined

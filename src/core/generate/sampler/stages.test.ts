@@ -1,4 +1,4 @@
-// Stages. In: a few probabilities. Out: what each stage leaves of them, worked out by hand.
+// Stages. In: a few probabilities. Out: the result of each stage, computed by hand.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Candidates } from './candidates.ts'
@@ -13,7 +13,7 @@ function after(logits: ArrayLike<number>, stage: Stage): Candidates {
   return set
 }
 
-/** Ids left of candidates with these probabilities. */
+/** Remaining ids of candidates with these probabilities. */
 const left = (probabilities: readonly number[], stage: Stage): number[] => {
   const set = after(probabilities.map(Math.log), stage)
   return Array.from(set.ids.subarray(0, set.count))
@@ -28,7 +28,7 @@ test('top-p keeps the likeliest until their probabilities reach the share', () =
   expect(left(p, (set) => topP(set, 0))).toEqual([1])
 })
 
-test('min-p drops what is less likely than a share of the likeliest', () => {
+test('min-p drops ids less likely than a share of the likeliest', () => {
   const p = [0.1, 0.4, 0.3, 0.2]
   expect(left(p, (set) => minP(set, 0.2))).toEqual([1, 2, 3, 0])
   expect(left(p, (set) => minP(set, 0.3))).toEqual([1, 2, 3])
@@ -67,7 +67,7 @@ test('typical hands its candidates on best first, with their logits and weights'
   expect(set.total).toBeCloseTo(1.6)
 })
 
-test('XTC leaves the least likely of the choices, and only when its turn comes', () => {
+test('XTC keeps the least likely of the choices, and only if it applies', () => {
   const p = [0.1, 0.35, 0.3, 0.25]
   const always = new Random(1)
   expect(left(p, (set) => excludeTop(set, 1, 0.2, always))).toEqual([3, 0])
@@ -82,7 +82,7 @@ test('XTC leaves the least likely of the choices, and only when its turn comes',
   expect(Math.abs(turns - 3000)).toBeLessThan(200)
 })
 
-test('whatever the stage: best first, at least one left, nothing new, sums that fit', () => {
+test('every stage leaves candidates best first, at least one, nothing new, and consistent sums', () => {
   const share = fc.double({ min: 0.001, max: 0.999, noNaN: true })
   const anyStage = fc.oneof(
     share.map(

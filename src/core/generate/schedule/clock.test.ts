@@ -1,5 +1,5 @@
-// Clocks of a scheduler. In: requests on a model of hashes while the clock jumps, stands still or says
-// nonsense. Out: the same tokens, finite timings, and nobody who waits for ever.
+// Clocks of a scheduler. In: requests on a hash model while the clock jumps, stands still or returns
+// nonsense. Out: the same tokens, finite timings, and no endless waits.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { engineOf, expected, greedy, promptOf } from '../testing/hash-engine.ts'
@@ -7,7 +7,7 @@ import { ChunkSize } from './step-cost.ts'
 
 const HOURS = 5 * 3_600_000
 const SIZES = { msPerStep: 10, msPerRow: 1, tokens: 64, contextLength: 4000 }
-/** What a step does to the clock. */
+/** The effect of a step on the clock. */
 const STEPS: readonly ((ms: number) => number)[] = [
   (ms) => ms + 12,
   (ms) => ms,

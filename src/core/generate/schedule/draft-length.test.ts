@@ -1,4 +1,4 @@
-// Draft lengths. In: how long steps took, how often drafts were right. Out: as many drafts as pay, on clocks
+// Draft lengths. In: durations of steps, acceptance rates of drafts. Out: as many drafts as pay, on clocks
 // that scatter.
 
 import { describe, expect, test } from 'vitest'
@@ -21,13 +21,13 @@ describe('the cost of steps', () => {
       cost.observe(9, 20)
     }
     expect(cost.ms(1)).toBeCloseTo(10, 0)
-    // Five rows do not take longer than nine: the truth is taken to lie between.
+    // Five rows cannot take longer than nine: the true time is assumed to be in between.
     expect(cost.ms(9)).toBeCloseTo(30, 0)
     expect(cost.ms(5)).toBe(cost.ms(9))
     expect(cost.ms(128)).toBeGreaterThan(cost.ms(64))
   })
 
-  test('one slow step does not spoil it, and what slows all steps is noticed of all', () => {
+  test('one slow step does not spoil it, and a general slowdown affects all estimates', () => {
     const cost = new StepCost()
     for (let round = 0; round < 30; round++) for (const rows of [1, 2, 3, 4]) cost.observe(rows, 10 + rows)
     cost.observe(2, 500)
@@ -68,7 +68,7 @@ describe('the length of drafts', () => {
 })
 
 describe('drafts of a length that is chosen', () => {
-  /** Milliseconds of a step by its rows, as a kernel has it that is slower where its tiles are not full. */
+  /** Milliseconds of a step by its rows, for a kernel that is slower when its tiles are not full. */
   const KINKED = [0, 11, 16.2, 19.3, 24.9, 33.8, 37, 42, 47.7]
   const line = (share: number) => (rows: number) => 30 * (1 + share * (rows - 1))
   const kinked = (rows: number) => KINKED[rows] ?? 47.7 + 5.4 * (rows - 8)
@@ -122,7 +122,7 @@ describe('drafts of a length that is chosen', () => {
     ['rows at a third', line(0.33)],
     ['rows as kernels have them', kinked],
     ['rows as dear as steps', line(1)],
-  ])('bring nearly what the best length would, and never cost a twentieth: %s', (_, msOf) => {
+  ])('come close to the best length, and never cost a twentieth: %s', (_, msOf) => {
     for (const rate of [0, 0.3, 0.5, 0.8, 0.95]) {
       const { speedup, possible } = run(msOf, rate)
       expect(speedup, `right at ${rate}`).toBeGreaterThan(0.93 * possible)

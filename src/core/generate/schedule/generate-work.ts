@@ -47,7 +47,7 @@ export interface SequenceRequest {
   readonly drafter?: Drafter | undefined
   /** Default `foreground`. */
   readonly priority?: Priority | undefined
-  /** Most tokens to generate. Default: until the context is full. */
+  /** Maximum number of tokens to generate. Default: until the context is full. */
   readonly maxTokens?: number | undefined
   /** Ids that end the text. They stay in the sequence but are not passed on. Default: none. */
   readonly stopTokens?: ReadonlySet<number> | undefined

@@ -35,7 +35,7 @@ function expectedGuided(prompt: readonly number[], negative: readonly number[], 
   return said
 }
 
-test('pairs of any two lengths, in steps of any size, beside others, say what the formula says', async () => {
+test('pairs of any two lengths, in steps of any size, with others, match the formula', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(
@@ -99,7 +99,7 @@ test('the shorter room of the two ends the text', async () => {
   expect(sequence.tokens.slice(10)).toEqual(expectedGuided(promptOf(10), promptOf(50), 10))
 })
 
-test('an abort lets go of both, and a pair that fails fails alone', async () => {
+test('an abort releases both, and a failing pair fails alone', async () => {
   const { scheduler, cache, sequenceOf } = engineOf()
   const stop = new AbortController()
   const sequence = sequenceOf(promptOf(20))
@@ -126,7 +126,7 @@ test('an abort lets go of both, and a pair that fails fails alone', async () => 
   expect(cache.pools.map(({ live }) => live)).toEqual(Array.from({ length: GROUPS }, () => 2))
 })
 
-test('a step that has no room for two refuses a pair', async () => {
+test('a step without space for two rejects a pair', async () => {
   const { scheduler, sequenceOf } = engineOf({ tokens: 1 })
   const request = { sequence: sequenceOf([1]), guide: sequenceOf([2]), sampler: guided }
   expect(await codeOf(scheduler.generate(request))).toBe('internal')

@@ -1,4 +1,4 @@
-// Rows that stand in a prompt in the place of tokens, such as the parts of a picture.
+// Rows that replace tokens in a prompt, such as the parts of an image.
 
 import { ABI } from '../../abi/constants.ts'
 import { HalfbyteError } from '../../base/errors.ts'
@@ -10,25 +10,25 @@ const WORDS = 2 ** ABI.INPUT_BIT
 
 /** The words of one group of rows: [first, first + count). */
 export interface InputRange {
-  /** Names the content, as a hash does: a hexadecimal number of at least eight digits. */
+  /** Identifies the content, like a hash: a hexadecimal number of at least eight digits. */
   readonly key: string
   readonly first: number
   readonly count: number
-  /** Rows that lie side by side in the picture. Absent: they are in a line, as tokens are. */
+  /** Rows that are side by side in the image. Absent: they are in a line, as tokens are. */
   readonly columns?: number | undefined
 }
 
 interface Entry extends InputRange {
-  /** [count][width], while somebody holds them. */
+  /** [count][width], while they are held. */
   rows: Float32Array | undefined
   holders: number
 }
 
 /**
- * Gives groups of rows words of their own, so that a sequence of words says which rows it has. Equal content
- * has equal words: a group's words begin at a number made from its key, so that saved sequences keep their
- * meaning. The rows themselves are kept only while they are held, since state that has been computed from
- * them outlives them.
+ * Gives groups of rows unique words, so that a sequence of words identifies its rows. Equal content has
+ * equal words: a group's words begin at a number derived from its key, so that saved sequences keep their
+ * meaning. The rows themselves are kept only while they are held, because state computed from them outlives
+ * them.
  */
 export class InputRows extends RowSource {
   override readonly width: number
@@ -88,8 +88,8 @@ export class InputRows extends RowSource {
   }
 
   /**
-   * Keeps rows until `release`. `rows` [count][width] may be left out if they are here. Throws `internal` for
-   * rows of another size.
+   * Keeps rows until `release`. `rows` [count][width] may be omitted if they are already held. Throws
+   * `internal` for rows of another size.
    */
   hold(key: string, rows?: Float32Array): void {
     const entry = this.#entries.get(key)

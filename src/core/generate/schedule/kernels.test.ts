@@ -221,7 +221,7 @@ describe.skipIf(!isBuilt)('with the built modules', () => {
     expect(rows.slice(19, -1).map(argmax)).toEqual(text)
   })
 
-  test('sequences together, forks and second turns write what they would alone', async () => {
+  test('concurrent sequences, forks and second turns write the same as alone', async () => {
     const engine = await engineOf({ encoding: 'w8_g32', threads: 2 })
     const { scheduler, sequenceOf, cache } = engine
     const root = sequenceOf(promptOf(70))
@@ -243,7 +243,7 @@ describe.skipIf(!isBuilt)('with the built modules', () => {
     expect(cache.liveBytes).toBe(0)
   })
 
-  test('rows in the place of tokens are read as embeddings, once, in any chunk and on any threads', async () => {
+  test('rows in place of tokens are read as embeddings, once, in any chunk and on any threads', async () => {
     const prompt = promptOf(90)
     const reference = await allLogits(await engineOf({}), prompt)
     for (const setup of [{}, { tokens: 7 }, { threads: 2 }, { build: 'simd128', tokens: 33 }] as const) {
@@ -273,7 +273,7 @@ describe.skipIf(!isBuilt)('with the built modules', () => {
     }
   })
 
-  test('rows that see each other are in one step, in any chunk, beside others and on any threads', async () => {
+  test('rows that see each other are in one step, in any chunk, with others and on any number of threads', async () => {
     const rows = Float32Array.from({ length: 40 * HIDDEN }, (_, i) => Math.sin(i * i))
     const lastLogits = async (setup: Setup, isWhole = true, others = 0): Promise<Float32Array> => {
       const inputs = new InputRows(HIDDEN, isWhole)
@@ -304,7 +304,7 @@ describe.skipIf(!isBuilt)('with the built modules', () => {
       expect(await lastLogits(setup, true, 3)).toEqual(right)
   })
 
-  test('pictures in grids are read alike in any chunk, one that is as long as a picture too', async () => {
+  test('images in grids are read identically in any chunk, even one as long as an image', async () => {
     const rows = Float32Array.from({ length: 40 * HIDDEN }, (_, i) => Math.sin(i * i))
     const logits = async (setup: Setup, columns: readonly [number, number], start = 30) => {
       const inputs = new InputRows(HIDDEN, false, true)
@@ -317,24 +317,24 @@ describe.skipIf(!isBuilt)('with the built modules', () => {
       return allLogits(engine, [...promptOf(start), ...first!, ...promptOf(9), ...second!, ...promptOf(20)])
     }
     const right = await logits({ tokens: 256 }, [8, 5])
-    // A picture of another shape changes the rows from its own second one on.
+    // An image of another shape changes the rows from its own second one on.
     const other = await logits({ tokens: 256 }, [8, 8])
     expect(other.slice(0, 80)).toEqual(right.slice(0, 80))
     expect(other[85]).not.toEqual(right[85])
     for (const tokens of [1, 7, 33, 40, 64]) expect(await logits({ tokens }, [8, 5])).toEqual(right)
     expect(await logits({ tokens: 7, threads: 2 }, [8, 5])).toEqual(right)
-    // The first picture is the second step.
+    // The first image is the second step.
     expect(await logits({ tokens: 40 }, [8, 5], 40)).toEqual(await logits({ tokens: 256 }, [8, 5], 40))
   })
 
-  test('a word of a row is refused by a model that has none', async () => {
+  test('a row word is rejected by a model without input rows', async () => {
     const engine = await engineOf({})
     const sequence = engine.sequenceOf([1, 2 ** 31])
     await expect(engine.scheduler.generate({ sequence, sampler: greedy })).rejects.toThrow(/2147483648/)
     sequence.release()
   })
 
-  test('a context that is shifted goes on for any length, with the same text on any threads', async () => {
+  test('a shifted context continues for any length, with the same text on any number of threads', async () => {
     const write = async (setup: Setup): Promise<number[]> => {
       const { scheduler, sequenceOf, cache } = await engineOf({ encoding: 'w8_g32', ...setup })
       const sequence = sequenceOf(promptOf(100), 5)

@@ -5,7 +5,7 @@ import { engineOf, expected, greedy, promptOf, type Sizes } from '../testing/has
 import type { Drafter } from './speculation.ts'
 import { CHUNK_MS } from './step-cost.ts'
 
-/** A step takes 10 ms and 1 ms per row, as a small model does on two cores. */
+/** A step takes 10 ms plus 1 ms per row, like a small model on two cores. */
 const PHONE: Sizes = {
   msPerStep: 10,
   msPerRow: 1,
@@ -51,7 +51,7 @@ test('rounds of many sequences leave prompts less of a chunk, but never nothing'
   stop.abort()
   await Promise.allSettled(chats)
   const gaps = times.slice(1).map((time, index) => time - times[index]!)
-  // 30 rows of decoding take 120 ms alone, so prompts go on with the 8 rows that they get in any case.
+  // 30 decoding rows take 120 ms alone, so prompts continue with their guaranteed 8 rows.
   expect(Math.max(...gaps.slice(2))).toBeLessThanOrEqual(38 * 4)
   expect(pool.steps.length).toBeLessThan(60)
 })
@@ -76,11 +76,11 @@ test('prompts of one priority take turns, and a short one does not wait for a lo
   expect(steps).toBeLessThanOrEqual(4)
 })
 
-/** Milliseconds that 200 tokens of a chat take beside what `start` does. */
+/** Milliseconds for 200 tokens of a chat, alongside the work of `start`. */
 async function chatMs(start: (engine: ReturnType<typeof engineOf>) => void): Promise<number> {
   const engine = engineOf(PHONE)
   const { scheduler, clock, sequenceOf } = engine
-  // The engine has chatted before, so what steps cost is known.
+  // The engine has chatted before, so the cost of steps is known.
   await scheduler.generate({ sequence: sequenceOf(promptOf(40, 3)), sampler: greedy, maxTokens: 5 })
   const begun = clock.ms
   const chat = scheduler.generate({ sequence: sequenceOf(promptOf(9)), sampler: greedy, maxTokens: 200 })
@@ -111,7 +111,7 @@ test('a title made in the background slows the chat by a twentieth at most, and 
   expect(equal).toBeGreaterThan(alone + 60)
 })
 
-test('background work that never ends slows the chat by a twentieth at most, and goes on', async () => {
+test('endless background work slows the chat by at most a twentieth, and progresses', async () => {
   const stop = new AbortController()
   let rows = 0
   const alone = await chatMs(() => {})
@@ -129,7 +129,7 @@ test('background work that never ends slows the chat by a twentieth at most, and
 
 test('the time in which drafts are made up is taken from the chunk of prompts', async () => {
   const { scheduler, clock, sequenceOf } = engineOf(PHONE)
-  // The engine has chatted before, so what steps cost is known.
+  // The engine has chatted before, so the cost of steps is known.
   await scheduler.generate({ sequence: sequenceOf(promptOf(40, 3)), sampler: greedy, maxTokens: 5 })
   const prompt = promptOf(4, 1)
   const text = expected(prompt, 80)
@@ -164,7 +164,7 @@ test('the time in which drafts are made up is taken from the chunk of prompts', 
   expect(Math.max(...gaps)).toBeLessThanOrEqual(CHUNK_MS)
 })
 
-test('background work alone runs as fast as any, and beside a chat whose reader waits', async () => {
+test('background work runs at full speed alone, and alongside a chat whose reader is slow', async () => {
   const run = async (priority: 'foreground' | 'background') => {
     const { scheduler, clock, sequenceOf } = engineOf(PHONE)
     let open: () => void = () => {}
@@ -193,7 +193,7 @@ test('background work alone runs as fast as any, and beside a chat whose reader 
   expect(await run('background')).toBeLessThan((await run('foreground')) + 20)
 })
 
-test.each([30, 120])('when not all fit in a step they take turns: %i tokens', async (most) => {
+test.each([30, 120])('if not all fit in a step they take turns: %i tokens', async (most) => {
   const { scheduler, sequenceOf } = engineOf({ ...PHONE, sequences: 3 })
   const stop = new AbortController()
   const counts = Array.from({ length: 8 }, () => 0)

@@ -8,8 +8,8 @@ import { type BareStep, isChosen, type Lane, lacking, type Priority, type Work }
 /** Share by which background work may lengthen foreground steps. */
 const BACKGROUND_SHARE = 0.05
 /**
- * Rows of prompts that a step has room for, however long its other rows take; also the least that background
- * work runs at once.
+ * Prompt rows that a step always has space for, however long its other rows take; also the minimum that
+ * background work runs at once.
  */
 const LEAST_ROWS = 8
 
@@ -25,7 +25,7 @@ export class Round {
   readonly #inputs: RowSource
   readonly #chunk: ChunkSize
   readonly #now: () => number
-  /** The capacity that is left in the step being made. */
+  /** The capacity left in the step being assembled. */
   readonly #left = { rows: 0, prompt: 0, logits: 0, sequences: 0 }
   readonly #step: BareStep = { rows: 0, tokens: 0 }
   /** Rows of prompts in the step. */
@@ -122,7 +122,7 @@ export class Round {
   }
 
   /**
-   * All rows that the work still needs if they fit; otherwise those that fit, but never the last row of a
+   * All rows that the work still needs, if they fit; otherwise those that fit, but never the last row of a
    * lane.
    */
   #giveOne(work: Work): void {
@@ -184,7 +184,7 @@ export class Round {
     return (this.cost.ms(rows + wanted) - this.cost.ms(rows)) / wanted
   }
 
-  /** Drafts use the capacity that other sequences left. */
+  /** Drafts use the capacity left by other sequences. */
   #draft(line: readonly Work[], priority: Priority): void {
     const left = this.#left
     for (let index = 0; index < line.length; index++) {

@@ -25,7 +25,7 @@ test.each([1, 7, 64, 200])('steps of at most %i rows give the same tokens', asyn
   expect(timings.decodeMs).toBeCloseTo(1.9)
 })
 
-test('a second turn runs only the tokens that are new', async () => {
+test('a second turn runs only new tokens', async () => {
   const { scheduler, pool, sequenceOf } = engineOf()
   const sequence = sequenceOf(promptOf(100))
   await scheduler.generate({ sequence, sampler: greedy, maxTokens: 10 })
@@ -53,7 +53,7 @@ test('an edited turn keeps the common prefix, and the same tokens again run only
   expect(pool.steps).toEqual([1, 1, 1])
 })
 
-test('sequences that share steps, forks included, get what each would get alone', async () => {
+test('sequences that share steps, including forks, give the same results as alone', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(
@@ -96,7 +96,7 @@ test('sequences that share steps, forks included, get what each would get alone'
   )
 })
 
-test('an abort is seen within one step and the sequence goes on as if nothing had happened', async () => {
+test('an abort takes effect within one step, and the sequence can continue as if nothing had happened', async () => {
   const { scheduler, pool, sequenceOf } = engineOf()
   const sequence = sequenceOf(promptOf(10))
   const stop = new AbortController()
@@ -139,7 +139,7 @@ test('an aborted signal rejects before anything runs', async () => {
   expect(pool.steps).toEqual([])
 })
 
-test('what one request throws does not reach the others', async () => {
+test('an error of one request does not affect the others', async () => {
   const { scheduler, sequenceOf } = engineOf()
   const good = sequenceOf(promptOf(20))
   const bad = sequenceOf(promptOf(30))
@@ -185,7 +185,7 @@ test('who finds no room fails alone and leaves its state readable', async () => 
   expect(cache.liveBytes).toBe(0)
 })
 
-test('more tokens than the context holds are refused; a full context ends the text', async () => {
+test('more tokens than fit in the context are rejected; a full context ends the text', async () => {
   const { scheduler, sequenceOf } = engineOf({ contextLength: 100 })
   const sequence = sequenceOf(promptOf(95))
   expect(() => sequence.setTokens(promptOf(101))).toThrow(/needs 101 tokens but the context holds 100/)
@@ -220,7 +220,7 @@ test('stop tokens and the consumer end a text', async () => {
   expect(second).toMatchObject({ reason: 'stop', timings: { generatedTokens: 1 } })
 })
 
-test('a slow consumer holds back its own text only, and its waiting does not count as decoding', async () => {
+test('a slow consumer delays only its own text, and its waiting does not count as decoding', async () => {
   const { scheduler, clock, sequenceOf } = engineOf()
   let open: () => void = () => {}
   const gate = new Promise<void>((resolve) => {
@@ -270,7 +270,7 @@ test.each(['all', 'last'] as const)('forward shows the logits of %s positions', 
   }
 })
 
-test('prefill settles on steps of less than 100 ms, as large as they can be', async () => {
+test('prefill converges to the largest steps below 100 ms', async () => {
   const { scheduler, pool, sequenceOf } = engineOf({ tokens: 256, contextLength: 4000, msPerRow: 1 })
   await scheduler.generate({ sequence: sequenceOf(promptOf(2000)), sampler: greedy, maxTokens: 1 })
   expect(Math.max(...pool.steps)).toBeLessThanOrEqual(100)
@@ -307,7 +307,7 @@ test('a pool that dies rejects everything pending, and later requests are told i
   expect(await codeOf(scheduler.generate({ sequence: sequenceOf([1]), sampler: greedy }))).toBe('disposed')
 })
 
-test('a token of another model is refused before it is run', async () => {
+test('a token of another model is rejected before it is run', async () => {
   const { scheduler, pool, sequenceOf } = engineOf()
   for (const wrong of [VOCAB, -1, Number.NaN]) {
     expect(await codeOf(scheduler.generate({ sequence: sequenceOf([1, wrong]), sampler: greedy }))).toBe(
@@ -317,7 +317,7 @@ test('a token of another model is refused before it is run', async () => {
   expect(pool.steps).toEqual([])
 })
 
-test('a sequence at work refuses other work, changes and its release', async () => {
+test('a busy sequence rejects other work, changes and its release', async () => {
   const { scheduler, sequenceOf } = engineOf()
   const sequence = sequenceOf(promptOf(5))
   const run = scheduler.generate({ sequence, sampler: greedy, maxTokens: 3 })

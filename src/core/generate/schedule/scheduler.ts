@@ -14,16 +14,16 @@ import { type ForwardRequest, ForwardWork, isChosen, type Lane, type Work } from
 export interface SchedulerOptions extends Omit<StepMachine, 'pool'> {
   readonly pool: Pool | AsyncPool
   /**
-   * Called between steps when they have been slow for a second, and at intervals while an earlier call left
-   * fewer threads, because measurements of this machine may be out of date. Resolves to whether there are
-   * fewer threads.
+   * Called between steps if they have been slow for a second, and at intervals while an earlier call reduced
+   * the threads, because measurements of this machine may be outdated. Resolves to whether there are fewer
+   * threads.
    */
   readonly retune?: (() => Promise<boolean>) | undefined
   /** Lets messages and aborts run between steps. */
   readonly yieldTask: () => Promise<void>
 }
 
-/** A step that took longer was interrupted by a sleeping device, or the clock jumped. */
+/** A longer step was interrupted by a sleeping device, or the clock jumped. */
 const LONGEST_STEP_MS = 10_000
 
 /**
@@ -36,7 +36,7 @@ export class Scheduler {
   readonly #round: Round
   readonly #slowdown = new Slowdown()
   #isSlow = false
-  /** Requests that have not ended, the one that has waited longest first. */
+  /** Unfinished requests, longest waiting first. */
   readonly #line: Work[] = []
   #running = false
   #disposed = false
@@ -61,7 +61,7 @@ export class Scheduler {
 
   /**
    * Runs the tokens whose state is missing, then picks tokens until the reply ends. Rejects with the signal's
-   * reason within one step of an abort; the sequence keeps what was generated. Throws `context-overflow`,
+   * reason within one step of an abort; the sequence keeps the generated tokens. Throws `context-overflow`,
    * `out-of-memory`, `internal` if the pool died, or `disposed`.
    */
   generate(request: SequenceRequest): Promise<GenerateOutcome> {
@@ -83,7 +83,7 @@ export class Scheduler {
     })
   }
 
-  /** True once every request is refused. */
+  /** True once every request is rejected. */
   get isOver(): boolean {
     return this.#disposed
   }

@@ -1,5 +1,5 @@
-// Sequences. In: random histories of turns, edits, forks, drafts, saves, ends and long talk. Out: state as
-// plain arrays have it, beginnings found, nothing lost.
+// Sequences. In: random histories of turns, edits, forks, drafts, saves, ends and long conversations. Out:
+// state as plain arrays have it, beginnings found, nothing lost.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { bufferSource } from '../../base/bytes.ts'

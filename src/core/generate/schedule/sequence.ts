@@ -13,21 +13,21 @@ import type { Prefix } from '../../state/token-tree.ts'
  */
 interface Fit {
   readonly ids: readonly number[]
-  /** All tokens that were left out after the first `keep`, in order. */
+  /** All tokens dropped after the first `keep`, in order. */
   readonly dropped: readonly number[]
-  /** How many of them had been left out before. */
+  /** How many of them had been dropped before. */
   readonly before: number
 }
 
 /**
- * Length to which a text that is too long is cut. The rest of the context is room for more before the next
- * cut.
+ * Length to which a text that is too long is shortened. The rest of the context is space for more before the
+ * next shift.
  */
 const cutLength = (keep: number, contextLength: number): number =>
   keep + Math.floor((contextLength - keep) / 2)
 
 /**
- * Leaves out the tokens that were left out before, if they are still there. If that is not enough, it drops
+ * Drops the tokens that were dropped before, if they are still there. If that is not enough, it drops
  * the oldest tokens after the first `keep` until about half of the context is free. `keep` must be less than
  * `contextLength`.
  */
@@ -52,17 +52,16 @@ function startsWith(ids: ArrayLike<number>, start: number, part: readonly number
 
 export interface SequenceOptions {
   /**
-   * Whether its state may come from other sequences that began with the same tokens, and is kept for later
-   * ones. Default false: a caller that wants the logits of all tokens must run all of them.
+   * Whether its state may come from other sequences with the same prefix, and is kept for later ones.
+   * Default false: a caller that wants the logits of all tokens must run all of them.
    */
   readonly shares?: boolean | undefined
 }
 
 export interface SetTokensOptions {
   /**
-   * Number of first tokens that are kept when there are more tokens than the context holds and the oldest
-   * after them are dropped. Must be less than the context length. Default: nothing is dropped, and the
-   * request fails.
+   * Number of first tokens to keep when the context overflows and the oldest tokens after them are dropped.
+   * Must be less than the context length. Default: nothing is dropped, and the request fails.
    */
   readonly keep?: number | undefined
 }
@@ -77,7 +76,7 @@ export class Sequence {
   #state: SequenceState
   #tokens: number[] = []
   #keep: number | undefined
-  /** The tokens that were left out after the first `#keep`. */
+  /** The tokens dropped after the first `#keep`. */
   #dropped: number[] = []
   /** Work is scheduled on this sequence. Set by the scheduler. */
   busy = false
@@ -117,7 +116,7 @@ export class Sequence {
    * tokens or, if it shares, with any other sequence, including ended ones. The last token is always run
    * again, because its logits are needed. Returns the number of tokens whose state is kept. Throws
    * `context-overflow` if they exceed the context and none may be dropped, and `out-of-memory` if there is no
-   * room for their state; then nothing has changed.
+   * memory for their state; then nothing has changed.
    */
   setTokens(ids: ArrayLike<number>, { keep }: SetTokensOptions = {}): number {
     this.checkIdle()
@@ -130,7 +129,7 @@ export class Sequence {
     // State after a gap is useless once the gap has changed.
     const most = fit.before < this.#dropped.length ? (this.#keep ?? 0) : Number.POSITIVE_INFINITY
     if (!this.#shiftTo(fit, keep ?? 0, most)) {
-      // After a new gap, equal ids are a coincidence: they stand for other tokens.
+      // After a new gap, equal ids are a coincidence: they are different tokens.
       const isCut = fit.dropped.length > fit.before
       this.#goTo(fit.ids, isCut ? Math.min(most, keep ?? 0) : most)
     }
@@ -158,7 +157,7 @@ export class Sequence {
   }
 
   /**
-   * If the context has no room for `rows` more tokens and tokens may be dropped, drops the oldest after the
+   * If the context has no space for `rows` more tokens and tokens may be dropped, drops the oldest after the
    * kept ones, so that about half of the context is free. Throws `out-of-memory`; then nothing has changed.
    */
   // hot
@@ -256,7 +255,7 @@ export class Sequence {
     return new SequenceState(this.#cache, this.#shares ? tokens : undefined)
   }
 
-  /** Number of positions of its own state that `ids` can continue from. */
+  /** Number of its own positions state that `ids` can continue from. */
   #own(ids: readonly number[], most: number): number {
     return this.#state.restorable(commonLength(this.#tokens, ids, Math.min(this.cached, most)))
   }
@@ -285,7 +284,7 @@ export class Sequence {
     return true
   }
 
-  /** Keeps the first `own` positions of its own state. */
+  /** Keeps the first `own` its own positions state. */
   #goBackTo(own: number, ids: readonly number[]): void {
     this.#state.makeRoom(own, ids.length)
     // The removed part is another branch of the conversation, which the user may return to.
@@ -317,7 +316,7 @@ export class Sequence {
   }
 }
 
-/** What a file says about a sequence besides its tokens and state. */
+/** The saved data of a sequence besides its tokens and state. */
 interface Rest {
   readonly keep?: number
   readonly dropped: number[]

@@ -70,7 +70,7 @@ describe('Slowdown', () => {
     slowdown.settle(false)
     expect(reports(slowdown, 100_000, 100)).toBe(0)
   })
-  test('begins anew with half a minute when the threads are back and go again', () => {
+  test('starts again at half a minute when the threads are back and lost again', () => {
     const slowdown = new Slowdown()
     for (const seconds of [30, 60]) {
       slowdown.settle(true)
@@ -81,7 +81,7 @@ describe('Slowdown', () => {
     expect(reports(slowdown, 299, 100)).toBe(0)
     expect(reports(slowdown, 1, 100)).toBe(1)
   })
-  test('counts slowness while it waits, too', () => {
+  test('also counts slowness while waiting', () => {
     const slowdown = new Slowdown()
     slowdown.settle(true)
     expect(reports(slowdown, 50, 20)).toBe(0)
@@ -99,7 +99,7 @@ describe('Slowdown', () => {
   })
 })
 
-test('a scheduler whose steps have become slow has the machine measured again, once, and goes on', async () => {
+test('a scheduler whose steps have become slow measures the machine again, once, and continues', async () => {
   let measured = 0
   const retune = async (): Promise<boolean> => {
     measured++

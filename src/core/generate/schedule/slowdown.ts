@@ -14,7 +14,7 @@ const SLOW = 1.25
  */
 const PATIENCE_MS = 1000
 const MOST_PATIENCE_MS = 32_000
-/** Share by which each step moves the usual time, because contexts grow. */
+/** Smoothing factor of the usual time, which changes because contexts grow. */
 const DRIFT = 0.0006
 /**
  * Milliseconds of decoding on fewer threads before more are tried again. The wait doubles each time that this
@@ -31,7 +31,7 @@ export class Slowdown {
   #slowMs = 0
   #patienceMs = PATIENCE_MS
   #hasFewer = false
-  /** How long to stay with fewer threads, and how much of that time is left. */
+  /** How long to keep fewer threads, and how much of that time is left. */
   #restMs = 0
   #leftMs = Number.POSITIVE_INFINITY
 

@@ -6,10 +6,10 @@ import { codeOf, engineOf, expected, greedy, promptOf, type Sizes, VOCAB } from 
 import { type Drafter, Speculation } from './speculation.ts'
 import { StepCost } from './step-cost.ts'
 
-/** Rows cost little beside a step, as where weights are read from memory. */
+/** Rows are cheap compared with a step, as when weights are read from memory. */
 const MEMORY_BOUND: Sizes = { msPerStep: 10, msPerRow: 0.5, logitRows: 16, tokens: 64 }
 
-/** Knows the text, and drafts what `isRight` says of each position rightly, else wrongly. */
+/** Knows the text, and drafts correctly where `isRight` says so, otherwise wrongly. */
 function prophet(
   text: readonly number[],
   promptLength: number,
@@ -46,7 +46,7 @@ async function speculate(sizes: Sizes, isRight: (position: number) => boolean, c
   return { ...engine, sequence, timings }
 }
 
-test('drafters of any skill change no token, neither here nor beside others', async () => {
+test('drafters of any accuracy change no token, neither alone nor with others', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(
@@ -76,7 +76,7 @@ test('drafters of any skill change no token, neither here nor beside others', as
           const start = sequence.tokens.length - text.length
           expect(sequence.tokens.slice(start)).toEqual(text)
           expect(sequence.cached).toBe(sequence.tokens.length - 1)
-          // What is left of the state is that of the tokens: it goes on as if nothing had been drafted.
+          // The remaining state is that of the tokens: it continues as if nothing had been drafted.
           await scheduler.generate({ sequence, sampler: greedy, maxTokens: 3 })
           expect(sequence.tokens.slice(start)).toEqual(
             expected(sequence.tokens.slice(0, start), text.length + 3),
@@ -106,7 +106,7 @@ test('right drafts save steps, wrong ones are given up', async () => {
   expect(none.timings.acceptedTokens).toBe(0)
 })
 
-test('where a row costs as much as a step nothing is drafted for long', async () => {
+test('if a row costs as much as a step, drafting soon stops', async () => {
   const { clock, timings } = await speculate(
     { ...MEMORY_BOUND, msPerStep: 0, msPerRow: 10 },
     (position) => position % 2 === 0,
@@ -120,7 +120,7 @@ test('drafts that become right are noticed without having been tried', async () 
   expect(pool.steps.length).toBeLessThan(51 + 30)
 })
 
-test('nothing is drafted beyond the tokens that are wanted or fit', async () => {
+test('nothing is drafted beyond the requested tokens or the context', async () => {
   const { pool, timings } = await speculate(MEMORY_BOUND, () => true, 12)
   expect(timings.draftedTokens).toBe(12 - pool.steps.length)
   const full = await speculate({ ...MEMORY_BOUND, contextLength: 60 }, () => true)
@@ -128,7 +128,7 @@ test('nothing is drafted beyond the tokens that are wanted or fit', async () => 
   expect(full.sequence.tokens.length).toBe(60)
 })
 
-test('a stop token ends the text also in the middle of right drafts', async () => {
+test('a stop token ends the text even in the middle of correct drafts', async () => {
   const { scheduler, sequenceOf } = engineOf(MEMORY_BOUND)
   const text = expected(promptOf(9), 60)
   const stop = text.find((id, index) => index > 30 && text.indexOf(id) === index)!
@@ -172,7 +172,7 @@ test('a reader that is not ready gets no token more, whatever was drafted', asyn
   expect(picked).toEqual(text)
 })
 
-test('a sampler that throws in the middle of drafts leaves the state of what was picked', async () => {
+test('a sampler that throws in the middle of drafts leaves the state of the picked tokens', async () => {
   const { scheduler, sequenceOf } = engineOf(MEMORY_BOUND)
   const text = expected(promptOf(9), 60)
   const sequence = sequenceOf(promptOf(9))
@@ -194,22 +194,19 @@ describe('recurrent state', () => {
   const RECURRENT: Sizes = { ...MEMORY_BOUND, slabs: 2 }
   const text = expected(promptOf(20), 120, 2)
 
-  test.each([0, 3, 5, 8, 10])(
-    'goes back to where it was when drafts are wrong: %i of 10 are right',
-    async (skill) => {
-      const { scheduler, cache, pool, sequenceOf } = engineOf({ ...RECURRENT, checkpointBytes: 4 * 128 })
-      const sequence = sequenceOf(promptOf(20))
-      const drafter = prophet(text, 20, (position) => (position * 7) % 10 < skill)
-      const { timings } = await scheduler.generate({ sequence, sampler: greedy, drafter, maxTokens: 100 })
-      expect(sequence.tokens.slice(20)).toEqual(text.slice(0, 100))
-      if (skill >= 8) expect(pool.steps.length).toBeLessThan(60)
-      // The next turn finds its state, and no checkpoint of a draft is left behind.
-      await scheduler.generate({ sequence, sampler: greedy, maxTokens: 20 })
-      expect(sequence.tokens.slice(20)).toEqual(text)
-      expect(cache.checkpoints.count).toBe(0)
-      expect(timings.generatedTokens).toBe(100)
-    },
-  )
+  test.each([0, 3, 5, 8, 10])('rolls back wrong drafts: %i of 10 are right', async (skill) => {
+    const { scheduler, cache, pool, sequenceOf } = engineOf({ ...RECURRENT, checkpointBytes: 4 * 128 })
+    const sequence = sequenceOf(promptOf(20))
+    const drafter = prophet(text, 20, (position) => (position * 7) % 10 < skill)
+    const { timings } = await scheduler.generate({ sequence, sampler: greedy, drafter, maxTokens: 100 })
+    expect(sequence.tokens.slice(20)).toEqual(text.slice(0, 100))
+    if (skill >= 8) expect(pool.steps.length).toBeLessThan(60)
+    // The next turn finds its state, and no checkpoint of a draft is left behind.
+    await scheduler.generate({ sequence, sampler: greedy, maxTokens: 20 })
+    expect(sequence.tokens.slice(20)).toEqual(text)
+    expect(cache.checkpoints.count).toBe(0)
+    expect(timings.generatedTokens).toBe(100)
+  })
 
   test('is not risked where no checkpoint fits', async () => {
     const { scheduler, pool, sequenceOf } = engineOf({ ...RECURRENT, checkpointBytes: 100 })
@@ -221,7 +218,7 @@ describe('recurrent state', () => {
   })
 })
 
-test('where drafts find no room the text goes on without them', async () => {
+test('if there is no memory for drafts, the text continues without them', async () => {
   const { scheduler, sequenceOf } = engineOf({ ...MEMORY_BOUND, budgetBytes: 256 + 320 })
   const sequence = sequenceOf(promptOf(20))
   const text = expected(promptOf(20), 45)
@@ -255,7 +252,7 @@ describe('the drafts of one generation', () => {
 
   test('that never pay are tried more and more seldom, and after a right one as often as at first', () => {
     const speculation = new Speculation(drafter(1000), undefined)
-    /** Tokens until the next draft, which turns out as told. */
+    /** Tokens until the next draft, which succeeds or fails as specified. */
     const gap = (isRight: boolean): number => {
       for (let tokens = 1; ; tokens++) {
         const drafted = speculation.draft([1, 2, 3], 15, 1, step, cost)

@@ -1,4 +1,4 @@
-// Drafts tokens for the next step, as many as are worth their rows.
+// Drafts tokens for the next step, as many as pay off.
 
 import type { StepCost } from './step-cost.ts'
 import type { BareStep } from './work.ts'
@@ -10,7 +10,7 @@ export const EXPECTED_GRADE = GRADES - 1
 /** Initial probability that a draft is right, and that one of `EXPECTED_GRADE` is. */
 const FIRST_RATE = 0.5
 const FIRST_EXPECTED_RATE = 0.7
-/** Least weight of a new outcome, so about the last twenty count. */
+/** Minimum weight of a new outcome, so that about the last twenty count. */
 const LEAST_WEIGHT = 0.05
 /** Drafts must promise this much more than none; otherwise noise in the times decides. */
 const LEAST_GAIN = 0.02
@@ -80,7 +80,7 @@ export interface Drafter {
   draft(count: number, out: Int32Array): number
 }
 
-/** Most drafts in a step. */
+/** Maximum number of drafts in a step. */
 export const MOST_DRAFTS = 15
 /**
  * If drafts cost time and never help, one is tried again after this many tokens, then after twice as many, up

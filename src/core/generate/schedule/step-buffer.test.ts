@@ -31,7 +31,7 @@ function setUp() {
   return { arena, step, first, second, field, list, floats }
 }
 
-test('a step of two sequences has the rows, positions, tables and wanted logits of both', () => {
+test('a step of two sequences has the rows, positions, tables and requested logits of both', () => {
   const { step, first, second, field, list } = setUp()
   step.begin()
   step.addSequence(first)
@@ -50,7 +50,7 @@ test('a step of two sequences has the rows, positions, tables and wanted logits 
   expect(sequences.slice(SEQUENCE_WORDS, SEQUENCE_WORDS + SEQUENCE.tables)).toEqual([2, 1, 0, 1])
 })
 
-test('rotation tables hold cosine and sine of every row, also after the memory grew', () => {
+test('rotation tables hold the cosine and sine of every row, even after memory growth', () => {
   const { arena, step, first, second, field, floats } = setUp()
   for (const growth of [0, 1e6]) {
     arena.allocate(growth, 'more')
@@ -67,7 +67,7 @@ test('rotation tables hold cosine and sine of every row, also after the memory g
   expect([field(STEP.ropes + 2), field(STEP.ropes + 3)]).toEqual([0, 0])
 })
 
-test('a step that was begun anew forgets the one before', () => {
+test('a restarted step forgets the previous one', () => {
   const { step, first, field } = setUp()
   step.begin()
   step.addSequence(first)
@@ -78,7 +78,7 @@ test('a step that was begun anew forgets the one before', () => {
   expect([field(STEP.tokens), field(STEP.sequences), field(STEP.logit_count)]).toEqual([0, 0, 0])
 })
 
-test('more logits than the plan has rows for are refused', () => {
+test('more logits than the plan has rows for are rejected', () => {
   const { step, first } = setUp()
   step.begin()
   step.addSequence(first)
@@ -110,7 +110,7 @@ test.each([
   if (rows > 8) expect(10 + chunk.rows * msPerRow).toBeLessThanOrEqual(2 * CHUNK_MS)
 })
 
-test('one slow step does not keep the chunks small, and decode steps say nothing', () => {
+test('one slow step does not keep the chunks small, and decode steps are ignored', () => {
   const chunk = new ChunkSize(512)
   chunk.observe(32, 5000)
   expect(chunk.rows).toBe(8)

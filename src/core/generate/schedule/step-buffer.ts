@@ -1,4 +1,4 @@
-// Describes one step in linear memory: its sequences, tokens and wanted logits.
+// Describes one step in linear memory: its sequences, tokens and requested logits.
 
 import { ABI, SEQUENCE, SEQUENCE_WORDS } from '../../abi/constants.ts'
 import { AXES, type RopeTable } from '../../arch/rope.ts'
@@ -50,7 +50,7 @@ export interface StepMachine {
   readonly now: () => number
 }
 
-/** Filled anew for each step: `begin`, then per sequence `addSequence` and its `addToken`s, then `finish`. */
+/** Filled for each step: `begin`, then per sequence `addSequence` and its `addToken`s, then `finish`. */
 export class StepBuffer {
   /** The descriptor; does not move. */
   readonly step: Ptr
@@ -66,7 +66,7 @@ export class StepBuffer {
   #sequenceCount = 0
   #logitCount = 0
   #position = 0
-  /** The place of the next row, which pictures make smaller than its position. */
+  /** The place of the next row, which images make smaller than its position. */
   #place = 0
 
   /**
@@ -104,7 +104,7 @@ export class StepBuffer {
   // hot
   /**
    * The tokens that follow continue `state`, whose positions have been reserved. `isWhole`: they all see each
-   * other. `tokens`: those of the sequence; needed where it may have pictures.
+   * other. `tokens`: those of the sequence; needed if it may have images.
    */
   addSequence(state: SequenceState, isWhole = false, tokens: readonly number[] = []): void {
     const { u32 } = this.#arena
@@ -126,7 +126,7 @@ export class StepBuffer {
   }
 
   /**
-   * Adds the sequence's next row. Returns its index among the logits when they are wanted, else undefined.
+   * Adds the sequence's next row. Returns its index among the logits if requested, otherwise undefined.
    * Throws `internal` for the word of a row that is not here.
    */
   addToken(id: number, wantLogits: boolean): number | undefined {

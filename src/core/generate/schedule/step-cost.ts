@@ -1,6 +1,6 @@
-// Learns how long a step with any number of rows takes, and how many rows of prefill the next step may have.
+// Learns how long a step takes for any number of rows, and how many prefill rows the next step may have.
 
-/** Milliseconds that a step may keep aborts and other sequences waiting. */
+/** Maximum milliseconds that a step may delay aborts and other sequences. */
 export const CHUNK_MS = 100
 const FIRST_ROWS = 32
 const LEAST_ROWS = 8
@@ -8,7 +8,7 @@ const LEAST_ROWS = 8
 const LEAST_SHARED_OUT = 16
 /** Share of the limit to aim for, because steps get slower as a context fills. */
 const SAFETY = 0.85
-/** Steps with fewer rows say little about large ones. */
+/** Steps with fewer rows are poor predictors of large ones. */
 const MOST_GROWTH = 4
 
 /** Adapts the rows of a prefill step so that a step takes at most about `CHUNK_MS` ms. */
@@ -73,7 +73,7 @@ const MOST_WEIGHT = 8
 
 /**
  * Learns the time of steps whose rows all decode. Each row count has its own mean, because the cost jumps
- * where kernels take other paths. A mean of few times is pulled towards a line through all of them. The cost
+ * where kernels switch paths. A mean of few times is pulled towards a line through all of them. The cost
  * never falls as rows are added.
  */
 export class StepCost {
@@ -138,7 +138,7 @@ export class StepCost {
     this.#rise()
   }
 
-  /** Makes the means ascend: halfway between the least ascending values above them and the greatest below. */
+  /** Makes the means ascend: halfway between the least ascending values above them and the largest below. */
   #rise(): void {
     let most = Number.POSITIVE_INFINITY
     for (let rows = MOST_ROWS; rows >= 1; rows--) {

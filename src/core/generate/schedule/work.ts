@@ -1,5 +1,4 @@
-// What the scheduler knows about one request: its sequences, its rows of a step, and the consumer of their
-// logits.
+// The scheduler's view of a request: its sequences, its rows of a step, and the consumer of their logits.
 
 import type { Sequence } from './sequence.ts'
 import type { RowsView } from './step-buffer.ts'
@@ -96,7 +95,7 @@ export interface Work {
   readonly signal: AbortSignal | undefined
   /** `all`: logits of every row. `last`: logits of the last token and of each draft after it. */
   readonly logits: 'all' | 'last'
-  /** What `take` gets for a row: its logits, or the hidden state before them. */
+  /** The argument of `take` for a row: its logits, or the hidden state before them. */
   readonly output: 'logits' | 'hidden'
   /** The prompts have been run, so this work's rows should not wait for others. */
   readonly decoding: boolean
@@ -106,7 +105,7 @@ export interface Work {
   drafted: number
   /** True while the consumer is not ready: the work is not scheduled. */
   waiting: boolean
-  /** It could run but was not in the previous step, so its turn comes first. */
+  /** It could run but was not in the previous step, so it goes first. */
   passedOver: boolean
   /** Drafts ids for the step being made. Sets `drafted` to the number worth their rows, at most `most`. */
   draft(most: number, step: BareStep, cost: StepCost): void

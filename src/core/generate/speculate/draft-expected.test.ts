@@ -1,5 +1,5 @@
-// Drafts of a constraint. In: what it expects, and a text. Out: its ids, or the other drafter's where it
-// expects none or where that one is sure.
+// Drafts of a constraint. In: the expected text, and a text. Out: its ids, or the other drafter's if there
+// are none or that one is confident.
 import { expect, test } from 'vitest'
 import { EXPECTED_GRADE } from '../schedule/speculation.ts'
 import { ExpectedDrafter } from './draft-expected.ts'
@@ -14,13 +14,13 @@ function draftsAfter(text: readonly number[], expectedIds: readonly number[]) {
   return { ids: [...out.subarray(0, found > 0 ? count : 0)], grade: drafter.grade, ms: drafter.msPerDraft }
 }
 
-test('what the constraint expects is drafted, whatever a short match says', () => {
+test('the text expected by the constraint is drafted, despite a short match', () => {
   const expected = { ids: [7, 8], grade: EXPECTED_GRADE, ms: 0 }
   expect(draftsAfter([1, 2, 3], [7, 8])).toEqual(expected)
   expect(draftsAfter([1, 2, 3, 4, 1, 2], [7, 8])).toEqual(expected)
 })
 
-test('a long match goes before it, and any match where nothing is expected', () => {
+test('a long match takes precedence, and so does any match if nothing is expected', () => {
   const text = [1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6]
   expect(draftsAfter(text, [9])).toEqual({ ids: [7, 8, 1, 2], grade: 3, ms: 0 })
   expect(draftsAfter([1, 2, 3, 4, 1, 2], [])).toEqual({ ids: [3, 4, 1, 2], grade: 0, ms: 0 })

@@ -1,8 +1,8 @@
-// Drafts what a constraint leaves no choice about, and elsewhere what another drafter finds.
+// Drafts text that a constraint forces, and elsewhere what another drafter finds.
 import type { ReplyConstraint } from '../../constrain/written-grammar.ts'
 import { type Drafter, EXPECTED_GRADE } from '../schedule/speculation.ts'
 
-/** From this grade on, a match is a better guide: it goes on with values that the constraint leaves free. */
+/** From this grade, a match is a better guide: it also predicts values that the constraint leaves free. */
 const SURE_GRADE = 3
 
 /** Names, quotes and colons of JSON cost a row of a step each instead of a whole step. */

@@ -1,5 +1,5 @@
-// Lookup drafts. In: random texts of few letters. Out: what brute force finds at the longest match of the
-// text's end.
+// Lookup drafts. In: random texts over a small alphabet. Out: what brute force finds at the longest match of
+// the text's end.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { LookupDrafter } from './draft-lookup.ts'
@@ -45,7 +45,7 @@ test('drafts what followed the latest of the longest matches, as the text grows'
   )
 })
 
-test('a text that goes round is drafted round and round', () => {
+test('a cyclic text is drafted cyclically', () => {
   const drafter = new LookupDrafter()
   expect(drafter.look([7, 8, 9, 7, 8, 9, 7, 8])).toBeGreaterThan(0)
   expect(drafted(drafter, 7)).toEqual([9, 7, 8, 9, 7, 8, 9])

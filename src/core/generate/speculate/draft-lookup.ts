@@ -3,12 +3,12 @@ import type { Drafter } from '../schedule/speculation.ts'
 
 /** Shortest match; the token after a single matching one is hardly predictable. */
 const LEAST_MATCH = 2
-/** Longest match to compare; a longer one is no more certain. */
+/** Maximum match length to compare; longer ones are no more certain. */
 const MOST_MATCH = 16
 /** Number of earlier places to compare, latest first. */
 const MOST_PLACES = 32
 const HEAD_BITS = 12
-/** Least match length of each grade above 0. */
+/** Minimum match length of each grade above 0. */
 const GRADE_MATCHES = [3, 4, 6, 9] as const
 
 /**

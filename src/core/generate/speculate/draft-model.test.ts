@@ -1,5 +1,5 @@
-// Draft models. In: two models of hashes, alike or not. Out: the large one's text, in fewer of its steps when
-// they are alike.
+// Draft models. In: two hash models, similar or not. Out: the large one's text, in fewer of its steps if they
+// are similar.
 import { expect, test } from 'vitest'
 import type { Ptr } from '../../runtime/memory/arena.ts'
 import { engineOf, expected, greedy, promptOf, type Sizes, VOCAB } from '../testing/hash-engine.ts'
@@ -50,14 +50,14 @@ test('a draft model that is right saves most steps of the large one', async () =
   expect(pair.large.pool.steps.length).toBeLessThan(25)
 })
 
-test('one that is wrong is hardly asked, and changes nothing', async () => {
+test('one that is wrong is rarely used, and changes nothing', async () => {
   const pair = pairOf({ slabs: 1 })
   const { timings } = await generate(pair, 30, 200)
   expect(timings.draftedTokens).toBeLessThan(20)
   expect(pair.large.clock.ms).toBeLessThan((50 + 30 + 199 * 51) * 1.05)
 })
 
-test('a long prompt is read by the draft model in pieces, between tokens that go on', async () => {
+test('the draft model reads a long prompt in pieces, between continuing tokens', async () => {
   const pair = pairOf()
   const { large, draft } = pair
   const gaps: number[] = []
@@ -74,7 +74,7 @@ test('a long prompt is read by the draft model in pieces, between tokens that go
   expect(large.pool.steps.length).toBeLessThan(8 + 40)
 })
 
-test('a second turn goes on from what the draft model has read', async () => {
+test('a second turn continues from the draft model’s state', async () => {
   const pair = pairOf()
   const { sequence, drafts } = await generate(pair, 100, 30)
   const next = [...sequence.tokens, 1, 2, 3]

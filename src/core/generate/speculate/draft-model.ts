@@ -41,7 +41,7 @@ export class DraftModel {
     return this.#stepMs || Number.MIN_VALUE
   }
 
-  /** Most rows of a step that reads text. */
+  /** Maximum rows of a step that reads text. */
   get readRows(): number {
     return Math.max(1, Math.floor(this.#chunk.rows * READ_SHARE))
   }
@@ -70,7 +70,7 @@ export class DraftModel {
   }
 
   /**
-   * Drafts on `sequence`, which belongs to the draft model's own state. State that it already holds is used.
+   * Drafts on `sequence`, which belongs to the draft model's own state. Existing state is reused.
    */
   drafter(sequence: Sequence): Drafter {
     return new ModelDrafter(this, sequence)
@@ -138,7 +138,7 @@ class ModelDrafter implements Drafter {
     this.#agreed = tokens.length
   }
 
-  /** The most likely next token. Undefined if there is no room for the state; drafting then ends. */
+  /** The most likely next token. Undefined if there is no memory for the state; drafting then ends. */
   #tryRun(rows: number): number | undefined {
     try {
       return this.#model.run(this.#sequence, rows)

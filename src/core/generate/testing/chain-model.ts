@@ -9,7 +9,7 @@ import type { Sequence } from '../schedule/sequence.ts'
 
 /** The kinds of state that a model may have. */
 export interface Kinds {
-  /** For each group of keys and values: number of positions that it sees; 0: all. */
+  /** For each group of keys and values: number of visible positions; 0: all. */
   readonly windows: readonly number[]
   /** Recurrent groups. */
   readonly slabs: number
@@ -71,8 +71,7 @@ function move(cache: StateCache, group: number, from: TablePosition, to: TablePo
   for (let index = 0; index < count; index++) {
     const target = to.position + index
     const block = arena.u32[to.table / 4 + Math.floor(target / ABI.BLOCK_POSITIONS)]!
-    if (pools[group]!.references(block as never) !== 1)
-      throw new Error('a block that others hold was written')
+    if (pools[group]!.references(block as never) !== 1) throw new Error('a shared block was written to')
     const source = wordAt(cache, from.table, from.position + index)
     const word = wordAt(cache, to.table, target)
     arena.u32[word] = arena.u32[source]!
@@ -81,7 +80,7 @@ function move(cache: StateCache, group: number, from: TablePosition, to: TablePo
 }
 
 /**
- * Runs the next `rows` tokens. What is written depends on what was there before, so a wrong block spreads.
+ * Runs the next `rows` tokens. New values depend on old ones, so a wrong block propagates.
  */
 export function runRows(
   cache: StateCache,
@@ -110,7 +109,7 @@ export function runRows(
   state.advance(rows)
 }
 
-/** Differences between what is stored and the lists of `words`; only stored positions count. */
+/** Differences between the stored values and the lists in `words`; only stored positions count. */
 export function faults(
   cache: StateCache,
   state: SequenceState,

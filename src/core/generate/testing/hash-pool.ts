@@ -43,7 +43,7 @@ export class HashPool implements Pool {
   readonly memory: WebAssembly.Memory
   /** Number of rows of each step so far. */
   readonly steps: number[] = []
-  /** Called at the start of each run; may throw as a dying pool does. */
+  /** Called at the start of each run; may throw like a failing pool. */
   onRun: (rows: number) => void = () => {}
   readonly #logits: { address: Ptr; stride: number; vocab: number }
   readonly #groups: number

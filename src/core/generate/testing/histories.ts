@@ -11,16 +11,16 @@ export const GENEROUS: Limits = { contextLength: 600, retainBytes: 1e9, checkpoi
 /** Where prompts are remembered on the way. */
 const MARKS = [30, 64, 77, 200]
 
-/** A sequence beside the lists that say what must be true of it. */
+/** A sequence with the lists of its expected contents. */
 interface Twin {
   readonly sequence: Sequence
-  /** What was said, dropped tokens included. */
+  /** All tokens, including dropped ones. */
   history: number[]
   /** Tokens dropped after the first `keep`. */
   dropped: number
-  /** Per group, what must be stored at each position. */
+  /** Per group, the expected value at each position. */
   words: number[][]
-  /** It came from a file, itself or what it was forked from, and shares nothing. */
+  /** It, or the sequence it was forked from, came from a file and shares nothing. */
   readonly isAlone: boolean
 }
 
@@ -36,7 +36,7 @@ export type Action =
   | { type: 'damage'; file: number; at: number; cut: boolean }
   | { type: 'clear' }
 
-/** A saved sequence and what it was; the file is still being written until somebody wants it. */
+/** A saved sequence and its expected contents; the file may still be being written until it is needed. */
 interface Saved {
   readonly twin: Omit<Twin, 'sequence'>
   readonly tokens: readonly number[]
@@ -53,12 +53,12 @@ export class World {
   readonly #limits: Limits
   readonly #keep: number | undefined
   readonly twins: Twin[] = []
-  /** Every text whose state somebody has stored, by its ids, since the cache was cleared. */
+  /** Every text whose state was stored, by its ids, since the cache was cleared. */
   #stored: number[][] = []
   /** The same for checkpoints of recurrent state. */
   #marks: number[][] = []
   readonly #saved: Saved[] = []
-  /** What is stored is known exactly. */
+  /** The stored state is known exactly. */
   #isExact = true
 
   constructor(kinds: Kinds, limits: Limits, keep: number | undefined) {
@@ -75,7 +75,7 @@ export class World {
         .filter(({ isAlone }) => !isAlone)
         .map((twin) => this.#tokens(twin).slice(0, twin.sequence.cached))
       this.#marks = []
-      // No block holds what a window has passed.
+      // No block holds positions that have left the window.
       this.#isExact &&= this.#kinds.windows.every((window) => window === 0)
       return
     }
@@ -151,7 +151,7 @@ export class World {
     return this.#limits === GENEROUS && this.#keep === undefined
   }
 
-  /** Tokens of `ids` whose state is there when nothing was given up. */
+  /** Tokens of `ids` whose state exists if nothing was evicted. */
   #known({ sequence, history, isAlone }: Twin, ids: readonly number[]): number {
     const beginning = ids.slice(0, -1)
     if (isAlone) return common(history.slice(0, sequence.cached), beginning)
@@ -183,7 +183,7 @@ export class World {
       if (this.#keep === undefined) expect(kept).toBeLessThanOrEqual(known)
       if (this.#isGenerous && this.#isExact && !(twin.isAlone && this.#kinds.slabs > 0))
         expect(kept).toBe(known)
-      // A conversation that goes on keeps what it need not drop.
+      // A continuing conversation keeps everything that it need not drop.
       const isPlain = this.#kinds.slabs === 0 && this.#kinds.windows.every((window) => window === 0)
       if (continues && isPlain && cached > (this.#keep ?? 0) + more)
         expect(kept).toBeGreaterThanOrEqual(cached - more)
@@ -202,7 +202,7 @@ export class World {
     if (said < contextLength && read !== said) expect(read).toBeGreaterThan(0)
   }
 
-  /** Runs what the state lacks, by chunks of 50, with checkpoints on the way and where the prompt ends. */
+  /** Runs the missing tokens in chunks of 50, with checkpoints on the way and at the prompt's end. */
   #run(twin: Twin): void {
     const { sequence } = twin
     sequence.state.markAt(MARKS)
@@ -217,7 +217,7 @@ export class World {
     this.#store(twin, sequence.cached)
   }
 
-  /** Others can go on from the first `length` tokens. */
+  /** Others can continue from the first `length` tokens. */
   #store(twin: Twin, length: number): void {
     if (!twin.isAlone) this.#stored.push(this.#tokens(twin).slice(0, length))
   }
@@ -305,7 +305,7 @@ export class World {
     if (!twin.isAlone) this.#marks.push(this.#tokens(twin).slice(0, twin.sequence.cached))
   }
 
-  /** One token after the other, as it is generated. */
+  /** One token at a time, as generated. */
   #say(twin: Twin, ids: readonly number[]): void {
     for (const id of ids) {
       if (twin.sequence.room < 1) return
@@ -315,7 +315,7 @@ export class World {
     }
   }
 
-  /** Speculation: some rows are run that are not kept. */
+  /** Speculation: some rows are run but not kept. */
   #draft(twin: Twin, drafts: readonly number[], accepted: number): void {
     const { sequence } = twin
     if (sequence.cached < sequence.tokens.length || sequence.cached === 0) return

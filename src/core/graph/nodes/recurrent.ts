@@ -223,5 +223,5 @@ export const wkv: KernelKind<Wkv> = {
 /** A recurrent op works on so many channels at once. */
 function whole({ label, shape: [, width] }: Value, multiple: number): number {
   if (width % multiple === 0) return width
-  throw new HalfbyteError('internal', `${label} has ${width} channels where a multiple of ${multiple} is due`)
+  throw new HalfbyteError('internal', `${label} has ${width} channels instead of a multiple of ${multiple}`)
 }

@@ -92,7 +92,7 @@ export const embed: KernelKind<Embed> = {
   },
 }
 
-/** The rows [tokens, width] that the step brings itself, such as the patches of a picture. */
+/** The rows [tokens, width] that the step brings itself, such as the patches of an image. */
 export interface InputRows {
   readonly op: 'inputRows'
   readonly output: Value

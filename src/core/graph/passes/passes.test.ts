@@ -132,7 +132,7 @@ describe('quantizeActivations', () => {
       [undefined, 'a8'],
     ])
   })
-  test('quantises whole rows in an op of its own, once for all that read them', () => {
+  test('quantises whole rows in its own op, once for all that read them', () => {
     const { nodes } = optimize(block(32), (name) => (name === 'k' ? 'w4_g32' : 'w4_channel'))
     expect(nodes.flatMap((node) => (node.op === 'quantize' ? [[node.input.label, node.whole]] : []))).toEqual(
       [
@@ -142,10 +142,10 @@ describe('quantizeActivations', () => {
       ],
     )
     const norm = nodes.find(({ op }) => op === 'rmsnorm')
-    // `k` has groups of its own, by the norm itself.
+    // `k` has its own groups, by the norm itself.
     expect(norm?.op === 'rmsnorm' && [norm.output?.form, norm.quantized?.form]).toEqual(['f32', 'a8'])
   })
-  test('quantises in an op of its own where a group would span two heads', () => {
+  test('quantises in its own op where a group would span two heads', () => {
     expect(ops(quantizeActivations(block(16), w4)).filter((op) => op === 'quantize')).toHaveLength(1)
   })
   test('makes both forms when both are read', () => {

@@ -148,7 +148,7 @@ describe('planMemory', () => {
     expect(arenaSlots.get(graph.output.id)).toEqual(arenaSlots.get(inner.id))
   })
 
-  test('gives what comes out of a gate within a product a place of its own', () => {
+  test('gives what comes out of a gate within a product its own place', () => {
     const b = graphBuilder()
     const inner = b.linear('inner', b.embed('embed', matrix(32, { embed: VOCAB })), matrix(32, { both: 32 }))
     const [up, gate] = b.columns(inner, { up: 16, gate: 16 }) as [Value, Value]
@@ -208,7 +208,7 @@ describe('planMemory', () => {
     )
   })
 
-  test('refuses a slice that is not a part of a merged product', () => {
+  test('rejects a slice that is not a part of a merged product', () => {
     const graph = randomGraph([2])
     const nodes = graph.nodes.map((node) => (node.op === 'slice' ? { ...node, start: node.start + 1 } : node))
     expect(() => planMemory({ ...graph, nodes }, CAPACITY)).toThrow(

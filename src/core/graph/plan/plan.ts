@@ -42,7 +42,7 @@ export interface Plan {
   readonly pools: readonly PoolLayout[]
   /** Bytes of the activation arena: its peak during a step of full capacity. */
   readonly arenaBytes: number
-  /** Most rows a step may have. */
+  /** Maximum number of rows a step may have. */
   readonly tokens: number
   /** Most rows whose logits a step may want. */
   readonly logitRows: number

@@ -99,7 +99,7 @@ export class Cuts {
     return withKvHeads(own, heads / kvHeads, headUnit(headDim, PANEL_ROWS))
   }
 
-  /** Where several groups have norms of their own, each group stays whole. */
+  /** Where several groups have their own norms, each group stays whole. */
   scanned({ x, heads, groups }: NodeOf<'ssd'>): HeadRange {
     const ratio = heads / groups
     return withKvHeads(this.own(heads, groups > 1 ? ratio : headUnit(x.shape[1] / heads, GROUP_SIZE)), ratio)

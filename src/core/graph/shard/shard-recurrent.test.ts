@@ -215,7 +215,7 @@ test('columns of quantised products are cut at whole groups', () => {
   }
 })
 
-test('groups that have norms of their own stay whole, and more shards than groups are refused', () => {
+test('groups that have their own norms stay whole, and more shards than groups are rejected', () => {
   const graph = model('mamba2', { ...CONFIG, groups: 4 })
   const norms = all(graph, [1, 3]).map(({ nodes }) =>
     nodes.flatMap((node) => (node.op === 'rmsnorm' && /gate/.test(node.output!.label) ? [node.parts] : [])),
@@ -228,7 +228,7 @@ test('groups that have norms of their own stay whole, and more shards than group
   expect(five).toThrow(/32 in units of 8 cannot be shared by 5 workers; use at most 4/)
 })
 
-test('states that do not fill groups of channels are refused by name', () => {
+test('states that do not fill groups of channels are rejected by name', () => {
   expect(all(model('mamba2', { ...CONFIG, states: 8 }), [1, 1])).toHaveLength(2)
   expect(() => all(model('mamba2', { ...CONFIG, states: 4 }), [1, 1])).toThrow(
     /its conv1d 0.conv has channels that cannot be cut in groups of 8; use one thread/,
@@ -243,14 +243,14 @@ test('a product of several parts goes as a whole, with what lies between them', 
   expect(widths).toEqual([32, 96, 32, 32, 96, 32])
 })
 
-test('a sum whose parts are stored differently is refused', () => {
+test('a sum whose parts are stored differently is rejected', () => {
   const encodingOf = (name: string) => (/bc/.test(name) ? 'f32' : 'w8_g32')
   expect(() => all(model('mamba', CONFIG), [1, 1], encodingOf)).toThrow(
     /its linear 0.select reads values that are shared out; use one thread/,
   )
 })
 
-test('a norm of parts of a row that is read by something else than a product is refused', () => {
+test('a norm of parts of a row that is read by something else than a product is rejected', () => {
   const b = graphBuilder()
   const x = b.embed('embed', matrix(WIDTH, { embed: VOCAB }))
   const up = b.swiglu('up', [b.linear('in', x, matrix(WIDTH, { in: 128 }))])

@@ -10,7 +10,7 @@ export const STEP_ENTRY = { function: 0, record: 1, units: 2 } as const
 export const STEP_ENTRY_WORDS = 3
 export const ENGINE_OP = -1
 
-/** Addresses of what the threads of a run share, and of one thread's list. */
+/** Addresses of the data shared by the threads of a run, and of one thread's list. */
 export interface StepList {
   /** Entries; each thread has its own, whose records have its own scratch memory. */
   readonly entries: number
@@ -21,7 +21,10 @@ export interface StepList {
   readonly barrier: number
 }
 
-/** Units that a thread takes at once: a part of its share, so that a slow thread holds up nobody for long. */
+/**
+ * Units that a thread claims at once: a fraction of its share, so that a slow thread does not delay the
+ * others for long.
+ */
 const PARTS = 4
 
 /** One thread's part; all threads of the pool run it at once. Returns false when the pool is poisoned. */

@@ -1,4 +1,4 @@
-// Arena and memory. In: small real memories. Out: alignment, growth, views and typed refusals.
+// Arena and memory. In: small real memories. Out: alignment, growth, views and typed errors.
 import { expect, test } from 'vitest'
 import { type HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
 import { Arena } from './arena.ts'
@@ -22,7 +22,7 @@ test('regions are aligned to 64 bytes and follow one another', () => {
   expect(arena.allocate(64, 'd')).toBe(1152)
 })
 
-test('what was written before growth is read through the views after it', () => {
+test('data written before growth is read through the views after it', () => {
   const arena = new Arena(new WebAssembly.Memory({ initial: 1 }), 64)
   const region = arena.allocate(8, 'a')
   arena.u32[region / 4] = 7
@@ -40,7 +40,7 @@ test('a shared memory grows under its old views and gives longer ones', () => {
   expect(arena.u8.length).toBeGreaterThan(before.length)
 })
 
-test('a refused growth names both numbers and changes nothing', () => {
+test('a failed growth names both numbers and changes nothing', () => {
   const arena = new Arena(new WebAssembly.Memory({ initial: 1, maximum: 2 }), 64)
   const error = errorOf(() => arena.allocate(10 * PAGE_BYTES, 'the state cache'))
   expect(error.code).toBe('out-of-memory')
@@ -49,7 +49,7 @@ test('a refused growth names both numbers and changes nothing', () => {
   expect(arena.allocate(PAGE_BYTES, 'less')).toBe(64)
 })
 
-test('growth that is refused in large steps still succeeds in small ones', () => {
+test('growth that fails in large steps still succeeds in small ones', () => {
   const arena = new Arena(new WebAssembly.Memory({ initial: 1, maximum: 3 }), 64)
   arena.allocate(2 * PAGE_BYTES, 'a')
   expect(arena.memoryBytes).toBe(3 * PAGE_BYTES)
@@ -63,7 +63,7 @@ test('reset drops the newest regions', () => {
   expect(arena.allocate(10, 'b')).toBe(mark)
 })
 
-test('a need beyond 32-bit addresses is refused before anything is tried', () => {
+test('a need beyond 32-bit addresses is rejected before anything is tried', () => {
   const error = errorOf(() => createMemory('plain', 5 * 2 ** 30))
   expect(error.code).toBe('out-of-memory')
   expect(error.detail).toEqual({ neededBytes: 5 * 2 ** 30, grantedBytes: 2 ** 32 })

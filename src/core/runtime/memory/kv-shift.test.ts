@@ -46,14 +46,14 @@ function engineOf(kvCache: KvFormat) {
 const keyAt = (p: number, d: number) => (Math.floor(p / 4) * 8 + d) * 4 + (p % 4)
 
 describe('KvShift', () => {
-  test('turns the keys of each layer by its own frequencies and carries the values along', () => {
+  test('rotates the keys of each layer by its own frequencies and copies the values', () => {
     const { arena, plan, shift, table, take } = engineOf({ k: 'f32', v: 'f32' })
     const blocks = plan.stateGroups.map((_, group) => [take(group), take(group)])
     const tables = blocks.map(table)
     for (const each of blocks.flat()) arena.f32.fill(0, each / 4, each / 4 + 1024)
     const layers = plan.ops.filter(({ name }) => name === 'rope_kv').map(({ fields }) => fields)
     for (const { group, k_offset: k, v_offset: v } of layers) {
-      // Position 70 holds the pair (1, 0) at dimensions 0 and 4, and a value of 5.
+      // Position 70 has the pair (1, 0) at dimensions 0 and 4, and a value of 5.
       const block = blocks[Number(group)]![1]!
       arena.f32[(block + Number(k)) / 4 + keyAt(6, 0)] = 1
       arena.f32[(block + Number(v)) / 4 + 6 * 4] = 5
@@ -69,7 +69,7 @@ describe('KvShift', () => {
     }
   })
 
-  test('changes nothing by a move of no distance, also of int8 codes', () => {
+  test('a move by zero changes nothing, not even int8 codes', () => {
     const { arena, plan, shift, table, take } = engineOf({ k: 'int8', v: 'fp8' })
     const sources = plan.stateGroups.map((_, group) => take(group))
     const targets = plan.stateGroups.map((_, group) => take(group))
@@ -86,7 +86,7 @@ describe('KvShift', () => {
     }
   })
 
-  test('refuses to move up inside the same blocks', () => {
+  test('rejects moving up within the same blocks', () => {
     const { plan, shift, table, take } = engineOf({ k: 'f32', v: 'f32' })
     const tables = plan.stateGroups.map((_, group) => table([take(group)]))
     expect(() => shift.move({ tables, position: 3 }, { tables, position: 5 }, 4)).toThrow(/3 was to go to 5/)

@@ -49,9 +49,9 @@ export class KvShift {
   }
 
   /**
-   * Moves `count` positions, in all state groups or in one. Nobody else may hold the blocks of `to`. Blocks
-   * of `from` are only read, unless they are also in `to`. Throws `internal` for a move up inside the same
-   * tables, which would read what it has overwritten, and when a thread died.
+   * Moves `count` positions, in all state groups or in one. Nobody else may reference the blocks of `to`.
+   * Blocks of `from` are only read, unless they are also in `to`. Throws `internal` for a move up inside the
+   * same tables, which would read what it has overwritten, and when a thread died.
    */
   move(from: KvPosition, to: KvPosition, count: number, group?: number): void {
     const { arena, pool, slots } = this.#options

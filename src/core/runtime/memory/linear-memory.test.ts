@@ -1,4 +1,4 @@
-// Memory. In: devices that grant less than is asked for. Out: the most that they grant, and typed errors when
+// Memory. In: devices that grant less than requested. Out: the most that they grant, and typed errors when
 // it is not enough.
 import { afterEach, expect, test, vi } from 'vitest'
 import { createMemory, grantedBytes, MOST_BYTES, PAGE_BYTES } from './linear-memory.ts'
@@ -8,7 +8,7 @@ const { Memory } = WebAssembly
 
 afterEach(() => vi.restoreAllMocks())
 
-/** A device that refuses to reserve more than `most` bytes. Returns the list of requests, in bytes. */
+/** A device that fails to reserve more than `most` bytes. Returns the list of requests, in bytes. */
 function deviceOf(most: number): number[] {
   const asked: number[] = []
   class Refusing extends Memory {
@@ -37,14 +37,14 @@ const maximumOf = (memory: WebAssembly.Memory): number => {
   return pages * PAGE_BYTES
 }
 
-test('a shared memory may grow as far as is good where that is granted, else as far as is granted', () => {
+test('a shared memory may grow as far as wanted if granted, otherwise as far as granted', () => {
   expect(maximumOf(createMemory('shared', 64 * MIB, 124 * MIB))).toBe(124 * MIB)
   const asked = deviceOf(100 * MIB)
   expect(maximumOf(createMemory('shared', 64 * MIB, 124 * MIB))).toBe(94 * MIB)
   expect(asked).toEqual([124 * MIB, 114 * MIB, 104 * MIB, 94 * MIB])
 })
 
-test('a shared memory below the need is refused with a typed error', () => {
+test('a shared memory below the need fails with a typed error', () => {
   deviceOf(60 * MIB)
   const detail = { neededBytes: 64 * MIB, grantedBytes: 0 }
   expect(() => createMemory('shared', 64 * MIB, 124 * MIB)).toThrow(
@@ -52,16 +52,19 @@ test('a shared memory below the need is refused with a typed error', () => {
   )
 })
 
-test.each(['shared', 'plain'] as const)('what a device grants of %s memory is found to 16 MiB', (kind) => {
-  for (const most of [MOST_BYTES, 3000 * MIB, 517 * MIB, 300 * MIB]) {
-    deviceOf(most)
-    const granted = grantedBytes(kind)
-    expect(granted).toBeLessThanOrEqual(most)
-    expect(granted).toBeGreaterThan(most - 17 * MIB)
+test.each(['shared', 'plain'] as const)(
+  'the %s memory granted by a device is found to within 16 MiB',
+  (kind) => {
+    for (const most of [MOST_BYTES, 3000 * MIB, 517 * MIB, 300 * MIB]) {
+      deviceOf(most)
+      const granted = grantedBytes(kind)
+      expect(granted).toBeLessThanOrEqual(most)
+      expect(granted).toBeGreaterThan(most - 17 * MIB)
+      vi.restoreAllMocks()
+    }
+    deviceOf(0)
+    expect(grantedBytes(kind)).toBe(0)
     vi.restoreAllMocks()
-  }
-  deviceOf(0)
-  expect(grantedBytes(kind)).toBe(0)
-  vi.restoreAllMocks()
-  expect(grantedBytes(kind, 200 * MIB)).toBeLessThanOrEqual(200 * MIB)
-})
+    expect(grantedBytes(kind, 200 * MIB)).toBeLessThanOrEqual(200 * MIB)
+  },
+)

@@ -7,13 +7,13 @@ export const PAGE_BYTES = 65536
 export const MOST_BYTES = 65536 * PAGE_BYTES
 /** Enough for any engine module's own data and first stack. */
 const INITIAL_BYTES = 2 * 1024 * 1024
-/** Maximum sizes that are tried between the wanted and the needed bytes. */
+/** Maximum sizes tried between the wanted and the needed bytes. */
 const PROBES = 6
 
 /**
  * Makes an engine's memory. A plain memory may grow to 4 GiB. Some devices reserve a shared memory's maximum
  * at once, so its maximum starts at `wantBytes` and goes down to `needBytes` until one is granted. Throws
- * `out-of-memory` when even `needBytes` is refused, or is more than 32-bit addresses reach.
+ * `out-of-memory` if even `needBytes` is denied, or is beyond 32-bit addresses.
  */
 export function createMemory(kind: MemoryKind, needBytes: number, wantBytes = needBytes): WebAssembly.Memory {
   if (needBytes > MOST_BYTES) throw refused(needBytes, MOST_BYTES)
@@ -35,9 +35,9 @@ const GRANT_STEP = 256
 const GRANT_HALVINGS = 6
 
 /**
- * The most bytes that a memory of this kind is granted here. Asks for 4 GiB, then for less and less, and
- * keeps nothing. `deviceBytes`: the memory of the whole device, where known. Some systems grant more than
- * that, but the memory is not there.
+ * Maximum bytes granted for a memory of this kind. Requests 4 GiB, then less and less, and keeps nothing.
+ * `deviceBytes`: the memory of the whole device, where known. Some systems grant more than that, but the
+ * memory is not there.
  */
 export function grantedBytes(kind: MemoryKind, deviceBytes = MOST_BYTES): number {
   const most = Math.min(pages(MOST_BYTES), Math.floor(deviceBytes / PAGE_BYTES))

@@ -1,4 +1,4 @@
-// Choosing shards. In: workers with made-up speeds, on a clock of their own. Out: how many of them are used,
+// Choosing shards. In: workers with simulated speeds, on a simulated clock. Out: how many of them are used,
 // and each one's share.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { Arena } from '../memory/arena.ts'
@@ -23,7 +23,7 @@ function thread() {
 
 /**
  * The shares of this thread and of others, whose speeds are given relative to it. Rows reach them in
- * `meetMs`. A step takes this thread 100 ms alone.
+ * `meetMs`. A step takes 100 ms on this thread alone.
  */
 function choose(speeds: readonly number[], meetMs: number): Promise<number[]> {
   const { own, ...machine } = thread()
@@ -72,12 +72,12 @@ describe('a group that was measured', () => {
     expect(await choose([1, 0.05], 0.05)).toEqual([1, 1])
   })
 
-  test('is one thread where messages take longer than is saved', async () => {
+  test('is one thread if messages cost more than they save', async () => {
     expect(await choose([1, 1], 1.5)).toEqual([1])
     expect(await choose([1], 0.9)).toHaveLength(2)
   })
 
-  test('gives a worker of a third of the speed a third of the share', async () => {
+  test('gives a worker with a third of the speed a third of the share', async () => {
     const [first = 0, second = 0] = await choose([1 / 3], 0.05)
     expect(second / first).toBeCloseTo(1 / 3)
   })
@@ -105,7 +105,7 @@ test('this thread is measured while the others are, and its memory is as before'
 })
 
 test.each([
-  ['once is as fast as the others', [0.3, 1, 1], [1, 1]],
+  ['is once as fast as the others', [0.3, 1, 1], [1, 1]],
   ['each time is not', [0.3, 0.5, 0.4], [1, 0.5]],
 ])('a worker that is slow %s', async (_, speeds, shares) => {
   const { own, ...machine } = thread()

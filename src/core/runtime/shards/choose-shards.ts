@@ -10,10 +10,10 @@ import type { EngineExports } from '../module.ts'
 import { writeRecord } from '../write-plan.ts'
 import type { ShardGroup } from './shard-group.ts'
 
-/** More than the private caches of a core hold. */
+/** Larger than the private caches of a core. */
 const SIZE = { n: 8192, k: 1024 } as const
 const WINDOWS = 3
-/** Ends a window where the clock stands still: enough for a rate. */
+/** Ends a window if the clock stands still: enough for a rate. */
 const MOST_RUNS = 128
 /** Less than any run takes, so that a coarse clock does not give an infinite rate. */
 const LEAST_MS = 0.001

@@ -26,7 +26,7 @@ interface Member {
   readonly asked: { resolve: (reply: ShardReply) => void; reject: (error: unknown) => void }[]
 }
 
-/** The other shards as the first one sees them. Shard s is worker s - 1. */
+/** The first shard's interface to the others. Shard s is worker s - 1. */
 export class ShardGroup {
   /** Called once when a worker dies. */
   onDeath: ((error: HalfbyteError) => void) | undefined
@@ -71,9 +71,7 @@ export class ShardGroup {
     return (await Promise.all(others)).map((reply) => (reply.type === 'done' ? (reply.rate ?? 0) : 0))
   }
 
-  /**
-   * Milliseconds that rows of `width` values take to reach the first `shards` shards: half a median round
-   * trip.
+  /** Milliseconds to send rows of `width` values to the first `shards` shards: half a median round trip.
    */
   async meet(shards: number, width: number, now: () => number): Promise<number> {
     const rows = Array.from({ length: shards - 1 }, () => new Float32Array(width))
@@ -103,13 +101,13 @@ export class ShardGroup {
     await Promise.all(others.map((plan, index) => this.#ask(index + 1, { type: 'plan', plan, layout })))
   }
 
-  /** Writes to a weight slot of a shard and waits until that is done. `bytes` is given away. */
+  /** Writes to a weight slot of a shard and waits until that is done. `bytes` is transferred. */
   async fill(shard: number, slot: number, offset: number, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
     await this.#ask(shard, { type: 'weights', slot, offset, bytes }, [bytes.buffer])
   }
 
   /**
-   * Reads a shard's part of a block. With `bytes`, writes it instead; they are given away. In order with
+   * Reads a shard's part of a block. With `bytes`, writes it instead; they are transferred. In order with
    * steps.
    */
   async block(shard: number, request: BlockRequest): Promise<Uint8Array> {

@@ -9,7 +9,7 @@ import type { ErrorCode, ErrorDetail } from '../../base/errors.ts'
 import type { Plan } from '../../graph/plan/plan.ts'
 
 export type ShardRequest =
-  /** Once and first. `links[s]` is the port to shard s. There is none to itself. */
+  /** Once and first. `links[s]` is the port to shard s. There is none to the shard itself. */
   | {
       readonly type: 'shard'
       readonly module: WebAssembly.Module
@@ -28,10 +28,10 @@ export type ShardRequest =
       readonly bytes: Uint8Array<ArrayBuffer>
     }
 
-/** What a shard must know about steps and state besides its plan. */
+/** A shard's information about steps and state besides its plan. */
 export interface ShardLayout {
   readonly shards: number
-  /** Most sequences of a step. */
+  /** Maximum number of sequences of a step. */
   readonly sequences: number
   /** Words of one group's block table. */
   readonly tableWords: number

@@ -55,7 +55,7 @@ export interface ShardRunOptions {
   readonly written: WrittenPlan
   readonly shard: number
   readonly shards: number
-  /** Sends `floats` to another shard and gives them away. */
+  /** Transfers `floats` to another shard. */
   readonly send: (shard: number, floats: Floats) => void
 }
 
@@ -64,7 +64,7 @@ const rowFloats = (width: number): number => Math.ceil(width / 32) * 32
 
 /**
  * Runs one step at a time. Nothing here waits: when rows are missing, the run stops, and `receive` resumes
- * it. Another shard may be one exchange ahead. Its rows are kept until they are needed.
+ * it. Another shard may be one exchange ahead. Its rows are buffered until they are needed.
  */
 export class ShardRun {
   readonly #options: ShardRunOptions

@@ -6,7 +6,10 @@ import type { ShardGroup } from './shard-group.ts'
 import { ShardRun, type ShardRunOptions } from './shard-run.ts'
 import { stateTables, stepWords } from './step-mirror.ts'
 
-/** Seconds without an exchange after which a shard counts as dead. Steps are cut to take a tenth of this. */
+/**
+ * Seconds without an exchange after which a shard counts as dead. Steps are sized to take a tenth of
+ * this.
+ */
 const PATIENCE_SECONDS = 20
 
 export interface ShardsPoolOptions extends Omit<ShardRunOptions, 'send' | 'shard' | 'shards'> {
@@ -92,7 +95,7 @@ export class ShardsPool implements AsyncPool {
   #die(error: HalfbyteError): void {
     if (this.#ended !== undefined) return
     this.#end(error)
-    // Later calls are told that the pool is gone.
+    // Later calls fail because the pool has ended.
     this.#ended = disposedError()
     this.#options.onDeath?.(error)
   }

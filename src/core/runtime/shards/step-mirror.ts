@@ -1,4 +1,4 @@
-// Turns a step in one memory into words for a message, and writes the words as a step in another memory.
+// Serialises a step in one memory into words for a message, and writes the words as a step in another memory.
 //
 //   words   first, last, tokens, sequences, logit rows | ids | sequence of each | positions | logit rows |
 //           per sequence: row0, rows, position, then for each state group the blocks
@@ -16,7 +16,7 @@ const { BLOCK_POSITIONS } = ABI
 const blocksOf = (position: number, rows: number): number => Math.ceil((position + rows) / BLOCK_POSITIONS)
 
 /**
- * Tables of each sequence: of groups of keys and values, and, in the place of one, the slab of recurrent
+ * Tables of each sequence: of groups of keys and values, and, in place of one, the slab of recurrent
  * layers.
  */
 export interface StateTables {
@@ -90,7 +90,7 @@ export class StepMirror {
   }
 
   // hot
-  /** `blockOf`: where a block of the other memory lies in this one; it may make room for it, and throw. */
+  /** `blockOf`: the address in this memory of a block of the other one; it may allocate it, and throw. */
   write(words: Uint32Array, blockOf: (group: number, block: number) => number): void {
     const [, , tokens = 0, sequences = 0, logits = 0] = words
     let at = HEAD_WORDS

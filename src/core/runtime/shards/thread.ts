@@ -1,4 +1,4 @@
-// The worker of a shard: does the shard's part of every step in a memory of its own.
+// The worker of a shard: does the shard's part of every step in its own memory.
 import { HalfbyteError, isHalfbyteError, reasonOf } from '../../base/errors.ts'
 import type { Plan } from '../../graph/plan/plan.ts'
 import { Arena, type Ptr } from '../memory/arena.ts'
@@ -13,8 +13,8 @@ import { type Floats, ShardRun } from './shard-run.ts'
 import { StepMirror, stateTables } from './step-mirror.ts'
 
 /**
- * The first shard decides which block holds which positions. A block here stands for the same block there for
- * ever, as the first shard's pools never give memory back. It is allocated when it is first named.
+ * The first shard decides which block holds which positions. The mapping between blocks is permanent, because
+ * the first shard's pools never free memory. It is allocated when it is first named.
  */
 class MirroredBlocks {
   readonly #arena: Arena

@@ -15,9 +15,7 @@ const bytesOf = (seed: number, length: number) =>
   new Uint8Array(length).map((_, index) => (index * 31 + (index >> 8) * seed + seed) & 255)
 const text = (value: unknown) => new TextEncoder().encode(JSON.stringify(value))
 
-/**
- * Of each kind of model: what a load asks for, in order, and the files. Sizes are equal where files are
- * alike.
+/** For each kind of model: the requests of a load, in order, and the files. Similar files have equal sizes.
  */
 const MODELS: Readonly<
   Record<string, { places: readonly string[]; files: Readonly<Record<string, Uint8Array>> }>
@@ -60,7 +58,7 @@ const shortTimer = (run: () => void, ms = 0) => timer(run, ms / 50)
 
 const folder = () => storage('halfbyte-models')
 
-/** Every byte of what a load opens, by the file's name. */
+/** Every byte of the files that a load opens, by file name. */
 async function load(server: FileServer, places: readonly string[]): Promise<Map<string, Uint8Array>> {
   const hooks = { signal: new AbortController().signal, onProgress() {} }
   const read = new Map<string, Uint8Array>()
@@ -93,7 +91,7 @@ async function inPieces(source: ByteSource): Promise<Uint8Array> {
 
 type Damage = (entries: ReturnType<typeof folder>['entries'], name: string, other: string) => void
 
-/** None of them changes the time of the last change: a disk that fails tells nobody. */
+/** None of them changes the modification time: failing disks are silent. */
 const DAMAGES: Readonly<Record<string, Damage>> = {
   'a byte flipped at its start': (entries, name) => flip(entries.get(`${name}.bin`)!.bytes, 0),
   'a bit flipped in its middle': (entries, name) => {
@@ -145,7 +143,7 @@ describe.each(Object.entries(MODELS))('%s', (_, { places, files }) => {
     [...expected].every(([name, bytes]) => Buffer.compare(read.get(name) ?? new Uint8Array(), bytes) === 0)
 
   test.each(Object.entries(DAMAGES))(
-    'with %s is mended by the load that reads it, whichever file it is',
+    'with %s is repaired by the load that reads it, whichever file it is',
     async (_, damage) => {
       const server = await serveFiles(files)
       server.behaviour.etag = '"1"'
@@ -186,7 +184,7 @@ describe.each(Object.entries(MODELS))('%s', (_, { places, files }) => {
 })
 
 test.each(Object.entries(MODELS))(
-  'a bit that rots in 36 MB of %s is found by the first read of its chunk, before a byte of it is used',
+  'bit rot in 36 MB of %s is found by the first read of its chunk, before any byte of it is used',
   async (_, { places, files }) => {
     const name = Object.keys(files).at(-1)!
     const bytes = bytesOf(9, 9 * CHUNK_BYTES + 5)
@@ -212,7 +210,7 @@ test.each(Object.entries(MODELS))(
       expect(server.requests).toEqual([])
       expect(await isRight(5 * CHUNK_BYTES - 20, 40)).toBe(true)
       const asked = server.requests.map((line) => Number(/bytes=(\d+)-/.exec(line)?.[1]) / CHUNK_BYTES)
-      // The first that is found has the others compared, too.
+      // Finding one causes the others to be compared too.
       expect(asked.sort()).toEqual([5, 9])
       expect(await isRight(bytes.length - 9, 9)).toBe(true)
       await close()

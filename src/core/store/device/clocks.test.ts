@@ -1,4 +1,4 @@
-// Tests of dates on the device. In: clocks that are set forward or back, stand still or say nonsense. Out:
+// Tests of dates on the device. In: clocks that are set forward or back, stand still or return nonsense. Out:
 // the newest session, notes that are believed or measured again, and dates that can be sorted.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { serveFiles } from '../../../../test/helpers/file-server.ts'
@@ -12,7 +12,7 @@ import { SessionStore } from './sessions.ts'
 const DAY_MS = 24 * 3600 * 1000
 const TODAY = Date.UTC(2026, 10, 25)
 
-/** What a clock says at each reading, after one that was right. */
+/** The readings of a clock, after a correct one. */
 const CLOCKS: Readonly<Record<string, (reading: number) => number>> = {
   'stands still': () => TODAY,
   'is set back a year': () => TODAY - 365 * DAY_MS,

@@ -1,4 +1,4 @@
-// Load marks tell the next visit which loads were killed together with their page.
+// Load marks let the next visit find loads that were killed together with their page.
 //
 // A page that takes too much memory is killed and cannot report it. So each load writes a mark to
 // localStorage, which takes effect at once. The mark is erased when the load ends, successfully or not, and
@@ -28,9 +28,9 @@ export async function trust(address: string): Promise<void> {
 const SUSPICIOUS: ReadonlySet<string> = new Set(['integrity', 'format', 'architecture'])
 
 /**
- * Nothing wrong may be read again and again from storage: what does not fit together is compared with the
- * server, and what does not match its hash is downloaded anew. Where the error is not about what was read,
- * nothing happens. Never rejects.
+ * Invalid data must not be read from storage again and again: inconsistent files are compared with the
+ * server, and data that does not match its hash is downloaded again. Errors that are not about the data have
+ * no effect. Never rejects.
  */
 export async function distrust(address: string, { code, detail }: HalfbyteError): Promise<void> {
   // The server may by now have a file that this release can read.
@@ -73,8 +73,8 @@ const PREFIX = 'halfbyte-load-'
 const MOST_MARKS = 8
 
 /**
- * Writes down that a load begins. Nothing is where storage is refused, or where there are no locks (a page
- * over plain HTTP): there a load of another tab could not be told from one that was killed.
+ * Writes down that a load begins. There are no marks if storage is denied, or if there are no locks (a page
+ * over plain HTTP): a load in another tab could not be distinguished from a killed one.
  */
 export async function beginMark<T>(note: T): Promise<OpenMark<T>> {
   const key = PREFIX + randomId()
@@ -83,7 +83,7 @@ export async function beginMark<T>(note: T): Promise<OpenMark<T>> {
   const write = (value: T | undefined): void => {
     if (isOpen) store(key, value)
   }
-  // A page that goes into the back-forward cache, or is closed, has not been killed.
+  // A page that enters the back-forward cache, or is closed, has not been killed.
   const leave = () => write(undefined)
   globalThis.addEventListener?.('pagehide', leave)
   write(note)
@@ -98,9 +98,7 @@ export async function beginMark<T>(note: T): Promise<OpenMark<T>> {
   }
 }
 
-/**
- * Marks of loads that nobody is busy with any more. What is not a note, somebody else has written: it is
- * erased.
+/** Marks of loads that are no longer running. Invalid entries were written by someone else and are erased.
  */
 export async function deadMarks<T>(isNote: (value: unknown) => value is T): Promise<LoadMark<T>[]> {
   const known = keys()
@@ -143,11 +141,11 @@ function store(key: string, value: unknown): void {
     if (value === undefined) globalThis.localStorage?.removeItem(key)
     else globalThis.localStorage?.setItem(key, JSON.stringify(value))
   } catch {
-    // A private window or a full disk may refuse. Then the next visit learns nothing.
+    // This can fail in a private window or on a full disk. Then the next visit learns nothing.
   }
 }
 
-/** Holds a lock until the returned function is called. Undefined where there are no Web Locks. */
+/** Holds a lock until the returned function is called. Undefined if there are no Web Locks. */
 function holdLock(name: string): Promise<(() => void) | undefined> {
   return new Promise((resolve) => {
     const none = () => resolve(undefined)

@@ -1,5 +1,4 @@
-// The manifest of a stored file: the JSON beside its bytes that says what is known of them, and how that
-// changes.
+// The manifest of a stored file: the JSON beside its bytes that describes their state, and its transitions.
 //
 //             fill              complete            trust
 //   absent ---------> partial ------------> stored --------> checked
@@ -36,8 +35,8 @@ export interface Manifest extends Version {
   /** Milliseconds since 1970 of the last load. */
   readonly used: number
   /**
-   * The file with the highest was loaded last, also where the clock was set back. Earlier releases counted
-   * loads from 1, or wrote none: then it is 0.
+   * The file with the highest value was loaded last, even if the clock was set back. Earlier releases
+   * counted loads from 1, or wrote none: then it is 0.
    */
   readonly turn: number
   /** The bytes have been compared with the hashes inside the file. */

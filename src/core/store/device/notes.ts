@@ -1,13 +1,13 @@
-// Keeps small values on the device for the same machine and browser, for a week. Nothing is kept where
-// storage is refused.
+// Keeps small values on the device for the same machine and browser, for a week. Nothing is kept if storage
+// is denied.
 
 import { parseJson } from '../../base/json.ts'
 import { sha256 } from '../../base/sha256.ts'
 import { openSyncFile, writeJson } from './sync-file.ts'
 
 /**
- * Opens a folder. Undefined without such storage, or when the browser refuses it (private windows, pages
- * without TLS).
+ * Opens a folder. Undefined without such storage, or if the browser denies it (private windows, pages without
+ * TLS).
  */
 export async function openFolder(name: string): Promise<FileSystemDirectoryHandle | undefined> {
   try {
@@ -32,8 +32,8 @@ export async function readFile(folder: FileSystemDirectoryHandle, entry: string)
 }
 
 /**
- * The unchecked fields of a JSON file. A file that is missing, was not written completely or holds something
- * else has no fields.
+ * The unchecked fields of a JSON file. A file that is missing, incomplete or contains something else has no
+ * fields.
  */
 export async function readFields(
   folder: FileSystemDirectoryHandle,
@@ -47,9 +47,9 @@ export async function readFields(
 }
 
 /**
- * `shared` work waits only for other kinds; `unused` work is done only when nobody else is there, and answers
- * undefined otherwise. Where there are no locks there is one tab, as far as we can know. Rejects with the
- * signal's reason while it waits.
+ * `shared` work waits only for other kinds; `unused` work is done only if nobody else holds the lock, and
+ * otherwise returns undefined. Without locks we assume a single tab. Rejects with the signal's reason while
+ * it waits.
  */
 export async function alone<T>(
   name: string,
@@ -70,8 +70,8 @@ export async function alone<T>(
 /** Small values that were found here, for the next load. */
 export interface Notes {
   /**
-   * Undefined when nothing is known. Else what was written, or what another script of the origin has written
-   * since.
+   * Undefined when nothing is known. Otherwise the written value, or one that another script of the origin
+   * has written since.
    */
   read(key: string): Promise<unknown>
   /** Replaces the value. Resolves even if nothing can be stored. */
@@ -79,7 +79,7 @@ export interface Notes {
 }
 
 const FOLDER = 'halfbyte-notes'
-/** A value that was measured while the machine was slow must not last for ever. */
+/** A value that was measured while the machine was slow must not last forever. */
 const MOST_AGE_MS = 7 * 24 * 3600 * 1000
 
 /**

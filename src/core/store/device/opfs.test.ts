@@ -1,4 +1,4 @@
-// Tests of stored models. In: a folder in memory with manifests and journals that lie. Out: no file that is
+// Tests of stored models. In: a folder in memory with false manifests and journals. Out: no file that is
 // not whole.
 import { expect, test, vi } from 'vitest'
 import { memoryStorage } from '../testing/memory-folders.ts'
@@ -36,7 +36,7 @@ test.each([
   expect(await store.list()).toEqual([])
 })
 
-test('what nobody can read any more is removed when files are listed, but not while somebody writes it', async () => {
+test('unreadable files are removed on listing, but not while they are being written', async () => {
   const { folder, store, name } = await opened()
   const other = await fileKey(`${URL}2`)
   folder.put(`${name}.bin`, 'four')
@@ -59,7 +59,7 @@ test('what nobody can read any more is removed when files are listed, but not wh
   expect(asked[0]).toEqual([`halfbyte-store-${name}`, { mode: 'exclusive', ifAvailable: true }])
 })
 
-test('a load does not read the manifests of all other files for each of its own', async () => {
+test('a load does not read all other manifests for each of its files', async () => {
   const { folder, store } = await opened()
   const urls = Array.from({ length: 30 }, (_, index) => `${URL}${index}`)
   for (const url of urls) {
@@ -74,13 +74,13 @@ test('a load does not read the manifests of all other files for each of its own'
   expect((await store.list()).slice(-2).map(({ url }) => url)).toEqual([urls[1], urls[0]])
 })
 
-test('a time that is none counts as long ago', async () => {
+test('an invalid time counts as long ago', async () => {
   const { folder, store, name } = await opened()
   folder.put(`${name}.json`, JSON.stringify({ url: URL, size: 4, etag: '', used: 'now' }))
   expect(await store.list()).toMatchObject([{ used: 0 }])
 })
 
-test('a journal says what came, and one of a negative size, of too many chunks, of sums that are none or of another address nothing', async () => {
+test('a journal lists the stored chunks; one with a negative size, too many chunks, invalid sums or another address is ignored', async () => {
   const { folder, store, name } = await opened()
   const journal = { url: URL, size: 10, etag: '', sums: [7] }
   const lies = [

@@ -22,7 +22,7 @@ export interface StoredFile {
   readonly isComplete: boolean
 }
 
-/** A file on this device, or one that its server lacks. */
+/** A file on this device, or one that is missing on its server. */
 export interface KnownFile extends StoredFile {
   /** The server had no such file when a load asked for it. */
   readonly isMissing: boolean
@@ -47,13 +47,13 @@ export class Opfs {
     this.#folder = folder
   }
 
-  /** Undefined where the browser refuses storage (private windows, insecure pages): then run from memory. */
+  /** Undefined if the browser denies storage (private windows, insecure pages): then run from memory. */
   static async open(): Promise<Opfs | undefined> {
     const folder = await openFolder(FOLDER)
     return folder && new Opfs(folder)
   }
 
-  /** The stored file, or undefined when it is absent, incomplete or shorter than its manifest says. */
+  /** The stored file, or undefined if it is absent, incomplete or shorter than its manifest says. */
   async find(url: string): Promise<File | undefined> {
     const name = await fileKey(url)
     const manifest = await this.#manifest(name)
@@ -62,7 +62,7 @@ export class Opfs {
     return file?.size === manifest.size ? file : undefined
   }
 
-  /** The same as a source that compares what is read with the sums. The reader closes it. */
+  /** The same, as a source that verifies checksums on reading. The reader closes it. */
   async openStored(url: string): Promise<ByteSource | undefined> {
     const name = await fileKey(url)
     const manifest = await this.#manifest(name)
@@ -81,7 +81,7 @@ export class Opfs {
 
   /**
    * Takes note that the file was used now, and that its folder's missing files are known. Only in a worker;
-   * elsewhere, and where it fails, nothing happens.
+   * elsewhere, or if it fails, this has no effect.
    */
   async touch(url: string, knowsMissing = false): Promise<void> {
     const name = await fileKey(url)
@@ -98,9 +98,9 @@ export class Opfs {
 
   /**
    * Runs `write` on the file of `url` while no other tab does; while one does, `onWait` hears how far it is.
-   * The result is the file: what `write` brought, or what the other tab had. `write` answers undefined when
-   * there is nothing to store, of which `notesMissing` takes note. Undefined also where the browser cannot
-   * write in place: nothing was written then.
+   * The result is the file: written by `write`, or by another tab. `write` returns undefined if there is
+   * nothing to store, which `notesMissing` records. Also undefined if the browser cannot write in place:
+   * nothing was written then.
    */
   async fill(
     url: string,
@@ -126,7 +126,7 @@ export class Opfs {
         if (version === undefined) {
           part.close()
           await this.#removeAll(name)
-          // If the disk is full, the next load asks the server again.
+          // If the disk is full, the next load requests it from the server again.
           if (notesMissing) await this.#writeJson(name, missingNote(url)).catch(() => undefined)
           return { file: undefined }
         }
@@ -140,7 +140,7 @@ export class Opfs {
       } catch (error) {
         part.close()
         const isFull = error instanceof Error && 'code' in error && error.code === 'storage-full'
-        // A part of a file that does not fit only takes room from files that would fit.
+        // A partial file that will not fit only takes up space from files that would.
         if (isFull) await this.#removeAll(name)
         throw error
       }
@@ -148,8 +148,8 @@ export class Opfs {
   }
 
   /**
-   * Counts a stored file as a download that has not ended: the next one asks the server whether it is still
-   * the same, and brings what overlaps `lost`. Only in a worker.
+   * Turns a stored file back into an unfinished download: the next load asks the server whether it is
+   * unchanged, and downloads the chunks that overlap `lost`. Only in a worker.
    */
   async doubt(url: string, lost?: LostBytes): Promise<void> {
     const name = await fileKey(url)
@@ -161,13 +161,12 @@ export class Opfs {
     })
   }
 
-  /**
-   * Downloads that have not ended, then whole files; of each kind the one that was used longest ago first.
+  /** Unfinished downloads, then complete files; each least recently used first.
    */
   async list(): Promise<StoredFile[]> {
     const known = await this.known()
-    // Dates tell downloads apart, and files of earlier releases. A clock that is set back does not mix them
-    // up.
+    // Downloads, and files of earlier releases, are ordered by date. A clock that is set back does not mix
+    // them up.
     known.sort(
       (left, right) =>
         Number(left.isComplete) - Number(right.isComplete) ||
@@ -178,8 +177,8 @@ export class Opfs {
   }
 
   /**
-   * The same with files that servers lack. What is neither, and nobody writes, is removed, and so is a
-   * journal beside a whole file.
+   * The same with files that servers lack. Anything else that nobody is writing is removed, and so is a
+   * journal beside a complete file.
    */
   async known(): Promise<KnownFile[]> {
     const entries = new Set<string>()
@@ -194,7 +193,7 @@ export class Opfs {
     return found
   }
 
-  /** Removes what a worker that was killed has left. By now somebody may have made it whole. */
+  /** Removes the leftovers of a killed worker. By now another one may have completed them. */
   async #clear(name: string): Promise<void> {
     const file = await this.#known(name)
     if (file === undefined) await this.#removeAll(name)
@@ -217,14 +216,14 @@ export class Opfs {
     return url === undefined ? undefined : { ...unknown, url, size: 0, used: 0, isMissing: true }
   }
 
-  /** Waits until nobody writes it. */
+  /** Waits until nobody is writing it. */
   async remove(url: string): Promise<void> {
     const name = await fileKey(url)
     await this.#alone(name, {}, () => this.#removeAll(name))
   }
 
   /**
-   * Between the first byte and the manifest another tab would take a file for unfinished, and replace it
+   * Between the first byte and the manifest, another tab would consider the file unfinished and replace it
    * under its reader.
    */
   async #alone<T>(
@@ -248,8 +247,8 @@ export class Opfs {
   }
 
   /**
-   * The time, or the turn after the last one where the clock was set back. Manifests are read for the first
-   * turn of a worker alone. If the clock was set back, tabs that load at once may mix up their turns.
+   * The time, or the previous turn plus one if the clock was set back. Manifests are read only for the first
+   * turn of a worker. If the clock was set back, tabs that load at the same time may mix up their order.
    */
   async #nextTurn(): Promise<number> {
     const last = lastTurn ?? (await this.#highestTurn())
@@ -287,7 +286,7 @@ export class Opfs {
     }
   }
 
-  /** The manifest goes first: without it there is no file. */
+  /** The manifest is removed first: without it there is no file. */
   async #removeAll(name: string): Promise<void> {
     for (const ending of ['json', 'part', 'bin']) await this.#remove(`${name}.${ending}`)
   }

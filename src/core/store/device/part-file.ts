@@ -58,7 +58,7 @@ export interface StoredPart extends PartialFile {
   readonly isDoubted?: boolean | undefined
   /** Call after a successful transfer. Makes the file `size` bytes long, closes it and returns its sums. */
   complete(size: number): Sums
-  /** Closes the file as it is. May be called twice. */
+  /** Closes the file in its current state. May be called twice. */
   close(): void
 }
 
@@ -81,8 +81,7 @@ export class PartFile implements StoredPart {
     this.#journal = journal
   }
 
-  /**
-   * Resumes the file that an earlier visit left. Returns undefined where the browser cannot write in place.
+  /** Resumes the file of an earlier visit. Returns undefined where the browser cannot write in place.
    */
   static async open(
     folder: FileSystemDirectoryHandle,
@@ -161,7 +160,7 @@ export class PartFile implements StoredPart {
       this.#bytes.flush()
     })
     this.close()
-    // A file that came in one answer has no finished chunks.
+    // A file that arrived in one response has no finished chunks.
     return Array.from(
       { length: chunksOf({ size }) },
       (_, index) => this.#sums[index] ?? this.#running[index] ?? 0,

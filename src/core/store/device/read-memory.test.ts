@@ -1,5 +1,5 @@
-// Counts the memory that a browser is given to read a stored file into. In: a stored model, and a load of it.
-// Out: how many bytes of memory the reads were given in all.
+// Counts the memory passed to the browser for reading a stored file. In: a stored model, and a load of it.
+// Out: the total bytes of the read buffers.
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { ggufFile } from '../../../../test/conformance/testing/model-files.ts'
 import { randomLlama } from '../../../../test/conformance/testing/random-llama.ts'
@@ -34,7 +34,7 @@ beforeEach(async () => {
 const bytesOf = (buffers: Iterable<ArrayBufferLike>) =>
   [...buffers].reduce((sum, { byteLength }) => sum + byteLength, 0)
 
-test('reads of any sizes give the browser the memory of one piece', async () => {
+test('reads of any sizes pass only one buffer to the browser', async () => {
   const [source] = await openAddress(givenPlace(url))
   for (let at = 0; at + 300_000 <= source!.size; at += 300_000) {
     await source!.read(at, 300_000)
@@ -54,7 +54,7 @@ test('memory that is shared, as that of threads, is read into directly', async (
   source!.close?.()
 })
 
-test('a whole load gives the browser no more, whatever the number of matrices', async () => {
+test('a whole load passes no more, whatever the number of matrices', async () => {
   const sources = await openAddress(givenPlace(url))
   expect(sources[0]!.size).toBeGreaterThan(16 * PIECE_BYTES)
   const prepared = await prepareModel(await openModel(sources), { weights: 'auto' })

@@ -1,4 +1,4 @@
-// Tests of stored sessions. In: a folder in memory, and what tabs and disks leave in it. Out: whole sessions,
+// Tests of stored sessions. In: a folder in memory, with leftovers of tabs and disks. Out: whole sessions,
 // and nothing else.
 import { expect, test } from 'vitest'
 import { memoryStorage } from '../testing/memory-folders.ts'
@@ -65,7 +65,7 @@ test.each([
   expect(folder.entries.size).toBe(2)
 })
 
-test('a damaged manifest gives way to the whole session before it', async () => {
+test('a damaged manifest is replaced by the complete session before it', async () => {
   const { folder, store, text } = await opened()
   await store.put('trip', pieces('whole'), 5)
   const base = `${await fileKey('trip')}-7`
@@ -75,7 +75,7 @@ test('a damaged manifest gives way to the whole session before it', async () => 
   expect(await store.list()).toMatchObject([{ name: 'trip', size: 5 }])
 })
 
-test('sweeping reads the manifest of a whole session once, however much was left half', async () => {
+test('sweeping reads the manifest of a complete session once, however many partial ones there are', async () => {
   const { folder, store } = await opened()
   await store.put('kept', pieces('four'), 4)
   for (const name of ['a', 'b', 'c', 'd']) folder.put(`${await fileKey(name)}-1.bin`, 'half')
@@ -87,7 +87,7 @@ test('sweeping reads the manifest of a whole session once, however much was left
   expect(folder.reads.filter((name) => name === kept)).toHaveLength(1)
 })
 
-test('a session whose number is beyond counting is none', async () => {
+test('a session with an out-of-range number is ignored', async () => {
   const { folder, store, text } = await opened()
   folder.put(`${await fileKey('trip')}-${'9'.repeat(30)}.bin`, 'half')
   await store.put('trip', pieces('whole'), 5)

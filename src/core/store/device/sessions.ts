@@ -15,7 +15,7 @@ import { checkQuota, openSyncFile, type Purpose, writeAll, writeError } from './
 
 /** A session that `store` has kept on this device. */
 export interface StoredSession {
-  /** As it was given to `store`. */
+  /** As passed to `store`. */
   readonly name: string
   /** Bytes on this device. */
   readonly size: number
@@ -42,7 +42,7 @@ export class SessionStore {
     this.#folder = folder
   }
 
-  /** Undefined if the browser has no such storage or refuses it. */
+  /** Undefined if the browser has no such storage or denies it. */
   static async open(): Promise<SessionStore | undefined> {
     const folder = await openFolder(FOLDER)
     return folder && new SessionStore(folder)
@@ -50,8 +50,8 @@ export class SessionStore {
 
   /**
    * Writes a file of about `bytes` in place of the one of that name, which stays until the new one is whole.
-   * Throws `storage-full`, `unsupported` where the browser cannot write so, and what `pieces` throws; then
-   * the old one is as it was.
+   * Throws `storage-full`, `unsupported` if the browser cannot write in this way, and the errors of `pieces`;
+   * the old one then stays unchanged.
    */
   async put(name: string, pieces: AsyncIterable<Uint8Array>, bytes: number): Promise<StoredSession> {
     const key = await fileKey(name)
@@ -76,17 +76,17 @@ export class SessionStore {
   }
 
   /**
-   * Hands the file of that name to `use`, to be read while that runs; nobody replaces it meanwhile. Undefined
-   * when there is none.
+   * Passes the file of that name to `use`, which may read it while it runs; nobody replaces it meanwhile.
+   * Undefined if there is none.
    */
   async read<T>(name: string, use: (source: ByteSource) => Promise<T>): Promise<T | undefined> {
     const key = await fileKey(name)
     const find = async () => {
       for (const base of await this.#bases(key)) {
-        // Its blocks have checksums of their own.
+        // Its blocks have their own checksums.
         const open = async () =>
           storedSource(name, await this.#folder.getFileHandle(`${base}.bin`), { sums: [], isChecked: true })
-        // Each of these calls takes the browser a while.
+        // Each of these calls is slow in browsers.
         const [manifest, source] = await Promise.all([this.#manifest(base), open().catch(() => undefined)])
         try {
           if (source !== undefined && source.size === manifest?.size) return await use(source)
@@ -108,7 +108,7 @@ export class SessionStore {
     }))
   }
 
-  /** Waits until nobody reads or writes it. */
+  /** Waits until nobody is reading or writing it. */
   async remove(name: string): Promise<void> {
     const key = await fileKey(name)
     await alone(lockOf(key), async () => this.#removeAll(await this.#bases(key)))
@@ -161,7 +161,7 @@ export class SessionStore {
     return [...found].sort((a, b) => turnOf(b) - turnOf(a))
   }
 
-  /** Removes what closed tabs have left unfinished, under any name. */
+  /** Removes unfinished files of closed tabs, under any name. */
   async #sweep(): Promise<void> {
     for (const key of new Set((await this.#halves()).map(keyOf))) {
       // Another tab may have completed them in the meantime.
@@ -184,7 +184,7 @@ export class SessionStore {
     return isWhole ? { name, size, saved } : undefined
   }
 
-  /** Manifests go first: without them there are no files. */
+  /** Manifests are removed first: without them there are no files. */
   async #removeAll(bases: readonly string[]): Promise<void> {
     for (const ending of ['json', 'bin']) {
       for (const base of bases) await this.#folder.removeEntry(`${base}.${ending}`).catch(() => undefined)
@@ -196,7 +196,7 @@ export class SessionStore {
 export const noStorage = (): HalfbyteError =>
   new HalfbyteError(
     'unsupported',
-    'nothing can be stored here (a private window, a page without TLS, or no browser); keep the file that session.save() gives',
+    'nothing can be stored here (a private window, a page without TLS, or no browser); keep the file from session.save()',
   )
 
 const lockOf = (key: string): string => `session-${key}`

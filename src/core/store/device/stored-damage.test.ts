@@ -1,4 +1,4 @@
-// Tests of damage on the device. In: a GGUF that was stored, and bytes of it turned over or zeroed. Out: the
+// Tests of damage on the device. In: a stored GGUF with flipped or zeroed bytes. Out: the
 // right bytes at the next load.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type FileServer, serveFiles } from '../../../../test/helpers/file-server.ts'
@@ -38,7 +38,7 @@ const open = () => {
   return openRequestedFiles({ source: givenPlace(url), cache: 'opfs', hub: undefined }, hooks)
 }
 
-/** Whether a load reads what the server has. */
+/** Whether a load reads the server's bytes. */
 async function isRight(): Promise<boolean> {
   const { sources, close } = await open()
   const read = await sources[0]!.read(0, SIZE)
@@ -49,14 +49,14 @@ async function isRight(): Promise<boolean> {
 const asked = () =>
   server.requests.splice(0).map((line) => Number(/bytes=(\d+)-/.exec(line)?.[1] ?? -1) / CHUNK_BYTES)
 
-/** Changes the stored bytes; `isSeen`: as a program does, which the file system takes note of. */
+/** Changes the stored bytes; `isSeen`: like a program, so that the file system records the change. */
 function damage(isSeen: boolean, ...at: readonly number[]): void {
   const entry = folder.entries.get(`${name}.bin`)!
   for (const index of at) entry.bytes[index]! ^= 1
   if (isSeen) entry.changed++
 }
 
-test('what is whole is not asked for, and is compared once more only where somebody wrote to it', async () => {
+test('intact chunks are not requested, and compared again only if something wrote to them', async () => {
   expect(await isRight()).toBe(true)
   damage(true)
   expect(await isRight()).toBe(true)
@@ -64,8 +64,8 @@ test('what is whole is not asked for, and is compared once more only where someb
   expect(asked()).toEqual([])
 })
 
-describe('bytes that somebody wrote', () => {
-  test('are found wherever they are, and their chunks come again', async () => {
+describe('bytes written by something else', () => {
+  test('are found wherever they are, and their chunks are downloaded again', async () => {
     damage(true, 0, 3 * CHUNK_BYTES - 1, SIZE - 1)
     expect(await isRight()).toBe(true)
     expect(asked().sort((a, b) => a - b)).toEqual([0, 2, 16])
@@ -82,7 +82,7 @@ describe('bytes that somebody wrote', () => {
   })
 })
 
-test('bytes that the disk lost by itself come again before one of them is used', async () => {
+test('bytes lost by the disk are downloaded again before any of them is used', async () => {
   damage(false, 7 * CHUNK_BYTES + 5, 15 * CHUNK_BYTES)
   const { sources, close } = await open()
   const at = 7 * CHUNK_BYTES - 100
@@ -106,14 +106,14 @@ test('two reads at once that find the same damage both get the right bytes', asy
   await close()
 })
 
-test('after an error of the file everything is compared, and what is damaged anywhere comes again', async () => {
+test('after a file error everything is compared, and any damage is downloaded again', async () => {
   damage(false, 12 * CHUNK_BYTES)
   await distrust(url, { code: 'format', detail: { file: 'm.gguf' } } as unknown as HalfbyteError)
   expect(await isRight()).toBe(true)
   expect(asked().sort((a, b) => a - b)).toEqual([0, 1, 2, 3, 12])
 })
 
-test('a file that makes no sense, though its header came again, comes again as a whole, once', async () => {
+test('a file that is invalid even with a new header is downloaded again as a whole, once', async () => {
   const doubt = () =>
     distrust(url, { code: 'format', detail: { file: 'm.gguf' } } as unknown as HalfbyteError)
   const chunks: number[] = []
@@ -123,7 +123,7 @@ test('a file that makes no sense, though its header came again, comes again as a
     chunks.push(asked().length)
   }
   expect(chunks).toEqual([4, 17, 4])
-  // One that was read well meanwhile is doubted anew.
+  // A file that was read successfully meanwhile is distrusted again.
   await trust(url)
   await doubt()
   expect(await isRight()).toBe(true)
@@ -137,7 +137,7 @@ test('a journal that claims chunks which are not there is not believed', async (
   expect(asked().sort((a, b) => a - b)).toEqual([0, 1, 2, 3, 4])
 })
 
-test('a file that an earlier release stored is read as it is', async () => {
+test('a file stored by an earlier release is read unchanged', async () => {
   const manifest = folder.entries.get(`${name}.json`)!
   const { sums: _, changed: __, ...old } = JSON.parse(await (await manifest.getFile()).text())
   folder.put(`${name}.json`, JSON.stringify(old))

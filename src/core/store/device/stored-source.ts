@@ -1,5 +1,5 @@
-// Reads a stored file straight to where its bytes are wanted. Each chunk is compared with its sum before a
-// byte of it is used.
+// Reads a stored file directly into the target memory. Each chunk is compared with its sum before any byte of
+// it is used.
 import { type ByteSource, blobSource, filledSource, readInto } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import type { Manifest } from './manifest.ts'
@@ -16,7 +16,7 @@ export async function storedSource(
   if (reader === undefined) {
     const blob = blobSource(name, await handle.getFile())
     const read = (target: Uint8Array, offset: number) => readInto(blob, target, offset)
-    // Each read of a Blob takes long, even of a few bytes.
+    // Each read of a Blob is slow, even of a few bytes.
     return { ...summedSource({ name, size: blob.size, sums, read, pieceBytes: CHUNK_BYTES }), isChecked }
   }
   const passage = new Uint8Array(PIECE_BYTES)
@@ -42,7 +42,10 @@ interface Summed {
 function summedSource({ name, size, sums, read, pieceBytes }: Summed): ReturnType<typeof filledSource> {
   /** Of each chunk. */
   const isRight = sums.map((sum) => sum === null)
-  /** Room for a piece of which a read needs only a part. A read takes it, because others run in parallel. */
+  /**
+   * A buffer for a piece of which a read needs only a part. A read claims it, because others run in
+   * parallel.
+   */
   let spare: Uint8Array | undefined
   /** Reads a whole chunk, and copies those of its bytes to `target` that belong at `offset` of the file. */
   const readChunk = async (index: number, target: Uint8Array, offset: number): Promise<void> => {
@@ -90,9 +93,9 @@ const damaged = (name: string, start: number, end: number): HalfbyteError =>
   )
 
 /**
- * Chromium keeps the memory of each array that it reads into until its own collector runs, even of one whose
- * memory was released. So the bytes of an array that may be short-lived come through `passage`. Shared memory
- * is the engine's own, which lasts.
+ * Chromium keeps the memory of each array that it reads into until its own collector runs, even after that
+ * memory was released. So the bytes for a possibly short-lived array go through `passage`. Shared memory is
+ * the engine's own, which lasts.
  */
 function fill(
   reader: SyncReader,

@@ -2,7 +2,7 @@
 
 import { HalfbyteError } from '../../base/errors.ts'
 
-/** What the room is for, in an error's words. */
+/** The purpose of the space, for error messages. */
 export interface Purpose {
   readonly what: string
   readonly instead: string
@@ -10,7 +10,7 @@ export interface Purpose {
 
 const MODEL: Purpose = { what: 'the model needs', instead: 'remove a stored model or load without storing' }
 
-/** Bytes that are free, as far as the browser says. Throws `storage-full` when `size` more do not fit. */
+/** Free bytes, as reported by the browser. Throws `storage-full` when `size` more do not fit. */
 export async function checkQuota(size: number, purpose = MODEL): Promise<number> {
   // Safari 16 has the file system but no estimate.
   const { quota, usage } = (await navigator.storage.estimate?.()) ?? {}
@@ -32,7 +32,7 @@ export function writeError(size: number, cause: unknown, purpose = MODEL): Halfb
   )
 }
 
-/** `size` is 0 when the server did not say, `free` is absent when the browser did not. */
+/** `size` is 0 if the server did not report it, `free` is absent if the browser did not. */
 export function full(
   size: number,
   free: number | undefined,
@@ -49,11 +49,11 @@ export function full(
   )
 }
 
-/** What browsers give workers as `FileSystemSyncAccessHandle`; at most one is open on a file. */
+/** Browsers' `FileSystemSyncAccessHandle`, in workers; at most one is open per file. */
 export interface SyncFile {
   /** Bytes read, fewer than wanted at the end. */
   read(bytes: Uint8Array, options: { readonly at: number }): number
-  /** Bytes written: fewer than given, or a number that means nothing, when the disk is full. */
+  /** Bytes written: fewer than given, or a meaningless number, if the disk is full. */
   write(bytes: Uint8Array, options: { readonly at: number }): number
   truncate(size: number): void
   getSize(): number
@@ -69,7 +69,7 @@ export interface SyncReader {
   close(): void
 }
 
-/** Undefined where browsers have no such handles, or only ones that shut others out. */
+/** Undefined if the browser has no such handles, or only exclusive ones. */
 export async function openSyncReader(handle: FileSystemFileHandle): Promise<SyncReader | undefined> {
   try {
     const reader = await (
@@ -85,12 +85,12 @@ export async function openSyncReader(handle: FileSystemFileHandle): Promise<Sync
   return undefined
 }
 
-/** A handle stays locked for a moment after the tab that had it is gone. */
+/** A handle stays locked for a moment after its tab has closed. */
 const LOCKED_TRIES = 20
 const LOCKED_WAIT_MS = 100
 
 /**
- * Creates the file where there is none. Undefined where the browser or the page cannot write so. Throws a
+ * Creates the file if there is none. Undefined where the browser or the page cannot write so. Throws a
  * DOMException `QuotaExceededError` where not even that finds room.
  */
 export async function openSyncFile(
@@ -119,7 +119,7 @@ export function writeAll(file: SyncFile, bytes: Uint8Array, at: number): void {
   while (written < bytes.byteLength) {
     const rest = bytes.subarray(written)
     const taken = file.write(rest, { at: at + written })
-    // A full disk takes fewer bytes than it was given. Chromium's private windows return 2^32 - 8.
+    // A full disk writes fewer bytes than requested. Chromium's private windows return 2^32 - 8.
     if (!(taken > 0 && taken <= rest.byteLength))
       throw new DOMException('the disk takes no more', 'QuotaExceededError')
     written += taken
@@ -127,8 +127,8 @@ export function writeAll(file: SyncFile, bytes: Uint8Array, at: number): void {
 }
 
 /**
- * Replaces the contents by `value` as JSON. Spaces cover what was longer, because the worker may be killed
- * before the file is cut.
+ * Replaces the contents by `value` as JSON. Spaces overwrite longer contents, because the worker may be
+ * killed before the file is truncated.
  */
 export function writeJson(file: SyncFile, value: unknown): void {
   const text = new TextEncoder().encode(JSON.stringify(value))

@@ -10,7 +10,7 @@ import { CHUNK_BYTES } from './sums.ts'
 
 const URL = 'https://example.org/a.hbm'
 
-/** Whether a stored file is still read as it is after a load ended so. */
+/** Whether a stored file is still trusted after a load ended in this way. */
 async function isKept(code: ErrorCode, detail: ErrorDetail): Promise<boolean> {
   const folder = memoryStorage()('halfbyte-models')
   const name = await fileKey(URL)
@@ -29,7 +29,7 @@ test('a file that does not fit together, or is of a kind or version that is not 
   expect(await isKept('unsupported', { file: 'a.hbm', version: 1 })).toBe(false)
 })
 
-test('of a pack in parts only what is wrong is fetched again, wherever it lies', async () => {
+test('in a pack in parts, only the damage is downloaded again, wherever it is', async () => {
   const folder = memoryStorage()('halfbyte-models')
   const url = (part: number) => `https://example.org/a-0000${part}-of-00003.hbm`
   const size = 2 * CHUNK_BYTES
@@ -51,7 +51,7 @@ test('of a pack in parts only what is wrong is fetched again, wherever it lies',
   ])
 })
 
-test('a file is kept when the load failed for another reason', async () => {
+test('a file is kept if the load failed for another reason', async () => {
   expect(await isKept('out-of-memory', { needed: 5 })).toBe(true)
   expect(await isKept('unsupported', { pool: 'shared' })).toBe(true)
   expect(await isKept('network', { status: 404 })).toBe(true)

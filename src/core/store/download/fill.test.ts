@@ -1,5 +1,5 @@
-// Tests of writing models down. In: storage in memory, locks and room of the test's. Out: in which order,
-// under which lock, and what is left.
+// Tests of writing models down. In: storage in memory, locks and room of the test's. Out: the order, the
+// locks, and the remaining files.
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { deviceNotes, fileKey } from '../device/notes.ts'
 import { Opfs } from '../device/opfs.ts'
@@ -21,7 +21,7 @@ beforeEach(async () => {
   name = await fileKey(URL)
 })
 
-/** A download of everything, with bytes after its end: a version that came before was longer. */
+/** A complete download, with bytes after its end: an earlier version was longer. */
 async function write(part: StoredPart): Promise<typeof VERSION> {
   await part.begin(VERSION)
   for (let index = 0; index < 3; index++) {
@@ -35,7 +35,7 @@ async function write(part: StoredPart): Promise<typeof VERSION> {
 const journal = async (of = name): Promise<{ readonly sums: readonly (number | null)[] }> =>
   JSON.parse(await (await folder.entries.get(`${of}.part`)!.getFile()).text())
 
-test('the bytes are written and flushed before the journal names them, and the manifest comes when all is done', async () => {
+test('bytes are written and flushed before the journal lists them, and the manifest comes last', async () => {
   await store.fill(URL, write)
   expect(folder.changes.join(', ')).toMatch(
     /^flush bin, write part, truncate part, flush part, truncate bin, flush bin, write part, .*(write bin, flush bin, write part, truncate part, flush part, ){3}write bin, truncate bin, flush bin, close bin, close part, write json, truncate json, flush json, close json, remove part$/,
@@ -44,7 +44,7 @@ test('the bytes are written and flushed before the journal names them, and the m
   expect((await store.find(URL))?.size).toBe(BYTES.length)
 })
 
-test('a file that is there is not written again, and one that lost its end is none', async () => {
+test('an existing file is not written again, and a truncated one does not count', async () => {
   await store.fill(URL, write)
   const again = vi.fn(write)
   expect((await store.fill(URL, again))?.file?.size).toBe(BYTES.length)
@@ -55,7 +55,7 @@ test('a file that is there is not written again, and one that lost its end is no
   expect(again).toHaveBeenCalledTimes(1)
 })
 
-test('a file goes after its manifest, and is doubted before that goes', async () => {
+test('a file is removed after its manifest, and distrusted before that', async () => {
   await store.fill(URL, write)
   folder.changes.length = 0
   await store.doubt(URL, { start: CHUNK_BYTES, end: 2 * CHUNK_BYTES })
@@ -70,7 +70,7 @@ test('a file goes after its manifest, and is doubted before that goes', async ()
   expect(folder.changes).toEqual(['remove json', 'remove bin'])
 })
 
-test('what an earlier visit left counts only if the file is as long as it says', async () => {
+test('data of an earlier visit counts only if the file has the recorded length', async () => {
   await store.fill(URL, write)
   await store.doubt(URL)
   folder.entries.get(`${name}.bin`)!.bytes = BYTES.slice(1)
@@ -93,7 +93,7 @@ describe('room', () => {
     vi.stubGlobal('navigator', { ...navigator, storage: { ...navigator.storage, estimate } })
   })
 
-  test('is asked for before the first byte: what is free is enough, and no more', async () => {
+  test('is checked before the first byte: exactly the free space is enough', async () => {
     const begin = (size: number) =>
       store.fill(URL, async (part) => {
         await part.begin({ size, etag: '' })
@@ -104,7 +104,7 @@ describe('room', () => {
     expect(await begin(10)).toBeDefined()
   })
 
-  test('bounds a file whose size nobody knows', async () => {
+  test('bounds a file of unknown size', async () => {
     const filled = store.fill(URL, async (part) => {
       await part.begin({ size: 0, etag: '' })
       part.write(0, BYTES.subarray(0, 10))
@@ -115,9 +115,9 @@ describe('room', () => {
     expect([...folder.entries.keys()]).toEqual([])
   })
 
-  // What Chromium answers for a write past the quota of a private window is -8 in 32 bits.
+  // Chromium returns -8 in 32 bits for a write past the quota of a private window.
   test.each([0, 2 ** 32 - 8, -8, Number.NaN, BYTES.length + 1])(
-    'that runs out is said so, where a disk answers %i for what it took',
+    'that runs out is reported, if a disk returns %i as the written bytes',
     (taken) => {
       const full = { write: () => taken } as Partial<SyncFile> as SyncFile
       expect(() => writeAll(full, BYTES, 0)).toThrow(expect.objectContaining({ name: 'QuotaExceededError' }))
@@ -144,7 +144,7 @@ test('tabs write, doubt and remove a file one after the other', async () => {
   ])
 })
 
-test('a handle that shuts other tabs out is not kept for reading', async () => {
+test('an exclusive handle is not kept for reading', async () => {
   const close = vi.fn()
   for (const [mode, kept] of [
     ['read-only', true],

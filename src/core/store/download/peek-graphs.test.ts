@@ -1,5 +1,5 @@
-// Peeking at repositories in the layout of transformers.js. In: a real server. Out: which graphs it has,
-// their sizes, and every request that this takes.
+// Peeking at repositories in the layout of transformers.js. In: a real server. Out: its graphs, their sizes,
+// and all requests needed.
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type FileServer, serveFiles } from '../../../../test/helpers/file-server.ts'
 import { givenPlace } from '../../formats/names/named-files.ts'
@@ -31,7 +31,7 @@ const GRAPHS = [
   { file: 'onnx/model.onnx', bytes: 1030 * KB, downloadBytes: 1030 * KB },
 ]
 
-test('every graph is found with its data, and every file is asked for once', async () => {
+test('every graph is found with its data, and every file is requested once', async () => {
   const { graphs, close } = await peekAddress(givenPlace(`${server.address}repo/`), { cache: 'none' })
   expect(await graphs?.()).toEqual(GRAPHS)
   await close()
@@ -44,21 +44,21 @@ test('every graph is found with its data, and every file is asked for once', asy
   expect(asked).toHaveLength(2)
 })
 
-test('a server without ranges says the same', async () => {
+test('a server without ranges gives the same result', async () => {
   server.behaviour = { ranges: false }
   const { graphs, close } = await peekAddress(givenPlace(`${server.address}repo/`), { cache: 'none' })
   expect(await graphs?.()).toEqual(GRAPHS)
   await close()
 })
 
-test('a file that the server refuses is left out', async () => {
+test('a file that the server denies is omitted', async () => {
   server.behaviour = { only: 'repo/onnx/model_q4f16.onnx', status: 403 }
   const { graphs, close } = await peekAddress(givenPlace(`${server.address}repo/`), { cache: 'none' })
   expect(await graphs?.()).toEqual(GRAPHS.filter(({ file }) => !file.includes('f16')))
   await close()
 })
 
-test('what is on this device need not be downloaded, and is not asked for', async () => {
+test('stored files need no download, and are not requested', async () => {
   const folder = memoryStorage()('halfbyte-models')
   const url = `${server.address}repo/onnx/model_q4f16.onnx`
   await openAddress(givenPlace(url))

@@ -10,7 +10,7 @@ export type FileSize = Pick<GraphFiles, 'bytes' | 'downloadBytes'>
 /** A larger graph has its weights in itself. */
 const MOST_STRUCTURE = 64 << 20
 
-/** Asks for the size of each file once, where it may be: a graph, and the data of a small one. */
+/** Requests the size of each possible file once: a graph, and the data of a small one. */
 export async function peekGraphs(
   folder: string,
   sizeOf: (url: string) => Promise<FileSize | undefined>,
@@ -34,8 +34,8 @@ export async function peekGraphs(
 }
 
 /**
- * Requests one byte. Undefined for a file that is missing, that the server refuses, or of which it says no
- * size. Throws the signal's reason.
+ * Requests one byte. Undefined for a file that is missing, that the server denies, or whose size it does not
+ * report. Throws the signal's reason.
  */
 export async function peekSize(url: string, options: RangeOptions): Promise<number | undefined> {
   try {

@@ -19,7 +19,7 @@ afterEach(() => server.close())
 
 const peek = (path: string) => peekAddress(givenPlace(server.address + path), { cache: 'none' })
 
-test('of a server with ranges half a megabyte is asked for, and what is read beyond', async () => {
+test('from a server with ranges, half a megabyte is requested, and whatever is read beyond', async () => {
   const { sources, downloadBytes, close } = await peek('large.gguf')
   expect(downloadBytes).toBe(LARGE.byteLength)
   expect(await sources[0]?.read(100, MIB)).toEqual(LARGE.slice(100, MIB + 100))
@@ -27,7 +27,7 @@ test('of a server with ranges half a megabyte is asked for, and what is read bey
   await close()
 })
 
-test('a server that is overloaded for a while is asked again', async () => {
+test('a temporarily overloaded server is asked again', async () => {
   server.behaviour = { status: 503, refusals: 2 }
   const { sources } = await peekAddress(givenPlace(`${server.address}large.gguf`), {
     cache: 'none',
@@ -37,7 +37,7 @@ test('a server that is overloaded for a while is asked again', async () => {
   expect(server.requests).toEqual(Array(3).fill('GET /large.gguf bytes=0-524287'))
 })
 
-test('a server without ranges is read from the start, and no further than what is asked for', async () => {
+test('a server without ranges is read from the start, and only as far as needed', async () => {
   server.behaviour = { ranges: false }
   const { sources, downloadBytes, close } = await peek('large.gguf')
   expect(downloadBytes).toBe(LARGE.byteLength)
@@ -54,7 +54,7 @@ test('a body that ends before its header does is a typed error', async () => {
   await close()
 })
 
-test('what an earlier visit has brought need not be downloaded', async () => {
+test('data of an earlier visit need not be downloaded', async () => {
   const url = `${server.address}large.gguf`
   const journal = { url, size: LARGE.byteLength, etag: '', sums: [null, 7, ...Array(7).fill(null), 9] }
   memoryStorage()('halfbyte-models').put(`${await fileKey(url)}.part`, JSON.stringify(journal))
@@ -63,7 +63,7 @@ test('what an earlier visit has brought need not be downloaded', async () => {
   await close()
 })
 
-test('a server without ranges is not read for ever, and is let go of when another file is missing', async () => {
+test('a server without ranges is not read forever, and is closed if another file is missing', async () => {
   const cancel = vi.fn()
   const pull = (controller: ReadableStreamDefaultController) => controller.enqueue(new Uint8Array(MIB))
   const endless = () =>
@@ -85,14 +85,14 @@ test('a server without ranges is not read for ever, and is let go of when anothe
   expect(cancel).toHaveBeenCalled()
 })
 
-test('a server that says no size is refused, one that has no such file too', async () => {
+test('a server that reports no size is rejected, and so is one without the file', async () => {
   server.behaviour = { ranges: false, length: false }
   await expect(peek('large.gguf')).rejects.toMatchObject({ code: 'unsupported' })
   server.behaviour = {}
   await expect(peek('nothing.gguf')).rejects.toMatchObject({ code: 'network' })
 })
 
-test('of a folder neither vocabulary nor templates are asked for', async () => {
+test('of a folder, neither vocabulary nor templates are requested', async () => {
   server.files.set('index/model.safetensors', LARGE)
   const { sources, close } = await peek('index/')
   expect(sources.map(({ name }) => name)).toEqual(['config.json', 'model.safetensors'])
@@ -104,7 +104,7 @@ test('of a folder neither vocabulary nor templates are asked for', async () => {
   await close()
 })
 
-test('headers of a stored file that the device damaged come from the server, and count as to be downloaded', async () => {
+test('damaged headers of a stored file are read from the server, and count as to be downloaded', async () => {
   const folder = memoryStorage()('halfbyte-models')
   const url = `${server.address}large.gguf`
   for (const source of await openAddress(givenPlace(url))) source.close?.()
@@ -121,7 +121,7 @@ test('headers of a stored file that the device damaged come from the server, and
   expect(peeked.downloadBytes).toBe(4 * MIB)
   expect(server.requests).toHaveLength(2)
   await peeked.close()
-  // A probe leaves it to the load to mend what is stored.
+  // A probe leaves repairs to the load.
   expect(folder.changes.filter((change) => /write|remove|truncate/.test(change))).toEqual(
     before.filter((change) => /write|remove|truncate/.test(change)),
   )

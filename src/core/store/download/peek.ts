@@ -31,7 +31,7 @@ export type PeekOptions = Omit<OpenOptions, 'onProgress' | 'stallMs'>
 
 /** A header takes about 100 KB without a vocabulary, and a few MB with one. */
 const BLOCK_BYTES = 512 << 10
-/** Most bytes held of a file whose server can only send it from the start. Headers are shorter. */
+/** Maximum bytes held of a file whose server can only send it from the start. Headers are shorter. */
 const LONGEST_BEGINNING = 256 << 20
 /** Apart from the weights, only these files are needed. A vocabulary can be as large as a small model. */
 const CONFIG = /(^|\/)(config\.json|model\.safetensors\.index\.json)$/
@@ -42,7 +42,7 @@ export async function peekAddress(address: Place, options: PeekOptions = {}): Pr
   const known = (await store?.known()) ?? []
   const streams: Beginning[] = []
   const opened: ByteSource[] = []
-  /** Sizes of weight files that the server was asked for; undefined for those that it lacks. */
+  /** Requested sizes of weight files; undefined for files missing on the server. */
   const asked = new Map<string, FileSize | undefined>()
   let downloadBytes = 0
   const close = async () => {
@@ -50,7 +50,7 @@ export async function peekAddress(address: Place, options: PeekOptions = {}): Pr
     await Promise.all(streams.map((stream) => stream.close()))
   }
   const toldOf = (url: string) => ({ ...options, headers: hubHeaders(url, options.hub) })
-  /** A file that the server has, of which a part may be stored. */
+  /** A file on the server, of which a part may be stored. */
   const asWhole = (url: string, bytes: number | undefined): FileSize | undefined =>
     bytes === undefined ? undefined : { bytes, downloadBytes: bytes - partOf(known, url) }
   const fetched = ({ url }: RemoteFile): Promise<ByteSource | undefined> => {
@@ -148,7 +148,7 @@ class Beginning implements ByteSource {
     void response.body?.cancel()
     throw new HalfbyteError(
       'unsupported',
-      `${this.name}: the server says no size, so nothing is known before it is downloaded; load it`,
+      `${this.name}: the server reports no size, so nothing is known before the download; load it`,
     )
   }
 

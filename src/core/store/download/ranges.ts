@@ -25,7 +25,7 @@ const BLOCK_BYTES = 4 << 20
  * load of an int4 graph fetches 1 % less and holds 16 MB more.
  */
 const KEPT_BLOCKS = 4
-/** Most blocks of a request. They are in memory beside those that are kept. */
+/** Maximum blocks per request. They are in memory in addition to the cached ones. */
 const RUN_BLOCKS = 2
 /** Bytes around a range that is read alone. */
 const PAGE_BYTES = 64 << 10
@@ -40,8 +40,8 @@ export interface RangeOptions extends RequestOptions, RetryOptions {
 
 /**
  * Requests the first block, and retries where waiting may help. Returns a source, or the answer itself when
- * it is the whole file because the server does not support ranges. `refused` when ranges cannot be used or
- * the file is empty: request it without a range. Undefined when it does not exist.
+ * it is the whole file because the server does not support ranges. `refused` if ranges cannot be used or the
+ * file is empty: request it without a range. Undefined when it does not exist.
  */
 export async function openRanges(
   url: string,
@@ -76,7 +76,7 @@ export async function openRanges(
 }
 
 /**
- * `length` bytes from `start`, of which the first `filled` are there. Each piece lies in an array of its own.
+ * `length` bytes from `start`, of which the first `filled` have arrived. Each piece is a separate array.
  */
 interface Run {
   readonly start: number
@@ -125,7 +125,7 @@ class RangeFile {
     this.#blockBytes = options.blockBytes ?? BLOCK_BYTES
   }
 
-  /** Fetches no block for a range that lies on one page. */
+  /** Fetches no block for a range within one page. */
   async readAlone(offset: number, length: number, signal: AbortSignal | undefined): Promise<Uint8Array> {
     const page = Math.floor(offset / PAGE_BYTES)
     const from = offset - page * PAGE_BYTES
@@ -143,7 +143,7 @@ class RangeFile {
     const blockBytes = this.#blockBytes
     const length = target.byteLength
     const last = Math.ceil((offset + length) / blockBytes) - 1
-    // At once when the bytes are there, because a read beside this one may have a block dropped.
+    // Immediately when the bytes are there, because a parallel read may evict a block.
     const take = (index: number, block: Uint8Array) => {
       const from = Math.max(0, offset - index * blockBytes)
       target.set(
@@ -162,14 +162,14 @@ class RangeFile {
     }
   }
 
-  /** Takes a response with bytes from `start`, where a block begins, and fetches the rest up to `end`. */
+  /** Reads a response with bytes from `start`, the start of a block, and fetches the rest up to `end`. */
   async accept(response: Response, start: number, end: number): Promise<void> {
     const run = newRun(start, end - start, this.#blockBytes)
     await this.#fill(run, this.#options.signal, response)
     this.#keepRun(run)
   }
 
-  /** Fetches what the run lacks, in as many answers as the server takes for it. */
+  /** Fetches the run's missing bytes, in as many responses as the server needs. */
   async #fill(
     run: Run,
     signal: AbortSignal | undefined,
@@ -229,7 +229,7 @@ class RangeFile {
   }
 
   /**
-   * Fetches block `index` and missing ones after it in one request, up to `last`, and gives each to `take`.
+   * Fetches block `index` and missing ones after it in one request, up to `last`, and passes each to `take`.
    * Returns the first block that it did not fetch.
    */
   async #fetchRun(
@@ -250,7 +250,7 @@ class RangeFile {
   }
 
   async #fetch(run: Run, signal: AbortSignal | undefined): Promise<void> {
-    // Bytes that came before a connection broke need not come again.
+    // Bytes received before a connection broke are not fetched again.
     const options = { ...this.#options, signal }
     await retrying((progressed) => this.#fill(run, signal, undefined, progressed), options)
   }

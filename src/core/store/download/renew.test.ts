@@ -1,5 +1,5 @@
-// Tests of damage on the way. In: a pack on a server that turns bytes over, storage in memory. Out: the pack,
-// and what was fetched for it.
+// Tests of damage on the way. In: a pack on a server that flips bits, storage in memory. Out: the pack, and
+// the fetched bytes.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { concat } from '../../../../test/conformance/testing/writers/gguf-writer.ts'
 import { type FileServer, serveFiles } from '../../../../test/helpers/file-server.ts'
@@ -12,10 +12,10 @@ import { givenPlace } from '../../formats/names/named-files.ts'
 import { CHUNK_BYTES } from '../device/sums.ts'
 import { memoryStorage } from '../testing/memory-folders.ts'
 
-/** Three chunks of a download, which are not those that are hashed. */
+/** Three download chunks, which differ from the hashed ones. */
 const WEIGHTS = new Uint8Array(2.5 * CHUNK_BYTES).map((_, at) => (at * 31 + (at >> 9)) & 255)
 const PACK = await pack()
-/** In the last chunk of the download, and in the last but one of the hashes: both must come again. */
+/** In the last download chunk, and in the last but one hashed chunk: both must be fetched again. */
 const FLIPPED = 2 * CHUNK_BYTES + 10
 
 async function pack(): Promise<Uint8Array> {
@@ -34,7 +34,7 @@ beforeEach(async () => {
 })
 afterEach(() => server.close())
 
-/** What a load reads, or the error that ends it. */
+/** The bytes read by a load, or its error. */
 async function load(cache: 'opfs' | 'none', name = 'm.hbm'): Promise<Uint8Array> {
   const hooks = { signal: new AbortController().signal, onProgress() {} }
   const files = await openRequestedFiles(
@@ -67,13 +67,13 @@ describe.each(['opfs', 'none'] as const)('with cache %s', (cache) => {
     ['a weight', FLIPPED],
     ['the header', 100],
     ['the hash of the header', 40],
-  ])('a byte of %s that came wrong once comes again in the same load', async (_, flips) => {
+  ])('a byte of %s that arrives wrong once is fetched again in the same load', async (_, flips) => {
     Object.assign(server.behaviour, { flips, flipTimes: 1 })
     expect(await isRight(load(cache))).toBe(true)
     expect(server.behaviour.flipTimes).toBe(0)
   })
 
-  test('a byte that comes wrong every time is an integrity error, and no damage once the server is well', async () => {
+  test('a byte that is wrong every time is an integrity error, and gone once the server recovers', async () => {
     server.behaviour.flips = FLIPPED
     await expect(load(cache)).rejects.toMatchObject({ code: 'integrity', detail: { file: 'm.hbm' } })
     delete server.behaviour.flips
@@ -81,7 +81,7 @@ describe.each(['opfs', 'none'] as const)('with cache %s', (cache) => {
   })
 })
 
-test('of what is stored only the chunks come again that what is wrong touches, twice at most', async () => {
+test('only stored chunks that overlap the damage are fetched again, at most twice', async () => {
   server.behaviour.flips = FLIPPED
   await expect(load('opfs')).rejects.toMatchObject({ code: 'integrity' })
   expect(chunksAsked()).toEqual([0, 1, 2, 1, 2, 1, 2])
@@ -90,7 +90,7 @@ test('of what is stored only the chunks come again that what is wrong touches, t
   expect(chunksAsked()).toEqual([1, 2])
 })
 
-test('what came in one piece is compared once more by the next load, and then no more', async () => {
+test('a file that arrived in one piece is compared again by the next load, and then never', async () => {
   server.behaviour.ranges = false
   Object.assign(server.behaviour, { flips: FLIPPED, flipTimes: 1 })
   expect(await isRight(load('opfs'))).toBe(true)
@@ -109,7 +109,7 @@ test('what came in one piece is compared once more by the next load, and then no
   expect(server.requests).toEqual([])
 })
 
-test('a file that is another by the time it comes again is an integrity error, and the next load takes it', async () => {
+test('a file that changed by the time it is fetched again is an integrity error, and the next load accepts it', async () => {
   const next = PACK.slice()
   const files = await openRequestedFiles(
     { source: givenPlace(`${server.address}m.hbm`), cache: 'opfs', hub: undefined },
@@ -136,7 +136,7 @@ test('parts are brought again one by one', async () => {
   expect(again.filter((line) => line.includes('00002-of'))).toHaveLength(1)
 })
 
-test('a header without a hash that came wrong is asked for again by the next load, though its version is the same', async () => {
+test('a wrong header without a hash is fetched again by the next load, although its version is the same', async () => {
   server.behaviour.flips = 0
   await expect(load('opfs')).rejects.toMatchObject({ code: 'format' })
   delete server.behaviour.flips

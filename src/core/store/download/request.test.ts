@@ -1,10 +1,9 @@
-// Tests of requests. In: answers of the test's own. Out: what is asked for, bodies that end early,
-// connections that are let go.
+// Tests of requests. In: answers of the test's own. Out: requests, truncated bodies, closed connections.
 import { describe, expect, test, vi } from 'vitest'
 import { pieces, request, tryRange } from './request.ts'
 
 const URL = 'https://example.org/a.gguf'
-test('parts go past the cache of the browser, which mixes versions; whole files do not', async () => {
+test('range requests bypass the browser’s cache, which mixes versions; whole files do not', async () => {
   const fetched = vi.fn(async () => new Response('ten bytes!'))
   vi.stubGlobal('fetch', fetched)
   await request(URL, { headers: { Authorization: 'Bearer x' } }, { start: 5, length: 10 })
@@ -18,7 +17,7 @@ test('parts go past the cache of the browser, which mixes versions; whole files 
 })
 
 test.each(['chrome-extension://abc/m.hbm', 'app://bundle/m.hbm', 'blob:https://example.org/1'])(
-  'no range is asked of %s, which would answer it with 200 and a part of the file',
+  'no range is requested from %s, which would answer with 200 and part of the file',
   async (url) => {
     const fetched = vi.fn(async () => new Response('a part'))
     vi.stubGlobal('fetch', fetched)
@@ -51,7 +50,7 @@ describe('a body', () => {
     await expect(lengthOf(answer(935, 1000, 'cors'))).rejects.toMatchObject({ code: 'network' })
   })
 
-  test('that is left in the middle lets go of its connection', async () => {
+  test('that is abandoned midway closes its connection', async () => {
     const cancel = vi.fn()
     const pull = (controller: ReadableStreamDefaultController) => controller.enqueue(new Uint8Array(10))
     for await (const _ of pieces(URL, new Response(new ReadableStream({ pull, cancel })))) break
@@ -78,7 +77,7 @@ test('a body without an end is an integrity error once it is longer than any suc
   expect(cancel).toHaveBeenCalledTimes(1)
 })
 
-test('a body longer than was said is an integrity error', async () => {
+test('a body longer than announced is an integrity error', async () => {
   const response = new Response(new Uint8Array(11), { headers: { 'Content-Length': '10' } })
   const reading = async () => {
     for await (const _ of pieces(URL, response));
@@ -86,12 +85,12 @@ test('a body longer than was said is an integrity error', async () => {
   await expect(reading()).rejects.toMatchObject({ code: 'integrity' })
 })
 
-test('a part that nobody asked for is not the file', async () => {
+test('an unrequested part is not the file', async () => {
   vi.stubGlobal('fetch', async () => new Response('part', { status: 206 }))
   await expect(request(URL)).rejects.toMatchObject({ code: 'network', detail: { status: 206 } })
 })
 
-test('a server that takes a request and does not answer it is left', async () => {
+test('a server that accepts a request but never answers is abandoned', async () => {
   vi.stubGlobal('fetch', () => new Promise(() => undefined))
   await expect(request(URL, { stallMs: 5 })).rejects.toMatchObject({
     code: 'network',

@@ -1,5 +1,5 @@
-// Sends a request and reads its body in pieces. Errors say whether waiting may help; a partial answer is
-// checked against the requested part.
+// Sends a request and reads its body in pieces. Errors say whether waiting may help; a partial response is
+// checked against the requested range.
 import { type ErrorDetail, HalfbyteError, reasonOf } from '../../base/errors.ts'
 import { fileName } from '../address.ts'
 import type { Version } from '../device/part-file.ts'
@@ -20,7 +20,7 @@ interface Part {
 
 const RANGE = /^bytes (\d+)-(\d+)\/(\d+)$/
 
-/** What a partial answer brings. Undefined for other answers, and for those that `partFault` names. */
+/** The content of a partial response. Undefined for other answers, and for those that `partFault` names. */
 export function partOf(response: Response): Part | undefined {
   if (response.status !== 206 || partFault(response) !== undefined) return undefined
   const [, start, last, size] = RANGE.exec(response.headers.get('content-range') ?? '') ?? []
@@ -31,7 +31,7 @@ export function partOf(response: Response): Part | undefined {
   }
 }
 
-/** Why the place of a partial answer's bytes is not known, as a clause; undefined when it is. */
+/** Why the position of a partial response's bytes is unknown, as a clause; undefined if it is known. */
 function partFault({ headers, type }: Response): string | undefined {
   const encoding = headers.get('content-encoding')
   if (encoding !== null) return `it is compressed (Content-Encoding: ${encoding})`
@@ -39,7 +39,7 @@ function partFault({ headers, type }: Response): string | undefined {
   const contentType = headers.get('content-type') ?? ''
   if (said === null && contentType.startsWith('multipart/'))
     return `it has several parts (Content-Type: ${contentType})`
-  // Pages see it from other origins only where the server allows it.
+  // Pages of other origins see it only if the server allows that.
   if (said === null) return 'no Content-Range can be read'
   const [, start, last, size] = (RANGE.exec(said) ?? []).map(Number)
   if (start === undefined || last === undefined || size === undefined)
@@ -53,8 +53,7 @@ function partFault({ headers, type }: Response): string | undefined {
   return undefined
 }
 
-/**
- * How an answer differs from the expected part at `start` of the given version; undefined when it does not.
+/** How a response differs from the expected part at `start` of the given version; undefined if it does not.
  */
 export function differenceOf(response: Response, start: number, { size, etag }: Version): string | undefined {
   const part = partOf(response)
@@ -157,21 +156,20 @@ export async function plainPart(url: string, response: Response): Promise<Part |
   throw uselessPart(url, fault)
 }
 
-/**
- * Fewer bytes of a part than this count as none: a file in such crumbs would never come to its end.
+/** Fewer bytes of a part than this count as none: a file in such small pieces would never complete.
  */
 const LEAST_BYTES = 1024
 
 /**
- * A connection that breaks before it brings this much counts as no progress: otherwise retries could go on
- * for ever.
+ * A connection that breaks before it delivers this much counts as no progress: otherwise retries could
+ * continue forever.
  */
 export const PROGRESS_BYTES = 64 << 10
 
 /**
- * To be called after an answer brought `loaded` of `asked` bytes at `start`. A server may send less than was
- * asked for, if it says so: the rest is then asked for at once. Throws `network` when the answer ended before
- * the `promised` bytes came, or brought next to nothing.
+ * Call this after a response delivered `loaded` of `asked` bytes at `start`. A server may send less than
+ * requested, if it says so: the rest is then requested at once. Throws `network` if the response ended before
+ * the `promised` bytes, or delivered almost nothing.
  */
 export function checkProgress(
   url: string,
@@ -202,9 +200,9 @@ export function bodyLength(response: Response): number {
 }
 
 /**
- * The first `length` bytes of a body that comes in `pieces`; less where it ends early. A server may send more
- * than was requested: the rest is left. An answer of exactly this length is read to its end, because the
- * browser counts a body that is left as a failed request.
+ * The first `length` bytes of a body that arrives in `pieces`; fewer if it ends early. A server may send
+ * more than requested: the rest is ignored. A response of exactly this length is read to its end, because
+ * browsers report an abandoned body as a failed request.
  */
 export async function* firstBytes(
   response: Response,
@@ -221,7 +219,7 @@ export async function* firstBytes(
   }
 }
 
-/** The error for an answer that ended before all of its bytes came. */
+/** The error for a response that ended before all of its bytes arrived. */
 function cutShort(url: string, loaded: number, total: number, start: number): HalfbyteError {
   return new HalfbyteError(
     'network',
@@ -237,7 +235,7 @@ function cutShort(url: string, loaded: number, total: number, start: number): Ha
 const hiddenBytes = (response: Response): number => (response.type === 'cors' ? 64 : 0)
 
 /**
- * Most bytes of a body of unknown length. No published weight file is larger, and text files are much
+ * Maximum bytes of a body of unknown length. No published weight file is larger, and text files are much
  * smaller.
  */
 const longest = (url: string): number => (/\.(json|jinja)$/.test(fileName(url)) ? 256 << 20 : 2 ** 34)
@@ -249,8 +247,8 @@ export interface BodyOptions extends Omit<RequestOptions, 'headers'> {
 
 /**
  * The body of `response` in pieces. A piece is valid until the next one is requested. Throws `network` when
- * the body breaks off, ends early or stalls, and the signal's reason when aborted. The connection is closed
- * then, and also when the loop over the pieces is left.
+ * the body breaks off, ends early or stalls, and the signal's reason when aborted. The connection is then
+ * closed, and also when the loop over the pieces exits.
  */
 export async function* pieces(
   url: string,
@@ -278,7 +276,7 @@ export async function* pieces(
     signal?.throwIfAborted()
     throw cause instanceof HalfbyteError ? cause : brokenOff(url, loaded, total, cause)
   } finally {
-    // Do not wait for a body that nobody reads.
+    // Does not wait for a body that nobody reads.
     if (!isOver) void reader.cancel().catch(() => undefined)
     if ('leave' in reader) reader.leave()
   }
@@ -312,7 +310,7 @@ function openReader(body: ReadableStream<Uint8Array>, spare: ArrayBuffer[]) {
   }
 }
 
-/** Rejects when `work` takes longer than `ms`. */
+/** Rejects if `work` takes longer than `ms`. */
 function within<T>(ms = 30_000, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error(`nothing came for ${ms / 1000} s`)), ms)

@@ -1,5 +1,4 @@
-// Tests of retrying. In: work that fails, on a clock of the test's. Out: how long is waited, and when it is
-// given up.
+// Tests of retrying. In: work that fails, on a clock of the test's. Out: the delays, and when retrying stops.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { HalfbyteError } from '../../base/errors.ts'
 import { type Retry, type RetryOptions, retrying } from './retry.ts'
@@ -8,7 +7,7 @@ const broken = (detail = {}) => new HalfbyteError('network', 'it broke off', det
 
 beforeEach(() => {
   vi.useFakeTimers()
-  // The middle of what chance adds.
+  // The mean of the random part.
   vi.spyOn(Math, 'random').mockReturnValue(0.5)
 })
 afterEach(() => {
@@ -38,7 +37,7 @@ async function triesOf(
   return { begun, result: await result }
 }
 
-test('waits double up to 30 s, and after the last try the error comes through', async () => {
+test('delays double up to 30 s, and after the last try the error is thrown', async () => {
   const error = broken()
   const { begun, result } = await triesOf(
     () => {
@@ -52,7 +51,7 @@ test('waits double up to 30 s, and after the last try the error comes through', 
   ])
 })
 
-test('an address that has never answered is given up within 2 s, and one that has answers so waits as others', async () => {
+test('an address that has never answered is abandoned within 2 s; one that has is retried as usual', async () => {
   const error = broken()
   const throwing = (thrown: Error) => () => {
     throw thrown
@@ -67,7 +66,7 @@ test('an address that has never answered is given up within 2 s, and one that ha
   }
 })
 
-test('pages that were cut off together come back at different times', async () => {
+test('pages that were disconnected together retry at different times', async () => {
   const waits = new Set<number>()
   for (const chance of [0, 0.5, 0.99]) {
     vi.spyOn(Math, 'random').mockReturnValue(chance)
@@ -91,7 +90,7 @@ test('new bytes make the waits short again, and tries that bring some are not co
   expect(begun).toEqual(Array.from({ length: 10 }, (_, index) => 500 * index))
 })
 
-test('a server that says when to come back is asked then, and not after more than 30 s', async () => {
+test('a server that says when to retry is asked then, but within 30 s', async () => {
   const { begun } = await triesOf((attempt) => {
     if (attempt === 1) throw broken({ status: 429, retryAfter: 7 })
     if (attempt === 2) throw broken({ status: 503, retryAfter: 3600 })
@@ -124,7 +123,7 @@ test('each wait is reported, with its reason and the next try', async () => {
   ])
 })
 
-test('what no wait mends is not tried again', async () => {
+test('permanent errors are not retried', async () => {
   const errors = [broken({ status: 403 }), new HalfbyteError('integrity', 'it changed'), new Error('a bug')]
   for (const error of errors) {
     const { begun, result } = await triesOf(() => {
@@ -164,7 +163,7 @@ test.each([
   ['stands still', () => 7],
   ['goes backwards', (reading: number) => -3_600_000 * reading],
   ['says nonsense', (reading: number) => (reading % 2 === 0 ? Number.NaN : Number.NEGATIVE_INFINITY)],
-])('an address that never answers is given up as soon on a clock that %s', async (_, clock) => {
+])('an address that never answers is abandoned equally soon with a clock that %s', async (_, clock) => {
   const error = broken()
   const work = () => {
     throw error
@@ -177,7 +176,7 @@ test.each([
   expect(begun).toEqual(usual)
 })
 
-test('a device that slept between two tries gives an address up, and the next load tries again', async () => {
+test('a device that slept between two tries abandons an address, and the next load tries again', async () => {
   const error = broken()
   let readings = 0
   vi.spyOn(performance, 'now').mockImplementation(() => 3_600_000 * readings++)

@@ -28,8 +28,8 @@ export interface Retry {
 export const PASSING = new Set([408, 425, 429, 500, 502, 503, 504])
 const LONGEST_WAIT_MS = 30_000
 /**
- * How long to try an address that has never answered. Pages are not told why there is no answer; the address
- * may be wrong, and waiting does not help then.
+ * How long to try an address that has never answered. Pages do not learn why there is no response; the
+ * address may be wrong, and then waiting does not help.
  */
 const UNANSWERED_MS = 1800
 

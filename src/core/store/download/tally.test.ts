@@ -1,5 +1,5 @@
 // Tests of tallies. In: bytes of several files, on a clock of the test's. Out: sums, a rate over the last
-// seconds, time left.
+// seconds, the time left.
 import { expect, test } from 'vitest'
 import { type DownloadProgress, Tally } from './tally.ts'
 
@@ -25,7 +25,7 @@ test('files are summed, and stored ones need no fetching', () => {
   expect(last()).toEqual({ phase: 'download', loaded: 15, total: 115, cached: false })
 })
 
-test('the rate is what came of late, and what is left takes as long as it takes at that rate', () => {
+test('the rate is that of the last seconds, and the time left follows from it', () => {
   const { tally, at, last } = counted()
   const one = tally.file()
   const two = tally.file()
@@ -68,7 +68,7 @@ test('a request that waits for its next try is reported while others bring bytes
   expect(last()).not.toHaveProperty('retry')
 })
 
-test('bytes of an earlier visit are there, and no measure of the rate', () => {
+test('bytes of an earlier visit count as loaded, but not for the rate', () => {
   const { tally, at, last } = counted()
   const file = tally.file()
   file(900, 1000)
@@ -78,7 +78,7 @@ test('bytes of an earlier visit are there, and no measure of the rate', () => {
   expect(last()).toMatchObject({ bytesPerSecond: 10, secondsLeft: 9 })
 })
 
-test('files that have not begun are counted as long as the longest of those that have', () => {
+test('files that have not started count as long as the longest started one', () => {
   const { tally, at, last } = counted()
   tally.left = 2
   const file = tally.file()
@@ -91,7 +91,7 @@ test('files that have not begun are counted as long as the longest of those that
   expect(last()).toMatchObject({ secondsLeft: 9 })
 })
 
-test('where the size of a file is not known, neither is the time left', () => {
+test('if the size of a file is unknown, so is the time left', () => {
   const { tally, at, last } = counted()
   const one = tally.file()
   const two = tally.file()

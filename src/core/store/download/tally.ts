@@ -2,7 +2,7 @@
 import { steadyClock } from '../../base/time/clocks.ts'
 import type { Retry } from './retry.ts'
 
-/** Progress of a download, in bytes. `total` is 0 if the server does not say. */
+/** Progress of a download, in bytes. `total` is 0 if the server does not report it. */
 export interface DownloadProgress {
   readonly phase: 'download'
   readonly loaded: number
@@ -13,7 +13,7 @@ export interface DownloadProgress {
   readonly bytesPerSecond?: number
   /** Estimated seconds until the download ends at that rate; absent if that is unknown. */
   readonly secondsLeft?: number
-  /** A request broke and is repeated: which try comes next, when, and why. Absent once none waits. */
+  /** A failed request is retried: which try comes next, when, and why. Absent once none waits. */
   readonly retry?: Retry
 }
 
@@ -60,8 +60,8 @@ export class Tally {
   }
 
   /**
-   * Reports that a request is repeated, and goes on to while others bring bytes. Call what it returns
-   * when the wait is over.
+   * Reports that a request is being retried, and keeps reporting it while others receive bytes. Call the
+   * returned function when the wait is over.
    */
   retry(retry: Retry): () => void {
     this.#cached = false
@@ -74,7 +74,7 @@ export class Tally {
     }
   }
 
-  /** Of the request that is repeated first, with the time that is left. */
+  /** The next retry, with the time left. */
   #nextRetry(): Retry | undefined {
     const [first] = [...this.#waiting].sort((a, b) => a.until - b.until)
     if (first === undefined) return undefined

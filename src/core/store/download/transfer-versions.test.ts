@@ -17,8 +17,8 @@ const bring = (options: Parameters<typeof transfer>[2] = {}) =>
   transfer(`${server.address}m.gguf`, file, { firstWaitMs: 1, ...options })
 
 describe.each([
-  ['only says when it changed', 'Tue, 01 Sep 2026 10:00:00 GMT'],
-  ['says nothing of versions', undefined],
+  ['only sends Last-Modified', 'Tue, 01 Sep 2026 10:00:00 GMT'],
+  ['sends no version', undefined],
 ])('a server that %s', (_, changed) => {
   beforeEach(() => {
     server.behaviour = { changed }
@@ -28,7 +28,7 @@ describe.each([
     if (changed !== undefined) server.behaviour.changed = changed.replace('01', '02')
   }
 
-  test('brings the file, and asks for at most two chunks again', async () => {
+  test('delivers the file, and at most two chunks are requested again', async () => {
     await bring()
     expect(hash(file.bytes)).toBe(hash(BYTES))
     expect(server.requests.length).toBeLessThanOrEqual(changed === undefined ? 8 : 6)
@@ -39,7 +39,7 @@ describe.each([
     expect([hash(BYTES), hash(OTHER)]).toContain(hash(file.bytes))
   })
 
-  test('and has a file of the same size after a cut is asked for all of it', async () => {
+  test('and has another file of the same size after a disconnect is asked for all of it', async () => {
     server.behaviour.cutAfter = 3_000_000
     server.behaviour.cuts = 2
     await bring({ onProgress: () => void (server.behaviour.cuts === 1 && change()) })

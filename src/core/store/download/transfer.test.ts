@@ -1,4 +1,4 @@
-// Transfers. In: a server that misbehaves in every way, a file that keeps what it is given. Out: the bytes,
+// Transfers. In: a server that misbehaves in every way, a file that stores its bytes. Out: the bytes,
 // or a typed error.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type FileServer, serveFiles } from '../../../../test/helpers/file-server.ts'
@@ -24,7 +24,7 @@ const chunksAsked = () =>
   server.requests.map((line) => Number(/bytes=(\d+)-/.exec(line)?.[1] ?? -1) / CHUNK_BYTES)
 
 describe('a server with ranges', () => {
-  test('brings every chunk once, and says how far it is', async () => {
+  test('delivers every chunk once, with progress', async () => {
     const seen: [number, number][] = []
     expect(await bring({ onProgress: (...progress) => seen.push(progress) })).toEqual({
       size: SIZE,
@@ -37,7 +37,7 @@ describe('a server with ranges', () => {
       expect(loaded).toBeGreaterThanOrEqual(seen[index - 1]?.[0] ?? 0)
   })
 
-  test('goes on after cuts in the middle of chunks, and what was cut off does not count', async () => {
+  test('resumes after disconnects within chunks, and partial chunks do not count', async () => {
     Object.assign(server.behaviour, { cutAfter: 100_000, cuts: 7 })
     let most = 0
     await bring({
@@ -49,7 +49,7 @@ describe('a server with ranges', () => {
     expect(most).toBe(SIZE)
   })
 
-  test('is only asked for what an earlier visit lacks', async () => {
+  test('is only asked for missing chunks of an earlier visit', async () => {
     const enough = new AbortController()
     const { signal } = enough
     const onProgress = (loaded: number) => {
@@ -115,7 +115,7 @@ describe('a server with ranges', () => {
     },
   )
 
-  test('that calls a version weak and strong by turns is asked for nothing twice', async () => {
+  test('that alternates weak and strong ETags is asked for nothing twice', async () => {
     server.behaviour.etags = Array.from({ length: 12 }, (_, at) => (at % 2 === 0 ? 'W/"1"' : '"1"'))
     await bring()
     expect(hash(file.bytes)).toBe(hash(BYTES))
@@ -143,7 +143,7 @@ describe('a server with ranges', () => {
     expect(file.chunks.size).toBe(0)
   })
 
-  test('behind a network that answers with its login page keeps what came, and goes on there', async () => {
+  test('behind a network with a login page keeps its chunks, and resumes from there', async () => {
     const page = '<title>Log in</title>'
     const type = 'Content-Type: text/html'
     const login = `HTTP/1.1 200 OK\r\n${type}\r\nContent-Length: ${page.length}\r\n\r\n${page}`
@@ -162,7 +162,7 @@ describe('a server with ranges', () => {
     expect(chunksAsked().filter((index) => there.includes(index))).toEqual([])
   })
 
-  test('that has no file for a moment, and no versions, is asked for all of what comes then', async () => {
+  test('that temporarily has no file, and no versions, is asked for the whole file afterwards', async () => {
     delete server.behaviour.etag
     const onProgress = () => {
       if (file.chunks.size === 0 || server.files.get('m.gguf') === OTHER) return
@@ -173,14 +173,14 @@ describe('a server with ranges', () => {
     expect(hash(file.bytes)).toBe(hash(OTHER))
   })
 
-  test('is asked once whether a file that is all there is still the same', async () => {
+  test('is asked once whether a complete file is unchanged', async () => {
     await bring()
     server.requests.length = 0
     expect(await bring()).toEqual({ size: SIZE, etag: '"1"' })
     expect([server.requests.length, file.begun]).toEqual([1, 1])
   })
 
-  test('that sends more than it was asked for writes nothing beside its chunk', async () => {
+  test('that sends more than requested writes nothing outside its chunk', async () => {
     server.behaviour.excess = 1000
     const ends: number[] = []
     const write = file.write.bind(file)
@@ -194,7 +194,7 @@ describe('a server with ranges', () => {
     expect(server.requests).toHaveLength(6)
   })
 
-  test('that sends less than it was asked for is asked for the rest', async () => {
+  test('that sends less than requested is asked for the rest', async () => {
     server.behaviour.most = CHUNK_BYTES - 100_000
     await bring({ attempts: 2 })
     expect(hash(file.bytes)).toBe(hash(BYTES))
@@ -228,13 +228,13 @@ describe('a server with ranges', () => {
     expect(server.requests.at(-1)).toBe('GET /m.gguf')
   })
 
-  test('that cuts every connection, but never before something came, is asked until all is there', async () => {
+  test('that breaks every connection, but never without progress, is asked until the file is complete', async () => {
     server.behaviour.cutAfter = 1 << 20
     await bring({ attempts: 2 })
     expect(hash(file.bytes)).toBe(hash(BYTES))
   })
 
-  test('that refuses one range for good is left at once, though others stand still', async () => {
+  test('that denies one range permanently is abandoned at once, even while others stall', async () => {
     server.behaviour = {
       etag: '"1"',
       get stalls() {
@@ -247,7 +247,7 @@ describe('a server with ranges', () => {
     await expect(bring()).rejects.toMatchObject({ code: 'network', detail: { status: 403 } })
   })
 
-  test('that changes it again and again is given up', async () => {
+  test('that keeps changing the file is abandoned', async () => {
     let version = 1
     const onProgress = () => {
       server.behaviour.etag = `"${++version}"`
@@ -272,7 +272,7 @@ describe('a server with ranges', () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  test('that stands still is left and asked again', async () => {
+  test('that stalls is disconnected and asked again', async () => {
     server.behaviour.stalls = true
     server.behaviour.onRequest = ({ requests, behaviour }) => {
       if (requests.length > 2) behaviour.stalls = false
@@ -281,7 +281,7 @@ describe('a server with ranges', () => {
     expect(hash(file.bytes)).toBe(hash(BYTES))
   })
 
-  test('that never comes back ends in an error that has both numbers, and keeps what came', async () => {
+  test('that never recovers ends in an error with both numbers, and keeps the chunks', async () => {
     const onProgress = () => {
       if (file.chunks.size > 0) server.behaviour.cutAfter = 10
     }
@@ -314,7 +314,7 @@ describe('a server without ranges', () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  test('starts again after a cut', async () => {
+  test('starts again after a disconnect', async () => {
     Object.assign(server.behaviour, { cutAfter: 5_000_000, cuts: 2 })
     expect((await bring())?.size).toBe(SIZE)
     expect(hash(file.bytes)).toBe(hash(BYTES))
@@ -336,7 +336,7 @@ test('a file that is all there waits no longer than any body for the byte of its
   expect(server.requests).toHaveLength(1)
 })
 
-test('an abort ends every connection and keeps what came', async () => {
+test('an abort ends every connection and keeps the chunks', async () => {
   const enough = new AbortController()
   const reason = new Error('enough')
   server.behaviour.stalls = true
@@ -345,7 +345,7 @@ test('an abort ends every connection and keeps what came', async () => {
   await expect(waiting).rejects.toBe(reason)
 })
 
-test('bodies are read into one buffer after the other, whether they are read to their end or left', async () => {
+test('bodies are read into one buffer at a time, whether read to the end or abandoned', async () => {
   const spare: ArrayBuffer[] = []
   for (const isLeft of [false, true, false]) {
     for await (const piece of pieces('m.gguf', new Response(BYTES), { spare })) {

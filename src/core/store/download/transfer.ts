@@ -46,7 +46,7 @@ class Changed extends Error {}
 /**
  * Fetches the chunks that `file` lacks. Returns its version, or undefined when the server has no such file.
  * Servers without ranges send the whole file from the start. Throws `network` after the last try, `integrity`
- * when the file keeps changing, `storage-full`, or the signal's reason. Bytes that arrived stay stored.
+ * if the file keeps changing, `storage-full`, or the signal's reason. Bytes that arrived stay stored.
  */
 export async function transfer(
   url: string,
@@ -138,8 +138,8 @@ class Transfer {
   }
 
   /**
-   * Reads the byte of a peek, in the time that any body has. The headers have said all, so the byte may stay
-   * away.
+   * Reads the byte of a peek, in the time that any body has. The headers are enough, so the byte may be
+   * missing.
    */
   async #readPeek(response: Response): Promise<void> {
     try {
@@ -175,7 +175,7 @@ class Transfer {
           if (ready !== undefined && answer !== undefined) ready.response = undefined
           return this.#chunk(chunk, version, answer, progressed)
         })
-        if (!this.#file.finish(index)) throw new Changed('bytes that came before have changed')
+        if (!this.#file.finish(index)) throw new Changed('earlier bytes have changed')
       }
     }
     await this.#together(Array.from({ length: CONNECTIONS }, connection))
@@ -202,7 +202,7 @@ class Transfer {
     return this.#request()
   }
 
-  /** Fetches the missing bytes of `chunk`, in as many answers as the server takes for them. */
+  /** Fetches the missing bytes of `chunk`, in as many responses as the server needs. */
   async #chunk(
     chunk: Chunk,
     version: Version,
@@ -244,8 +244,7 @@ class Transfer {
   }
 
   /**
-   * A network that requires a login answers every request with its login page. Keep the bytes that came
-   * before.
+   * A network that requires a login answers every request with its login page. Keep the earlier bytes.
    */
   async #refusePage(response: Response | undefined): Promise<void> {
     // A part of the file is the file, whatever its server calls it.
@@ -298,8 +297,7 @@ class Transfer {
   }
 
   /**
-   * Waits for all work. The first failure stops the rest and is thrown when none of it uses the file any
-   * more.
+   * Waits for all work. The first failure stops the rest, and is thrown once nothing uses the file any more.
    */
   async #together(work: readonly Promise<void>[]): Promise<void> {
     let failure: { readonly error: unknown } | undefined

@@ -10,13 +10,13 @@ export interface Fault {
   /** Completes "A server or a network that …". */
   readonly title: string
   readonly behaviour: Behaviour
-  /** What the user sees. */
+  /** The outcome for the user. */
   readonly sees: string
   /** The error's code; absent when the load succeeds. */
   readonly code?: ErrorCode
-  /** Most requests, for a file in three chunks. */
+  /** Maximum number of requests, for a file in three chunks. */
   readonly requests: number
-  /** Most seconds until the load ends, with the default waits. */
+  /** Maximum seconds until the load ends, with the default delays. */
   readonly seconds: number
   /** True when there is no server. */
   readonly isAbsent?: boolean

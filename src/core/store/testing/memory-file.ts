@@ -1,4 +1,4 @@
-// Transfers in memory. A file that keeps what it is given, and bytes of several chunks.
+// Transfers in memory. A file that stores its bytes, and bytes of several chunks.
 import { createHash } from 'node:crypto'
 import type { PartialFile, Version } from '../device/part-file.ts'
 import { CHUNK_BYTES } from '../device/sums.ts'
@@ -9,11 +9,11 @@ export const BYTES = new Uint8Array(SIZE).map((_, index) => (index * 31 + (index
 export const OTHER = BYTES.map((byte) => byte ^ 1)
 export const hash = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
 
-/** What a part file on the disk is, in memory. */
+/** An in-memory version of a part file. */
 export class MemoryFile implements PartialFile {
   version: Version | undefined
   bytes = new Uint8Array()
-  /** Hashes of those that are there. */
+  /** Hashes of the present ones. */
   readonly chunks = new Map<number, string>()
   begun = 0
   has(index: number): boolean {

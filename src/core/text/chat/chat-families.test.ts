@@ -16,7 +16,7 @@ const TOOL = {
   function: { name: 'f', parameters: { type: 'object', properties: { x: { type: 'number' } } } },
 }
 
-/** The sentence with which a template refuses. */
+/** The message with which a template rejects its input. */
 function refusalOf(render: () => unknown): string {
   try {
     render()
@@ -24,11 +24,11 @@ function refusalOf(render: () => unknown): string {
     if (isHalfbyteError(error) && error.code === 'format') return error.message
     throw error
   }
-  throw new Error('nothing was refused')
+  throw new Error('nothing was rejected')
 }
 
 describe('gemma2, gemma3', () => {
-  /** The system text goes in front of the first user's; the assistant is called model. */
+  /** The system text precedes the first user message; the assistant's role is called "model". */
   const GEMMA3 =
     "{{ bos_token }}{%- if messages[0]['role'] == 'system' -%}{%- if messages[0]['content'] is string -%}" +
     "{%- set prefix = messages[0]['content'] + '\n\n' -%}{%- endif -%}{%- set turns = messages[1:] -%}{%- else -%}" +
@@ -48,7 +48,7 @@ describe('gemma2, gemma3', () => {
     )
   })
 
-  test('gemma2 refuses a system text in its own words, and both want turns in turn', () => {
+  test('gemma2 rejects a system text with its own message, and both require alternating roles', () => {
     const gemma2 = new ChatTemplate(
       "{{ bos_token }}{% if messages[0]['role'] == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}",
     )
@@ -67,7 +67,7 @@ describe('gemma2, gemma3', () => {
 })
 
 describe('qwen3, qwen3moe', () => {
-  /** Earlier thoughts are left out; without thinking an empty block is written for the model. */
+  /** Earlier thoughts are omitted; with thinking off, an empty block is written for the model. */
   const QWEN3 =
     "{%- if tools %}{{- '<|im_start|>system\n' }}{%- if messages[0].role == 'system' %}{{- messages[0].content + '\n\n' }}{%- endif %}" +
     "{{- '# Tools\n\n<tools>' }}{%- for tool in tools %}{{- '\n' }}{{- tool | tojson }}{%- endfor %}{{- '\n</tools><|im_end|>\n' }}" +
@@ -92,7 +92,7 @@ describe('qwen3, qwen3moe', () => {
     "{%- if enable_thinking is defined and enable_thinking is false %}{{- '<think>\n\n</think>\n\n' }}{%- endif %}{%- endif %}"
   const template = new ChatTemplate(QWEN3)
 
-  test('thoughts of earlier turns are left out', () => {
+  test('thoughts of earlier turns are omitted', () => {
     const thinking = { role: 'assistant', content: '<think>\nhm\n</think>\n\nhi' }
     expect(template.render([SYSTEM, HELLO, thinking, AGAIN])).toBe(
       '<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nhello<|im_end|>\n<|im_start|>assistant\nhi<|im_end|>\n' +
@@ -111,7 +111,7 @@ describe('qwen3, qwen3moe', () => {
     )
   })
 
-  test('tools stand in the system turn, one to a line, as Python writes JSON', () => {
+  test('tools are listed in the system turn, one per line, as Python writes JSON', () => {
     expect(template.render([SYSTEM, HELLO], { tools: [TOOL] })).toBe(
       '<|im_start|>system\nBe brief.\n\n# Tools\n\n<tools>\n' +
         '{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {"x": {"type": "number"}}}}}' +
@@ -120,7 +120,7 @@ describe('qwen3, qwen3moe', () => {
   })
 })
 
-test('phi3: each turn has its own mark and the same end', () => {
+test('phi3: each role has its own marker, and all turns end alike', () => {
   const template = new ChatTemplate(
     "{% for message in messages %}{% if message['role'] == 'system' and message['content'] %}{{'<|system|>\n' + message['content'] + '<|end|>\n'}}" +
       "{% elif message['role'] == 'user' %}{{'<|user|>\n' + message['content'] + '<|end|>\n'}}" +
@@ -160,7 +160,7 @@ test('smollm3: a date, a mode that the system text may set, answers between mark
   expect(brief).toMatch(/<\|im_start\|>assistant\n<think>\n\n<\/think>\n$/)
 })
 
-test('granite, granitehybrid: roles between marks, tools as a turn of their own with indents', () => {
+test('granite, granitehybrid: roles between markers, tools in their own turn, indented', () => {
   const template = new ChatTemplate(
     "{%- if messages[0]['role'] == 'system' %}{%- set system_message = messages[0]['content'] %}{%- set loop_messages = messages[1:] %}" +
       "{%- else %}{%- set system_message = 'Knowledge Cutoff Date: April 2024.\nToday\\'s Date: ' + strftime_now('%B %d, %Y') + '.' %}{%- set loop_messages = messages %}{%- endif %}" +
@@ -192,7 +192,7 @@ test('olmo2, olmoe: BOS is their end of text, which ends each answer too', () =>
   )
 })
 
-test('lfm2: the list of tools ends the system text, and what is not text is written as JSON', () => {
+test('lfm2: the list of tools ends the system text, and content other than text is written as JSON', () => {
   const template = new ChatTemplate(
     "{{- bos_token -}}{%- set system_prompt = '' -%}{%- set ns = namespace(system_prompt='') -%}{%- if messages[0]['role'] == 'system' -%}" +
       "{%- set ns.system_prompt = messages[0]['content'] -%}{%- set messages = messages[1:] -%}{%- endif -%}" +

@@ -42,7 +42,7 @@ function message(action: () => unknown): string {
 }
 
 describe('rendering', () => {
-  test('ChatML: a turn each, and the beginning of the answer', () => {
+  test('ChatML: one turn per message, and the beginning of the answer', () => {
     expect(renderChat(MESSAGES, { template: CHATML })).toBe(
       '<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nhello<|im_end|>\n<|im_start|>assistant\n',
     )
@@ -53,7 +53,7 @@ describe('rendering', () => {
     expect(renderChat(MESSAGES, { template: PLAIN, bosToken: '<s>' })).toBe('<s>Be brief.\nhello')
   })
 
-  test.each([PLAIN, CHATML])('a prompt goes on from the one before it and its reply: %s', (template) => {
+  test.each([PLAIN, CHATML])('a prompt continues the previous one and its reply: %s', (template) => {
     const said = [...MESSAGES, { role: 'assistant', content: ' there' }, { role: 'user', content: 'again' }]
     const [first, second] = [MESSAGES, said].map((messages) =>
       renderChat(messages, { template, bosToken: '<s>' }),
@@ -83,7 +83,7 @@ describe('rendering', () => {
 })
 
 describe('errors', () => {
-  test('a template that refuses the messages says why', () => {
+  test('a template that rejects the messages says why', () => {
     expect(message(() => renderChat(MESSAGES, { template: ALTERNATING }))).toMatch(
       /must alternate user\/assistant/,
     )
@@ -123,7 +123,7 @@ describe('with a tokenizer', () => {
     expect(chatTemplateOf(createTokenizer(jsonSpec({}, { chat_template: 'one' })))).toBe('one')
   })
 
-  test('special tokens of a prompt are read, and BOS is there once', () => {
+  test('special tokens of a prompt are recognised, and there is only one BOS', () => {
     const prompt = renderChat(MESSAGES, { template: CHATML })
     const ids = encodeChat(bytes, prompt)
     const start = bytes.idOf('<|im_start|>') as number
@@ -142,7 +142,7 @@ describe('with a tokenizer', () => {
     expect(without.filter((id) => id <= 2)).toEqual([1])
   })
 
-  test('what a template writes after an answer ends a turn', () => {
+  test('the token that a template writes after an answer ends a turn', () => {
     const spec = byteLevelSpec()
     const own = {
       ...spec,
@@ -158,12 +158,12 @@ describe('with a tokenizer', () => {
     expect(tokenizer.isEnd(stop)).toBe(false)
     expect(turnEndIds(tokenizer, template)).toEqual(new Set([...tokenizer.endIds, stop]))
     expect(turnEndIds(bytes, new ChatTemplate(CHATML))).toEqual(bytes.endIds)
-    // Text after an answer, or a template that refuses, leaves what is known.
+    // Text after an answer, or a template that throws, leaves the known ids unchanged.
     expect(turnEndIds(bytes, new ChatTemplate(PLAIN))).toEqual(bytes.endIds)
     expect(turnEndIds(bytes, new ChatTemplate("{{ raise_exception('no') }}"))).toEqual(bytes.endIds)
   })
 
-  test('the end of a turn of a template that needs alternating roles is its EOS', () => {
+  test('EOS ends a turn of a template that requires alternating roles', () => {
     const tokenizer = createTokenizer(spmSpec(['\u2581', 'a']))
     expect(turnEndIds(tokenizer, new ChatTemplate(ALTERNATING))).toEqual(new Set([tokenizer.eosId]))
   })

@@ -14,8 +14,8 @@ export interface ChatMessage {
   /** Most templates know `system`, `user` and `assistant`; some also know `tool`. */
   readonly role: string
   /**
-   * `null` where there is no text, for example beside tool calls; templates test `content is none`. A list of
-   * blocks for templates that read the thought there.
+   * `null` where there is no text, for example in a message with tool calls; templates test `content is
+   * none`. A list of blocks for templates that read the thought there.
    */
   readonly content: string | null | readonly object[]
   readonly [field: string]: unknown
@@ -31,7 +31,7 @@ export interface ChatOptions {
   readonly tools?: readonly object[] | undefined
   /** Further variables of the template, such as `enable_thinking`. */
   readonly templateArguments?: JsonObject | undefined
-  /** The date for templates that tell it to the model. Default now. */
+  /** The date, for templates that pass it to the model. Default now. */
   readonly now?: Date | undefined
 }
 
@@ -69,15 +69,15 @@ export class ChatTemplate {
     this.#program = attempt('cannot be read', () => parse(source))
   }
 
-  /** Variables that the template reads and a caller can give, such as `enable_thinking`. */
+  /** Variables that the template reads and a caller can set, such as `enable_thinking`. */
   variables(): readonly string[] {
     const functions = globals(new Date(0), () => undefined)
     return [...freeNames(this.#program)].filter((name) => !GIVEN.includes(name) && !functions.has(name))
   }
 
   /**
-   * Throws `format` when the template refuses the messages, with its own words, and when it takes too much
-   * work.
+   * Throws `format` when the template rejects the messages, with the template's own message, and when
+   * rendering takes too much work.
    */
   render(messages: readonly ChatMessage[], options: ChatOptions = {}): string {
     const { addGenerationPrompt = true, bosToken = '', eosToken = '', tools, now = new Date() } = options
@@ -97,7 +97,7 @@ export class ChatTemplate {
         add_generation_prompt: addGenerationPrompt,
         bos_token: bosToken,
         eos_token: eosToken,
-        // Templates test whether tools are none. Undefined is not none; null is.
+        // Templates test `tools is none`. Undefined is not none; null is.
         tools: tools ?? null,
         documents: templateArguments['documents'] ?? null,
       }
@@ -114,7 +114,7 @@ export function chatTemplateOf(tokenizer: Tokenizer): string {
   return isChatMl ? CHATML : PLAIN
 }
 
-/** A prompt of a template that may refuse the messages: then it is empty. */
+/** The prompt, or an empty one if the template rejects the messages. */
 function promptOf(
   tokenizer: Tokenizer,
   template: ChatTemplate,
@@ -129,7 +129,7 @@ function promptOf(
   }
 }
 
-/** Whether the template has no place for system text: it refuses such messages, or leaves them out. */
+/** Whether the template does not support a system message: it rejects or ignores it. */
 export function lacksSystem(tokenizer: Tokenizer, template: ChatTemplate): boolean {
   const tells = (messages: readonly ChatMessage[]) => promptOf(tokenizer, template, messages).includes(PROBE)
   const question = { role: 'user', content: 'a' }
@@ -156,8 +156,8 @@ export function readsThoughtBlocks(tokenizer: Tokenizer, template: ChatTemplate)
 const readsParts = (prompt: string): boolean => prompt.includes(PROBE) && !/(['"])type\1/.test(prompt)
 
 /**
- * Whether a template reads contents as lists of parts, as those of models that see do: only so, or beside
- * plain texts.
+ * Whether a template reads contents as lists of parts, as templates of vision models do: only as lists, or
+ * as plain texts too.
  */
 export type PartsForm = 'needed' | 'accepted'
 
@@ -191,7 +191,7 @@ export function encodeChat(
 
 const PROBE = 'Zqxj'
 
-/** A short conversation, rendered by the template. Empty when the template refuses it. */
+/** A short conversation, rendered by the template. Empty when the template rejects it. */
 export function probeTurns(tokenizer: Tokenizer, template: ChatTemplate): string {
   const rendered = (contentOf: (text: string) => ChatMessage['content']) => {
     const messages = [
@@ -206,8 +206,8 @@ export function probeTurns(tokenizer: Tokenizer, template: ChatTemplate): string
 }
 
 /**
- * The ids that end the assistant's turn: those of the tokenizer, and the special token that the template
- * writes after an answer. Files often do not name the latter.
+ * The ids that end the assistant's turn: the tokenizer's, and the special token that the template writes
+ * after an answer. Files often do not name the latter.
  */
 export function turnEndIds(tokenizer: Tokenizer, template: ChatTemplate): ReadonlySet<number> {
   const ends = new Set(tokenizer.endIds)

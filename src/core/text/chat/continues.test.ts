@@ -1,4 +1,4 @@
-// Going on. In: text in two parts. Out: the ids of the whole, without a space that nobody wrote between them.
+// Going on. In: text in two parts. Out: the ids of the whole, without an additional space between them.
 import { expect, test } from 'vitest'
 import { createTokenizer } from '../tokenize/read/create.ts'
 
@@ -15,7 +15,7 @@ const tokenizer = createTokenizer({
   addSpacePrefix: true,
 })
 
-test('a text that goes on gets no space in front', () => {
+test('a continued text gets no leading space', () => {
   expect(tokenizer.encode('ab')).toEqual([3, 4, 5])
   expect(tokenizer.encode('b', { continues: true })).toEqual([5])
   expect([...tokenizer.encode('a'), ...tokenizer.encode('b', { continues: true })]).toEqual(
@@ -23,7 +23,7 @@ test('a text that goes on gets no space in front', () => {
   )
 })
 
-test('after a special token a text begins anew, also when it goes on', () => {
+test('after a special token a text begins again, even a continued one', () => {
   const options = { parseSpecial: true, continues: true }
   expect(tokenizer.encode('b</s>a', options)).toEqual([5, 2, 3, 4])
 })

@@ -1,8 +1,8 @@
 // Finds the first of some marks in a text that grows, or how much of its end may become one.
 
 /**
- * The first of the marks in a text, and where it begins. Where two begin at once, the one that is listed
- * first.
+ * The first of the markers in a text, and where it begins. If two begin at the same place, the one that is
+ * listed first.
  */
 export const firstMark = (text: string, marks: readonly string[]): { mark: string; at: number } | undefined =>
   marks
@@ -10,7 +10,7 @@ export const firstMark = (text: string, marks: readonly string[]): { mark: strin
     .filter(({ at }) => at >= 0)
     .toSorted((one, other) => one.at - other.at)[0]
 
-/** Length of the longest end of `text` with which one of the marks begins, without being whole. */
+/** Length of the longest suffix of `text` that is a proper prefix of one of the markers. */
 export function partLength(text: string, marks: readonly string[]): number {
   const most = Math.max(...marks.map(({ length }) => length)) - 1
   for (let length = Math.min(most, text.length); length > 0; length--) {

@@ -1,4 +1,4 @@
-// Tests of the split of reasoning. In: replies as models of each family write them, cut anywhere; published
+// Tests of the split of reasoning. In: replies as models of each family write them, split anywhere; published
 // templates. Out: the thought and the answer, the marks that a template names.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -59,7 +59,7 @@ const REPLIES: readonly [string, ReasoningForm, string, string, string, string][
   ['closed by the prompt', THINK, '<think>\n\n</think>\n\n', 'Write <think>.', '', 'Write <think>.'],
   ['quoted later', THINK, '', 'Write `<think>a</think>`.', '', 'Write `<think>a</think>`.'],
   ['no thought', THINK, '', '\n <b>Hi</b> ', '', '\n <b>Hi</b> '],
-  ['cut in the thought', THINK, '', '<think>\nA fox </thin', 'A fox </thin', ''],
+  ['cut off within the thought', THINK, '', '<think>\nA fox </thin', 'A fox </thin', ''],
   ['almost a mark', THINK, '', '<think>a < b </thinker></think>c', 'a < b </thinker>', 'c'],
   [
     'Granite 3.3',
@@ -114,7 +114,14 @@ const REPLIES: readonly [string, ReasoningForm, string, string, string, string][
     'A fox.',
     '[TOOL_CALLS]f[ARGS]{"a":1}',
   ],
-  ['gpt-oss cut in a header', HARMONY, '', '<|channel|>analysis<|message|>A<|end|><|start|>assi', 'A', ''],
+  [
+    'gpt-oss cut off within a header',
+    HARMONY,
+    '',
+    '<|channel|>analysis<|message|>A<|end|><|start|>assi',
+    'A',
+    '',
+  ],
 ]
 
 describe('a reply', () => {
@@ -122,7 +129,7 @@ describe('a reply', () => {
     expect(split(form, [reply], prompt)).toMatchObject({ reasoning, text, whole: reply })
   })
 
-  test.each(REPLIES)('of %s is split alike however it is cut', (_, form, prompt, reply) => {
+  test.each(REPLIES)('of %s gives the same parts however it is chunked', (_, form, prompt, reply) => {
     const whole = split(form, [reply], prompt)
     const cuts = fc.array(fc.nat(reply.length), { maxLength: 12 })
     fc.assert(
@@ -134,7 +141,7 @@ describe('a reply', () => {
     )
   })
 
-  test('of any marks and blanks is split alike letter by letter, and nothing of it is lost', () => {
+  test('of any markers and spaces gives the same parts letter by letter, and loses nothing', () => {
     const pieces = fc.array(
       fc.constantFrom('<think>', '</think>', '<response>', '</response>', '<th', '</', ' ', '\n', 'a'),
     )
@@ -156,7 +163,7 @@ describe('a reply', () => {
     }
   })
 
-  test('has its marks in the whole text, and the rest of it quoted', () => {
+  test('keeps its markers in the whole text, and the rest is quoted', () => {
     const splitter = reasoningSplitter(formOf('[THINK]'), 'start')
     splitter.push('[THINK]a[/THINK]b')
     splitter.finish()
@@ -180,7 +187,7 @@ describe('the marks of a published template', () => {
     ['ibm-granite-granite-4.0', undefined],
     ['microsoft-Phi-3.5-mini-instruct', undefined],
     ['mistralai-Mistral-Nemo-Instruct-2407', undefined],
-  ])('%s are those that it names', (name, open) => {
+  ])('%s are the markers that it names', (name, open) => {
     expect(reasoningFormOf(published(name))?.open).toBe(open)
   })
 
@@ -204,7 +211,7 @@ describe('the marks of a published template', () => {
   })
 })
 
-test('a prefix continues the answer, unless it has marks of its own', () => {
+test('a prefix continues the answer, unless it has its own markers', () => {
   expect(answerHead('<think>\n', THINK, 'The')).toBe('\n</think>\n\n')
   expect(answerHead('<think>\n', THINK, 'a</think>The')).toBe('')
   expect(answerHead('', THINK, '<think>a')).toBe('')

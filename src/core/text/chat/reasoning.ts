@@ -12,7 +12,7 @@
 //   EXAONE Deep                     <thought>..</thought>
 //   gpt-oss                         <|channel|>analysis<|message|>..<|end|>, then the channel `final`
 //
-// A thought stands at the beginning of a reply. Marks that come later are what the answer quotes.
+// A thought comes at the beginning of a reply. Later markers are quotes within the answer.
 import { firstMark, partLength } from './marks.ts'
 
 /** The texts that mark a thought. */
@@ -24,7 +24,7 @@ export interface ReasoningMarks {
 }
 
 export interface ReasoningForm extends ReasoningMarks {
-  /** Marks around the answer, which are not part of it. */
+  /** Markers around the answer, which are not part of it. */
   readonly answer?: ReasoningMarks
   /** The marks are headers of gpt-oss's channels. */
   readonly isHarmony?: boolean
@@ -113,7 +113,7 @@ export interface SplitText {
   readonly text: string
 }
 
-/** Splits a reply as it arrives. Text is held back while it may be a part of a mark. */
+/** Splits a reply as it arrives. Text is held back while it may be part of a marker. */
 export interface ReasoningSplitter {
   readonly phase: ReasoningPhase
   /** True if a thought has begun. */
@@ -123,7 +123,7 @@ export interface ReasoningSplitter {
   push(piece: string): SplitText
   /** Ends the reply. A thought without an end stays a thought. */
   finish(): SplitText
-  /** All of the reply, with `quote` applied to what lies outside the marks. */
+  /** The whole reply, with `quote` applied to the text outside the markers. */
   whole(quote: (text: string) => string): string
 }
 
@@ -159,7 +159,7 @@ abstract class Splitter implements ReasoningSplitter {
     return this.#parts.map(({ text, isMark }) => (isMark ? text : quote(text))).join('')
   }
 
-  /** Reads on as far as the held text allows. */
+  /** Reads as much of the held text as possible. */
   protected abstract advance(isOver: boolean): void
 
   protected think(length: number): void {
@@ -170,7 +170,7 @@ abstract class Splitter implements ReasoningSplitter {
     this.#text += this.#take(length, false)
   }
 
-  /** Leaves out a mark or the blanks around it. `instead`: what the answer gets in its place. */
+  /** Drops a marker or the whitespace around it. `instead`: the text that replaces it in the answer. */
   protected drop(length: number, instead = ''): void {
     this.#take(length, true)
     this.#text += instead
@@ -196,7 +196,7 @@ abstract class Splitter implements ReasoningSplitter {
 class MarkSplitter extends Splitter {
   phase: ReasoningPhase
   readonly #form: ReasoningForm
-  /** What may come next: blanks that belong to a mark, or the mark that opens the answer. */
+  /** What may come next: whitespace that belongs to a marker, or the marker that opens the answer. */
   #isAfterMark: boolean
   /** Whether the mark that ends the answer is looked for. */
   #isEnclosed = false
@@ -229,7 +229,7 @@ class MarkSplitter extends Splitter {
     this.#isEnclosed = enclosed === 'found'
   }
 
-  /** Drops `mark` and blanks before it. Blanks without the mark stay. */
+  /** Drops `mark` and the whitespace before it. Blanks without the mark stay. */
   #mark(mark: string, isOver: boolean): 'found' | 'more' | 'none' {
     const dense = this.held.trimStart()
     if (dense.startsWith(mark)) {
@@ -298,7 +298,7 @@ class HarmonySplitter extends Splitter {
     this.#hasBegun = phase !== 'start'
   }
 
-  /** A header is decoded as freely as a thought. */
+  /** A header is decoded without constraints, like a thought. */
   get phase(): ReasoningPhase {
     if (this.#part === 'header') return this.#hasBegun || this.held !== '' ? 'thought' : 'start'
     return this.#part

@@ -171,7 +171,7 @@ const counted: Filter = (value, _args, { spend }) => lengthOf(value, spend)
 const markedUp: Filter = (value, _args, tools) =>
   value instanceof Markup ? value : new Markup(escaped(text(value, tools)))
 
-/** By Jinja's rule: a letter after white space, `-`, or an opening bracket begins a word. */
+/** Jinja's rule: a letter after white space, `-`, or an opening bracket begins a word. */
 const titled = (value: string) =>
   value
     .split(new RegExp(`([-${SPACES}({\\[<]+)`))

@@ -130,7 +130,10 @@ function padded(text: string, width: number, align: string, fill: string, spend:
   return sign + fill.repeat(missing) + text.slice(sign.length)
 }
 
-/** A number without padding. `kind` is a letter of a format specification; empty for a float's own text. */
+/**
+ * A number without padding. `kind` is the type letter of a format specification; empty for a float's default
+ * text.
+ */
 function number(value: Value, kind: string, digits: string | undefined, sign: string, spend: Spend): string {
   const given = numberOf(value)
   if (given === undefined)

@@ -65,7 +65,7 @@ const MAX_RANGE = 100_000
 /** Work units of a date for each character of its format. */
 const DATE_UNITS = 1 << 15
 
-/** The error of a template that refuses its input in its own words. */
+/** The error of a template that rejects its input with its own message. */
 export class TemplateRefusal extends Error {}
 
 export function globals(now: Date, spend: Spend): ReadonlyMap<string, Value> {

@@ -88,7 +88,8 @@ class Lexer {
   }
 
   /**
-   * The text up to a tag. `-` strips all white space before the tag, lstrip_blocks a blank line's beginning.
+   * The text up to a tag. `-` strips all white space before the tag, lstrip_blocks the indentation of a line
+   * that begins with it.
    */
   #before(end: number, sign: string, isBlock: boolean): string {
     const text = this.#source.slice(this.#at, end)

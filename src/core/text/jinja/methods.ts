@@ -54,7 +54,7 @@ const CHANGES: readonly string[] = [
   'clear',
 ]
 
-/** Transformers renders templates in a sandbox that refuses changes of lists and mappings. */
+/** Transformers renders templates in a sandbox that does not allow lists and mappings to be changed. */
 const refuseChange = (name: string) =>
   new Callable(name, () => {
     throw new TemplateError('SecurityError', `${name}() changes a value, which templates may not`)
@@ -180,7 +180,7 @@ function parted(text: string, separator: string, at: number, isLast: boolean): T
   return new Tuple([text.slice(0, at), separator, text.slice(at + separator.length)])
 }
 
-/** Where `sought` is, counted in characters from the beginning of the text; -1 where it is not. */
+/** The position of `sought`, in characters from the beginning of the text; -1 if it does not occur. */
 function found(text: string, [part, start, end]: readonly Value[], isLast: boolean): number {
   const sought = given(part)
   const all = charactersOf(text)
@@ -245,7 +245,7 @@ function justified(
   spend(missing)
   const pad = given(fill)
   if (charactersOf(pad).length !== 1) throw typeError('The fill character must be exactly one character long')
-  // Python puts the odd blank on the left if both numbers are odd.
+  // Python puts the odd space on the left if both numbers are odd.
   const left =
     place === 'l' ? 0 : place === 'r' ? missing : Math.floor(missing / 2) + (missing & indexOf(width) & 1)
   return pad.repeat(left) + text + pad.repeat(missing - left)
@@ -259,7 +259,7 @@ export const capitalized = (text: string) => {
   return upper(first) + lower(rest.join(''))
 }
 
-/** Whether all characters are of a class, and there is one. */
+/** Whether there are characters, all of them of one class. */
 const all = (pattern: string): Run => {
   const whole = new RegExp(`^(?:${pattern})+$`, 'u')
   return (text) => whole.test(text)

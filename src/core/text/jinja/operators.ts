@@ -1,4 +1,4 @@
-// The operators, as Python computes them. Throws TemplateError where Python refuses the operands.
+// The operators, as Python computes them. Throws TemplateError where Python rejects the operands.
 import { formatPercent } from './format-text.ts'
 import { writtenText } from './to-json.ts'
 import {
@@ -85,7 +85,7 @@ function arithmetic(sign: string, m: number, n: number, isFloating: boolean): Va
   return result
 }
 
-/** The text of an operand. The arguments of a call are written as JSON. */
+/** The text of an operand. Arguments of a tool call are written as JSON. */
 const addedText = (value: Value, spend: Spend) =>
   value instanceof CallArguments ? writtenText(value, spend) : stringOf(value)
 
@@ -218,7 +218,7 @@ export function itemAt(value: Value, index: number, spend: Spend): Value {
   return all?.[index < 0 ? index + all.length : index]
 }
 
-/** Arguments by the names of parameters. Those marked with `?` may be left out and are then undefined. */
+/** Arguments by the names of parameters. Those marked with `?` may be omitted and are then undefined. */
 export function bound(
   name: string,
   parameters: readonly string[],

@@ -94,7 +94,7 @@ export type Statement =
       readonly body: Body
     }
 
-/** Throws TemplateError for what Jinja cannot read, and for tags that need other files. */
+/** Throws TemplateError for syntax that Jinja does not read, and for tags that need other files. */
 export function parse(template: string): Body {
   return new Parser(tokenize(template)).template()
 }

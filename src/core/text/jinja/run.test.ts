@@ -17,7 +17,7 @@ const rendered = (template: string) =>
 const v = 'messages[0].v'
 
 test.each([
-  // Python's strip takes the characters it is given, and only them.
+  // Python's strip removes exactly the characters it is given.
   ["{{ '\\n  a b \\n'.strip('\\n') }}|", '  a b |'],
   ["{{ '\\n  a b \\n'.lstrip('\\n') }}|", '  a b \n|'],
   ["{{ '\\n  a b \\n'.rstrip('\\n') }}|", '\n  a b |'],
@@ -82,7 +82,7 @@ test('qwen3-coder: arguments that are not texts are written as Python writes the
 const EIGHT = (step: string) => `{% set ns = namespace(x="a") %}${step.repeat(40)}{{ ns.x }}`
 const BIG = `{% set s = "${'a'.repeat(4096)}" %}${'{% set s = s + s %}'.repeat(8)}`
 
-describe('a template that would never come to an end is stopped', () => {
+describe('a template that would never end is stopped', () => {
   test.each([
     ['letters that become eight', EIGHT('{% set ns.x = ns.x.replace("a", "aaaaaaaa") %}')],
     ['the same by a filter', EIGHT('{% set ns.x = ns.x | replace("a", "aaaaaaaa") %}')],
@@ -95,7 +95,7 @@ describe('a template that would never come to an end is stopped', () => {
     ],
     ['a list in itself', '{% set ns = namespace() %}{% set ns.x = [ns] %}{{ ns.x }}'],
     [
-      'a refusal of lists',
+      'a membership test of lists',
       `${EIGHT('{% set ns.x = [ns.x, ns.x] %}').replace('{{ ns.x }}', '{{ raise_exception(ns.x) }}')}`,
     ],
     [
@@ -135,12 +135,12 @@ describe('a template that would never come to an end is stopped', () => {
     )
   })
 
-  test('blanks without end are read in one pass', () => {
+  test('endless spaces are read in one pass', () => {
     expect(new ChatTemplate(' '.repeat(1 << 20)).render([])).toHaveLength(1 << 20)
   })
 })
 
-test('a long conversation takes a small part of what it may', () => {
+test('a long conversation uses a small part of its limit', () => {
   const template = new ChatTemplate(
     "{%- for m in messages %}{%- if '</think>' in m.content and messages[loop.index0 - 1].role == 'user' %}{%- set c = m.content.split('</think>')[-1].lstrip('\\n') %}" +
       "{%- else %}{%- set c = m.content | trim %}{%- endif %}{{- '<|im_start|>' + m.role + '\\n' + c + '<|im_end|>\\n' }}{%- endfor %}",

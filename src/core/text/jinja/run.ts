@@ -49,7 +49,7 @@ const DICT_METHODS = new Set([
   'values',
 ])
 
-/** Variables, and those of the scopes around. */
+/** Variables, and those of the enclosing scopes. */
 export class Scope {
   readonly variables = new Map<string, Value>()
   readonly parent: Scope | undefined

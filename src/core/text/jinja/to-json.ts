@@ -15,7 +15,7 @@ import {
   View,
 } from './values.ts'
 
-/** As `json.dumps` writes it by itself, without escapes for other scripts. */
+/** As plain `json.dumps` writes it, but without escapes for non-ASCII characters. */
 const PLAIN_STYLE: JsonStyle = { ascii: false, indent: undefined, comma: ', ', colon: ': ', sorts: false }
 
 /** Python's `str`, and JSON for the arguments of a call. */

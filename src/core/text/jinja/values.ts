@@ -2,7 +2,7 @@
 import { isObject, type JsonObject } from '../../base/values.ts'
 
 /**
- * A value as Python knows it: `undefined` is Jinja's undefined, `null` is None, a whole `number` is an int
+ * A Python value: `undefined` is Jinja's undefined, `null` is None, a whole `number` is an int
  * and any other is a float.
  */
 export type Value =
@@ -23,8 +23,8 @@ export type Value =
   | Loop
 
 /**
- * Arguments of a tool call: a mapping that joins and writes as JSON. Some templates read them as a mapping
- * and others add them to a text, because OpenAI's API has them as JSON.
+ * Arguments of a tool call: a mapping that is concatenated and printed as JSON. Some templates read them as a
+ * mapping and others add them to a text, because OpenAI's API gives them as JSON text.
  */
 export class CallArguments extends Map<Key, Value> {}
 
@@ -71,7 +71,7 @@ export class Markup {
   }
 }
 
-/** `names` gives the parts names, as the groups of `groupby` have them. */
+/** `names` gives names to the elements, as the groups of `groupby` have them. */
 export class Tuple {
   readonly items: readonly Value[]
   readonly names: readonly string[]
@@ -139,7 +139,7 @@ export class Loop {
   }
 }
 
-/** The error for what Python or Jinja refuses. `kind` is the name of Python's exception. */
+/** The error for operations that Python or Jinja reject. `kind` is the name of Python's exception. */
 export class TemplateError extends Error {
   constructor(kind: string, what: string) {
     super(`${kind}: ${what}`)
@@ -184,7 +184,7 @@ export function numberOf(value: Value): number | undefined {
 export const isFloat = (value: Value) =>
   value instanceof Float || (typeof value === 'number' && !Number.isInteger(value))
 
-/** An int or bool as a whole number. Throws what Python throws for other values. */
+/** An int or bool as an integer. Throws Python's error for other values. */
 export function indexOf(value: Value): number {
   const number = isFloat(value) ? undefined : numberOf(value)
   if (number === undefined) throw typeError(`'${typeName(value)}' object cannot be interpreted as an integer`)
@@ -387,8 +387,8 @@ function compareTexts(a: string, b: string): number {
 }
 
 /**
- * The key of a mapping. Throws for values that Python cannot hash, and for values that no template needs as a
- * key.
+ * The key of a mapping. Throws for values that Python cannot hash and for types of keys that no template
+ * needs.
  */
 export function keyOf(value: Value): Key {
   const key = keyOrNone(value)

@@ -1,4 +1,4 @@
-// Variables of templates. In: templates. Out: the names that a caller can give.
+// Variables of templates. In: templates. Out: the names that a caller can set.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -11,7 +11,7 @@ const published = (name: string) =>
 test.each([
   ['a name that is never set', '{% if a %}b{% endif %}{{ c.d }}', ['a', 'c']],
   [
-    'a name that is set where nobody gave it',
+    'a name that is set only if the caller did not',
     '{% if a is not defined %}{% set a = 1 %}{% endif %}{{ a }}',
     ['a'],
   ],
@@ -23,7 +23,7 @@ test.each([
   ],
   ['a name that is set first', '{% set a = 1 %}{% set ns = namespace(b=a) %}{{ ns.b ~ a }}', []],
   [
-    'what every template is given',
+    'names that every template is given',
     '{{ bos_token ~ tools ~ messages ~ range(3) ~ raise_exception("a") }}',
     [],
   ],

@@ -1,13 +1,13 @@
-// Variables of a template. In: its syntax tree. Out: the names that it reads and a caller can give.
+// Variables of a template. In: its syntax tree. Out: the names that it reads and a caller can set.
 import type { parse } from './parser.ts'
 
 /** Names that every template has, or that a tag makes. */
 const MADE: readonly string[] = ['loop', 'caller', 'varargs', 'kwargs', 'self']
 
 /**
- * Names that the template reads and never sets, or sets only where nobody gave them: it asks whether they are
- * defined, has a default for them, or reads them before it sets them. Macros may be written above what they
- * read.
+ * Names that the template reads and never sets, or sets only if the caller did not: it tests whether they
+ * are defined, has a default for them, or reads them before it sets them. Macros may be defined before the
+ * variables that they read.
  */
 export function freeNames(template: ReturnType<typeof parse>): ReadonlySet<string> {
   const names = new Names()

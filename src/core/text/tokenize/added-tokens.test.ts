@@ -36,7 +36,7 @@ test('white space goes with the tokens that strip it', () => {
   expect(added.split('   <l><r>   ', false)).toEqual([1, 2])
 })
 
-test('llama.cpp takes no other white space than that of ASCII', () => {
+test('llama.cpp recognises only ASCII white space', () => {
   const added = new AddedTokens([token(1, '<r>', { stripsRight: 'ascii' })])
   expect(added.split('<r> \t\r\n\u3000b', false)).toEqual([1, '\u3000b'])
 })
@@ -47,7 +47,7 @@ test('a long token that a long text nearly has everywhere costs no more than a s
   expect(added.split(text, true)).toEqual([text])
 })
 
-test('too many characters of added tokens are refused', () => {
+test('too many characters in added tokens are rejected', () => {
   const list = Array.from({ length: 200 }, (_, id) => token(id, String.fromCharCode(id + 64).repeat(12_000)))
   expect(() => new AddedTokens(list)).toThrow(/added tokens of more than 2097152 characters/)
 })
@@ -70,7 +70,7 @@ test('the pieces together are the text', () => {
   )
 })
 
-test('a token that counts only as a word of its own is not a part of other words', () => {
+test('a token that matches only as a whole word is not found within other words', () => {
   const added = new AddedTokens([token(1, 'to', { isWord: true }), token(2, '<t>', { isWord: true })])
   expect(added.split('to go, to-to\u{1D7D8}', false)).toEqual([1, ' go, ', 1, '-to\u{1D7D8}'])
   expect(added.split('into tomato toé _to', false)).toEqual(['into tomato toé _to'])

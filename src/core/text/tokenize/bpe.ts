@@ -12,7 +12,7 @@ import { byteName, type Vocabulary } from './vocabulary.ts'
 export class PairTable {
   readonly #slots: Int32Array // [slot][left + 1, right, rank]; 0 is free
   readonly #mask: number
-  // Random in each table: nobody can then construct merges whose pairs all collide.
+  // Random in each table, so that nobody can construct merges whose pairs all collide.
   readonly #left = randomOdd()
   readonly #right = randomOdd()
 
@@ -61,14 +61,14 @@ export interface BpeOptions {
   readonly byteFallback?: boolean
   /** A word that is a token becomes that token, regardless of the merges. */
   readonly ignoreMerges?: boolean
-  /** Replaces symbols that have no token. Without it they are left out. */
+  /** Replaces symbols that have no token. Without it they are dropped. */
   readonly unknownId?: number | undefined
   /** Several unknown characters in a row become one unknown token. */
   readonly fuseUnknown?: boolean
 }
 
 const encoder = new TextEncoder()
-/** Most bytes that a UTF-16 unit can take in UTF-8. */
+/** Maximum number of bytes of a UTF-16 unit in UTF-8. */
 const UTF8_GROWTH = 3
 
 export interface Bpe {
@@ -79,8 +79,8 @@ export interface Bpe {
 }
 
 /**
- * `merges` are `left right` or pairs, the highest priority first. Throws `format` for a merge that is not a
- * pair or whose tokens are not in the vocabulary.
+ * `merges` are `left right` strings or pairs, the highest priority first. Throws `format` for a merge that
+ * is not a pair or whose tokens are not in the vocabulary.
  */
 export function createBpe(vocabulary: Vocabulary, merges: readonly unknown[], options: BpeOptions): Bpe {
   if (merges.length > MAX_MERGES)

@@ -16,7 +16,7 @@ export function markedWords(text: string): readonly string[] {
   return text.match(WORD) ?? []
 }
 
-/** Printable bytes are written as themselves, the others as the characters from U+0100, in order. */
+/** Printable bytes represent themselves, the others are mapped to the characters from U+0100, in order. */
 function isPrintable(byte: number): boolean {
   return (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae
 }
@@ -26,12 +26,12 @@ function charCodes(): readonly number[] {
   return Array.from({ length: 256 }, (_, byte) => (isPrintable(byte) ? byte : next++))
 }
 
-/** The character that stands for each byte. */
+/** The character that represents each byte. */
 export const BYTE_CHARS: readonly string[] = charCodes().map((code) => String.fromCharCode(code))
 
 const BYTES = new Map(BYTE_CHARS.map((char, byte) => [char, byte]))
 
-/** The bytes of a byte-level token, or undefined when one of its characters stands for no byte. */
+/** The bytes of a byte-level token, or undefined when one of its characters represents no byte. */
 export function bytesOfChars(token: string): Uint8Array | undefined {
   const bytes = new Uint8Array(token.length)
   for (let at = 0; at < token.length; at++) {
@@ -42,7 +42,7 @@ export function bytesOfChars(token: string): Uint8Array | undefined {
   return bytes
 }
 
-/** The characters that stand for `count` bytes. */
+/** The characters that represent `count` bytes. */
 export function charsOfBytes(bytes: Uint8Array, count: number): string {
   let chars = ''
   for (let at = 0; at < count; at++) chars += BYTE_CHARS[bytes[at]!]

@@ -1,5 +1,5 @@
 // Encoding streams. In: texts in pieces of any length, tiny vocabularies of every shape. Out: the ids of the
-// whole text, with a part of it in memory.
+// whole text, with only part of it in memory.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { byteLevelSpec, jsonSpec, spmSpec } from '../testing/tiny.ts'
@@ -63,7 +63,7 @@ describe.each(SHAPES)('%s', (_name, tokenizer) => {
     )
   })
 
-  test('an empty text has what is added alone, and BOS is not doubled', async () => {
+  test('an empty text has only the added tokens, and BOS is not doubled', async () => {
     for (const text of ['', '<s>', '<s>a', 'a'])
       for (const addSpecial of [false, true])
         expect(await streamed(tokenizer, [text], { addSpecial, parseSpecial: true })).toEqual(
@@ -71,7 +71,7 @@ describe.each(SHAPES)('%s', (_name, tokenizer) => {
         )
   })
 
-  test('a text without a space or a line break is cut between characters', async () => {
+  test('a text without a space or a line break is split between characters', async () => {
     const text = 'ab我'.repeat(60_000)
     const parts: number[] = []
     for await (const part of encodeStream(tokenizer, [text], { partLength: 64 })) parts.push(part.length)

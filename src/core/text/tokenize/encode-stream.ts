@@ -1,9 +1,9 @@
-// Encodes a text that comes in pieces. The ids are those of the whole text, but only a small part of it is in
-// memory.
+// Encodes a text that arrives in chunks. The ids are those of the whole text, but only a small part of it is
+// in memory.
 //
-// The text is cut where words meet, and each part is encoded by itself. A tokenizer may join what a cut
-// separates: words, marks, added tokens, white space that a token takes away. So a cut counts only if the
-// text around it has the same ids with the cut as without.
+// The text is split at word boundaries, and each part is encoded by itself. A tokenizer may join what a split
+// separates: words, punctuation, added tokens, white space that a token strips. So a split is used only if
+// the text around it has the same ids with it as without.
 import { piecesOf, type TextPieces } from '../../base/bytes.ts'
 import { type EncodeOptions, type Tokenizer, withPrefix } from './tokenizer.ts'
 
@@ -13,11 +13,14 @@ export interface StreamOptions extends Pick<EncodeOptions, 'addSpecial' | 'parse
 }
 
 const PART = 1 << 18
-/** UTF-16 units on each side of a cut that are compared. */
+/** UTF-16 units on each side of a split that are compared. */
 const AROUND = 1024
 /** Places that are tried in one part before it grows. */
 const MOST_TRIES = 32
-/** A text without spaces and line breaks is cut between any two characters when this many parts have none. */
+/**
+ * A text without spaces and line breaks is split between any two characters when this many parts have
+ * none.
+ */
 const UNBROKEN = 16
 
 type IsPlace = (text: string, at: number) => boolean
@@ -29,7 +32,7 @@ export async function* encodeStream(
   { addSpecial = false, parseSpecial = false, partLength = PART }: StreamOptions = {},
 ): AsyncGenerator<number[]> {
   const { prefix, suffix } = tokenizer
-  /** Ids from the start, until there are as many as the prefix has. */
+  /** Ids from the start, up to the number that the prefix has. */
   let head: number[] | undefined = addSpecial ? [] : undefined
   let text = ''
   let due = partLength
@@ -66,7 +69,7 @@ export async function* encodeStream(
 
 export interface Collected {
   readonly ids: Uint32Array
-  /** Of the whole text, kept or not. */
+  /** Of the whole text, whether kept or not. */
   readonly count: number
 }
 
@@ -90,7 +93,7 @@ export async function collectIds(
   return { ids: ids.subarray(0, Math.min(count, most)), count }
 }
 
-/** The parts until they have `most` ids together; what comes after them is not read. */
+/** The parts until they have `most` ids together; the text after them is not read. */
 export async function* takeIds(
   parts: AsyncIterable<readonly number[]>,
   most: number,
@@ -103,7 +106,7 @@ export async function* takeIds(
   }
 }
 
-/** A place in the second half of the text, the last of those that hold; undefined if none does. */
+/** The last valid place to split in the second half of the text; undefined if there is none. */
 function findCut(
   tokenizer: Pick<Tokenizer, 'encode'>,
   text: string,

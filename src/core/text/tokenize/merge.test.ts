@@ -1,5 +1,5 @@
-// Tests of merging. In: words and rules at random. Out: what merging one pair at a time, looking everywhere,
-// gives.
+// Tests of merging. In: words and rules at random. Out: the result of merging one pair at a time by
+// exhaustive search.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { PairTable } from './bpe.ts'
@@ -62,7 +62,7 @@ test('the heap merges what looking everywhere would, for any rules', () => {
   )
 })
 
-test('positions say where each symbol began', () => {
+test('positions give the start of each symbol', () => {
   const merger = mergerOf([{ left: 1, right: 2, made: 3 }])
   expect(merge(merger, [1, 2, 0, 1, 2])).toEqual({ symbols: [3, 0, 3], positions: [0, 2, 3] })
   expect(merge(merger, [])).toEqual({ symbols: [], positions: [] })
@@ -77,7 +77,7 @@ test('a word longer than the scratch memory, and a short one after it', () => {
   expect(merge(merger, [1, 1, 1]).symbols).toEqual([2, 1])
 })
 
-test('a table holds every pair it was made for, the first rank of each', () => {
+test('a table holds every pair it was built from, with the first rank of each', () => {
   const pair = fc.tuple(fc.nat({ max: 300_000 }), fc.nat({ max: 300_000 }))
   fc.assert(
     fc.property(fc.array(pair, { maxLength: 200 }), fc.array(pair, { maxLength: 50 }), (pairs, others) => {

@@ -1,6 +1,6 @@
 // Merges neighbouring symbols of a word, in the order that a rule decides, until no more can merge.
 
-/** V8 copies slices up to this length. A longer slice would keep the text that it was cut from alive. */
+/** V8 copies slices up to this length. A longer slice would keep the text that it comes from alive. */
 const LONGEST = 12
 const MOST = 1 << 15
 
@@ -39,8 +39,8 @@ export interface MergeRule {
 const SHARED_LENGTH = 4096
 
 /**
- * Merges the best pair of neighbours until none is left, in O(n log n): the symbols are a linked list over
- * the word's positions, the pairs a binary heap. A pair in the heap is stale when its neighbours have changed
+ * Merges the best adjacent pair until none is left, in O(n log n): the symbols are a linked list over the
+ * word's positions, the pairs a binary heap. A pair in the heap is stale when its neighbours have changed
  * since.
  */
 export class Merger {

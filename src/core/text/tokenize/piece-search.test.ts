@@ -46,7 +46,7 @@ test('has room for more edges than a table begins with', () => {
   for (const { text, id } of pieces) expect(found(search, text).at(-1)).toContain(id)
 })
 
-test('pieces that end one in another are refused where they are too many for a text', () => {
+test('too many pieces that are suffixes of each other are rejected', () => {
   const pieces = (count: number) =>
     Array.from({ length: count }, (_, id) => ({ text: 'x'.repeat(id + 1), id }))
   expect(found(new PieceSearch(pieces(256)), 'x'.repeat(300)).at(-1)).toHaveLength(256)

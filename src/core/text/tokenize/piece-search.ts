@@ -3,13 +3,13 @@ import { malformed } from '../spec.ts'
 
 /** Nodes of the automaton, at 30 bytes each; XLM-RoBERTa's 250,000 pieces have 700,000. */
 const MAX_NODES = 1 << 22
-/** Pieces that end one in another, as `c`, `bc` and `abc`: so many may end at one position. */
+/** Maximum number of pieces that end at one position, such as `c`, `bc` and `abc`. */
 const MAX_ENDINGS = 256
-/** Random on each visit: nobody can then construct a vocabulary whose edges all collide. */
+/** Random on each visit, so that nobody can construct a vocabulary whose edges all collide. */
 const SEED = Math.trunc(Math.random() * 2 ** 31)
 const NONE = -1
 
-/** What a piece is found as. */
+/** The result for a piece that was found. */
 export interface Piece {
   readonly text: string
   /** At least 0. */
@@ -26,7 +26,7 @@ export class PieceSearch {
   /** By node: the longest proper suffix that is a piece; 0 if there is none. */
   readonly #ending: Int32Array
 
-  /** Empty pieces are never found. Throws `format` for pieces that take too much memory or time. */
+  /** Empty pieces are never found. Throws `format` if the pieces take too much memory or time. */
   constructor(pieces: Iterable<Piece>) {
     const parents = [0]
     const units = [0]
@@ -114,8 +114,8 @@ function byDepth(depths: Uint16Array): Int32Array {
 }
 
 /**
- * Nodes by the node before them and the unit between. Most nodes have one child, which stands beside them;
- * the others' further children are in a hash table with open addressing.
+ * Nodes by the node before them and the unit between. Most nodes have one child, which is stored with them;
+ * further children are in a hash table with open addressing.
  */
 class Edges {
   /** By node: its first child; 0 if there is none. */

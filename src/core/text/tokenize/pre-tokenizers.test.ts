@@ -8,7 +8,7 @@ import { cut, preTokenizer } from './pre-tokenizers.ts'
 const words = (name: string | undefined, text: string) => cut(text, preTokenizer(name).patterns)
 
 describe('words', () => {
-  test('gpt-2: a space goes with the word after it, digits stay together', () => {
+  test('gpt-2: a space belongs to the word after it, digits stay together', () => {
     expect(words('gpt-2', "I'm  it 1234 'RE!\n\n x ")).toEqual([
       'I',
       "'m",
@@ -48,7 +48,7 @@ describe('words', () => {
     expect(words('qwen2', 'a 123')).toEqual(['a', ' ', '1', '2', '3'])
   })
 
-  test('smollm: digits are cut off before words are', () => {
+  test('smollm: digits are split off before words are', () => {
     expect(words('smollm', 'a 12b')).toEqual(['a', ' ', '1', '2', 'b'])
   })
 
@@ -70,7 +70,7 @@ describe('words', () => {
     expect(words('gpt-2', 'a\u0085b\ufeffc')).toEqual(['a', '\u0085', 'b', '\ufeff', 'c'])
   })
 
-  test('deepseek-llm: cased letters go together, others do not', () => {
+  test('deepseek-llm: cased letters stay together, others do not', () => {
     expect(words('deepseek-llm', '\u00c0\u00c9 \u01c6\u01bbb12')).toEqual([
       '\u00c0\u00c9',
       ' \u01c6',
@@ -130,8 +130,8 @@ test.each([
   ['exaone, exaone4, cohere, starcoder2', ['exaone', 'exaone4', 'command-r', 'starcoder']],
   ['stablelm, phi2, olmo', ['stablelm2', 'phi-2', 'olmo']],
   ['bert of RoBERTa, jina-bert-v2', ['roberta-bpe', 'jina-v2-es', 'jina-v2-de', 'jina-v2-code']],
-  ['those whose files name none, as SentencePiece\u2019s do', ['default', '']],
-])('%s: files of the family name a known way to cut words', (_, names) => {
+  ['those whose files name none, such as SentencePiece\u2019s', ['default', '']],
+])('%s: files of the family name a known pre-tokenizer', (_, names) => {
   for (const name of names) expect(words(name, 'ab 12')).toContain('ab')
 })
 
@@ -232,7 +232,7 @@ test.each(ORIGINALS)(
   },
 )
 
-test('an unknown name is unsupported, and the sentence says it and what to do', () => {
+test('an unknown name is unsupported, and the message says so and what to do', () => {
   expect(() => preTokenizer('nonsense')).toThrow(/"nonsense".*tokenizer\.json/)
   expect(() => preTokenizer('nonsense')).toThrow(expect.objectContaining({ code: 'unsupported' }))
   expect(() => preTokenizer('__proto__')).toThrow(expect.objectContaining({ code: 'unsupported' }))

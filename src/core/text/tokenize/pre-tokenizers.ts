@@ -111,7 +111,7 @@ const FAMILIES: readonly Family[] = [
 
 const BY_NAME = new Map(FAMILIES.flatMap((family) => family.names.split(' ').map((name) => [name, family])))
 
-/** One name of each way to cut, that of files without a name at the end. */
+/** One name for each pattern; the one for files without a name comes last. */
 export const preTokenizerNames = (): readonly string[] =>
   [...FAMILIES.slice(1), ...FAMILIES.slice(0, 1)].map(({ names }) => names.split(' ')[0]!)
 

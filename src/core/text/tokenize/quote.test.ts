@@ -8,8 +8,8 @@ import { byteLevelSpec, jsonSpec, spmSpec } from '../testing/tiny.ts'
 import { createTokenizer } from './read/create.ts'
 
 /**
- * Special tokens that are looked for in normalised text, as some tokenizer.json have them; one is a single
- * letter.
+ * Special tokens that are matched in normalised text, as some tokenizer.json files have them; one is a
+ * single letter.
  */
 function normalizedSpec(normalizer: object) {
   const { tokenizer } = jsonSpec()
@@ -49,7 +49,7 @@ describe.each([
   ],
   ['sentencepiece', createTokenizer(spmSpec(['\u2581', 'a']))],
 ])('%s', (_name, tokenizer) => {
-  test('quoted text gives no special token and reads as it was written', () => {
+  test('quoted text gives no special token and reads unchanged', () => {
     fc.assert(
       fc.property(written, (text) => {
         const ids = tokenizer.encode(tokenizer.quote(text), { parseSpecial: true })
@@ -61,7 +61,7 @@ describe.each([
     )
   })
 
-  test('text without special tokens is left alone', () => {
+  test('text without special tokens is unchanged', () => {
     expect(tokenizer.quote('1 < 2 and a <b> tag')).toBe('1 < 2 and a <b> tag')
   })
 })

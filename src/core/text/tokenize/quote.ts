@@ -11,7 +11,7 @@ const DIGIT_0 = 0xfde0
 export const QUOTING = /[\uFDD0\uFDE0-\uFDEF]/
 const ESCAPED = /\uFDD0([\uFDE0-\uFDEF]{4})/g
 
-/** Tokens as they are spelled in text that `normalize` has changed. */
+/** Tokens as they are spelled in text after `normalize`. */
 export interface Controls {
   readonly tokens: readonly AddedToken[]
   readonly normalize?: ((text: string) => string) | undefined

@@ -1,4 +1,5 @@
-// Tests of SentencePiece's BPE. In: tiny vocabularies with scores. Out: the ids its definition gives.
+// Tests of SentencePiece's BPE. In: tiny vocabularies with scores. Out: the ids that follow from the
+// definition.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { GgufTokenizerSpec } from '../spec.ts'
@@ -43,7 +44,7 @@ const scored = fc.uniqueArray(fc.tuple(piece, fc.integer({ min: -4, max: 0 })), 
 })
 const text = fc.string({ unit: fc.constantFrom(' ', 'a', 'b', 'é', '🦙'), minLength: 1, maxLength: 20 })
 
-test('any vocabulary, also one with tokens across words: the ids of the definition, and the text back', () => {
+test('any vocabulary, even with tokens across words, gives the ids of the definition and the text back', () => {
   fc.assert(
     fc.property(scored, text, (pieces, whole) => {
       const spec = spmSpec([[M, -9], ...pieces.filter(([text]) => text !== M)])
@@ -72,7 +73,7 @@ test('text that spells a control token or a byte token stays text', () => {
   expect(tokenizer.encode('<s>', { parseSpecial: true })).toEqual([1])
 })
 
-test('a space goes in front of a text and after special tokens, unless the file says no', () => {
+test('a space is added before a text and after special tokens, unless the file says otherwise', () => {
   const pieces = [M, 'a', `${M}a`]
   const spell = (changes: Partial<GgufTokenizerSpec>) => {
     const tokenizer = createTokenizer(spmSpec(pieces, changes))
@@ -91,7 +92,7 @@ test('text that continues has the space only after a special token', () => {
   expect(spell(tokenizer.idOf('</s>'))).toEqual([' a'])
 })
 
-test('without byte tokens the unknown token stands for each byte', () => {
+test('without byte tokens the unknown token represents each byte', () => {
   const spec = spmSpec(['a'])
   const kept = spec.tokens.map((token, id) => (spec.types?.[id] === 6 ? `unused${id}` : token))
   const types = spec.types?.map((type) => (type === 6 ? 5 : type))
@@ -99,7 +100,7 @@ test('without byte tokens the unknown token stands for each byte', () => {
   expect(tokenizer.encode('aé')).toEqual([tokenizer.idOf('a'), 0, 0])
 })
 
-test('control tokens of Phi-3 take the white space after them, as llama.cpp has it by the name of the model', () => {
+test('control tokens of Phi-3 strip the white space after them, as in llama.cpp, by the name of the model', () => {
   const control = ['<|user|>', '<|end|>', '<|assistant|>', '<|endoftext|>']
   const spec = spmSpec([M, `${M}H`, 'H', 'i', `${M}Hi`])
   const tokens = [...spec.tokens, ...control]

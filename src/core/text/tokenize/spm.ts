@@ -7,8 +7,8 @@ const encoder = new TextEncoder()
 
 /**
  * Returns a function that adds the ids of a text to `out`. Two neighbours merge when their joined text is a
- * token; the best score merges first. There are no merge rules, so neighbours are looked up by their text.
- * `unknownId` replaces bytes that the vocabulary lacks; without it they are left out.
+ * token; the best score merges first. There are no merge rules, so adjacent symbols are looked up by their
+ * text. `unknownId` replaces bytes that the vocabulary lacks; without it they are dropped.
  */
 export function createSpm(
   vocabulary: Vocabulary,

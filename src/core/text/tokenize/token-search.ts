@@ -6,9 +6,9 @@ export interface AddedToken {
   readonly text: string
   /** True: only found on request, because users' text must not control the model. */
   readonly special: boolean
-  /** True when the token counts only where no letter, digit or underscore touches it. */
+  /** True when the token matches only where no letter, digit or underscore is adjacent. */
   readonly isWord?: boolean
-  /** True when the token also takes the white space before or after it. `ascii`: as llama.cpp does. */
+  /** True when the token also strips the white space before or after it. `ascii`: as llama.cpp does. */
   readonly stripsLeft?: boolean
   readonly stripsRight?: boolean | 'ascii'
 }

@@ -1,5 +1,5 @@
-// Tests of tokenizers as callers see them. In: tiny vocabularies of both shapes. Out: ids, texts, what is
-// special.
+// Tests of tokenizers as callers see them. In: tiny vocabularies of both shapes. Out: ids, texts, special
+// tokens.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { TokenizerSpec } from '../spec.ts'
@@ -55,7 +55,7 @@ const SHAPES: readonly (readonly [string, TokenizerSpec])[] = [
 describe.each(SHAPES)('%s', (_name, spec) => {
   const tokenizer = createTokenizer(spec)
 
-  test('decoding gives any text back', () => {
+  test('decoding restores any text', () => {
     const unit = fc.oneof(
       fc.constantFrom('a', 'b', ' ', '\n', 'é', '我', '👩‍👩‍👧', '<s>', '<|im_end|>'),
       fc.string({ unit: 'grapheme' }),
@@ -69,7 +69,7 @@ describe.each(SHAPES)('%s', (_name, spec) => {
     )
   })
 
-  test('no text gives no ids, and BOS when that is asked for and the model wants it', () => {
+  test('an empty text gives no ids, or BOS if that is requested and the model uses it', () => {
     expect(tokenizer.encode('')).toEqual([])
     expect(tokenizer.encode('', { addSpecial: true })).toEqual(tokenizer.addsBos ? [tokenizer.bosId] : [])
     expect(tokenizer.decode([])).toBe('')
@@ -95,7 +95,7 @@ describe.each(SHAPES)('%s', (_name, spec) => {
   })
 })
 
-test('both shapes of one byte-level vocabulary give the same ids', () => {
+test('both forms of one byte-level vocabulary give the same ids', () => {
   const gguf = createTokenizer(byteLevelSpec())
   const json = createTokenizer(jsonSpec())
   fc.assert(
@@ -128,7 +128,7 @@ test('a token that is text by its type is text, whatever its name: </s> in a voc
     }
 })
 
-test('added tokens of a tokenizer.json are spelled by its decoder, as those of Gemma for runs of spaces', () => {
+test('added tokens of a tokenizer.json are spelled by its decoder, such as those of Gemma for runs of spaces', () => {
   const { tokenizer } = jsonSpec()
   const runs = [`${M}${M}`, `${M}${M}${M}`, '<b>']
   const spec = jsonSpec({
@@ -205,7 +205,7 @@ describe('BOS', () => {
   })
 })
 
-describe('what ends an answer', () => {
+describe('tokens that end an answer', () => {
   test('the ids of the file, of the caller and of well-known texts', () => {
     const spec = byteLevelSpec()
     const tokens = [...spec.tokens, '<|eot_id|>', 'x|y']
@@ -226,7 +226,7 @@ describe('what ends an answer', () => {
     expect(harmony.isEnd(harmony.idOf('<|return|>') as number)).toBe(true)
   })
 
-  test('</s> closes a tag where it does not control the model', () => {
+  test('</s> is a closing tag if it is not a control token', () => {
     const spec = byteLevelSpec()
     const withType = (type: number) =>
       createTokenizer({ ...spec, tokens: [...spec.tokens, '</s>'], types: [...(spec.types ?? []), type] })
@@ -251,7 +251,7 @@ describe('more tokens than the model has rows', () => {
   const image = { content: '<image>', id: rows, special: true, normalized: false }
   const spec = jsonSpec({ added_tokens: [...list, image] })
 
-  test('an added token beyond them is refused when a text has it, and is plain text otherwise', () => {
+  test('an added token beyond them is an error when a text has it, and is plain text otherwise', () => {
     const tokenizer = createTokenizer(spec, { rows })
     expect(tokenizer.vocabSize).toBe(rows)
     expect(tokenizer.encode('hello', { parseSpecial: true })).toEqual(
@@ -272,7 +272,7 @@ describe('more tokens than the model has rows', () => {
   })
 })
 
-test('of tokens that are spelled alike text becomes the last, and each is written', () => {
+test('of tokens with one spelling, text becomes the last, and all can be decoded', () => {
   const spec = byteLevelSpec()
   const first = spec.tokens.indexOf('hello')
   const last = spec.tokens.length

@@ -1,4 +1,4 @@
-// The Tokenizer: splits a text at special tokens, has the rest encoded, and turns ids back into text.
+// The Tokenizer: splits a text at special tokens, encodes the rest, and turns ids back into text.
 
 import { type DetokenizeOptions, Detokenizer } from '../detokenizer.ts'
 import { shown, unsupported } from '../spec.ts'
@@ -31,7 +31,7 @@ export class AddedTokens {
     let searched = 0
     for (let next = found.pop(); next !== undefined; next = found.pop()) {
       const { at, token } = next
-      // This match is part of the last one, or of white space that it took.
+      // This match is part of the last one, or of white space that it stripped.
       if (at < from || at < searched) continue
       searched = at + token.text.length
       if (token.isWord && touchesWord(text, at, searched)) continue
@@ -75,7 +75,7 @@ export interface TokenizerOptions {
   readonly endIds?: readonly number[]
   /**
    * Tokens that the model has rows for. Added tokens of a tokenizer.json may lie beyond them: Gemma 3 has one
-   * for images. A text that contains such a token is refused when it is encoded.
+   * for images. A text that contains such a token is rejected when it is encoded.
    */
   readonly rows?: number | undefined
 }
@@ -101,7 +101,7 @@ export interface Tokenizer {
   readonly chatTemplate: string | undefined
   /** The template for conversations with tools, if the model has a separate one. */
   readonly toolTemplate?: string | undefined
-  /** The template for conversations with documents, where the model has one of its own. */
+  /** The template for conversations with documents, if the model has a separate one. */
   readonly documentTemplate?: string | undefined
   encode(text: string, options?: EncodeOptions): number[]
   /** Quotes a text: `encode` then reads its special tokens as plain characters, even with `parseSpecial`. */
@@ -123,7 +123,7 @@ export interface Tokenizer {
 
 /** The position of a text to encode among special tokens. */
 export interface Section {
-  /** True when only tokens come before it. */
+  /** True when it is preceded only by tokens. */
   readonly isFirst: boolean
   /** True at the beginning and after a token. */
   readonly followsToken: boolean

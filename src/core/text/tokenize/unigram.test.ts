@@ -1,4 +1,5 @@
-// The unigram model. In: small vocabularies with scores, and words. Out: the best of all ways to cut a word.
+// The unigram model. In: small vocabularies with scores, and words. Out: the best of all ways to split a
+// word.
 import { describe, expect, test, vi } from 'vitest'
 import { Random } from '../../../../test/helpers/random.ts'
 import { createUnigram } from './unigram.ts'
@@ -19,7 +20,7 @@ function encoderOf(pieces: readonly (readonly [string, number])[], byteFallback 
   }
 }
 
-/** The largest sum of scores over all ways to cut the word; a character without a piece costs `unknown`. */
+/** The largest sum of scores over all ways to split the word; a character without a piece costs `unknown`. */
 function bestSum(scores: ReadonlyMap<string, number>, word: string, unknown: number): number {
   if (word === '') return 0
   let best = Number.NEGATIVE_INFINITY

@@ -18,7 +18,7 @@ export interface UnigramOptions {
  * Returns a function that adds the ids of a word to `out`: the best path through all pieces by
  * Viterbi's algorithm (Kudo 2018, "Subword Regularization", section 3.1). Of equal paths the one whose
  * last piece begins first counts. Neighbouring characters without a piece are unknown together. Throws
- * `format` for pieces that take too much memory or time.
+ * `format` if the pieces take too much memory or time.
  */
 export function createUnigram(
   vocabulary: Vocabulary,
@@ -44,7 +44,7 @@ export function createUnigram(
     return ids.reverse()
   })
 
-  /** By the unit where a piece of the best path may end: where it begins, and its id. */
+  /** For each unit where a piece of the best path may end: where the piece begins, and its id. */
   // hot
   function bestPath(word: string): { readonly from: Int32Array; readonly piece: Int32Array } {
     const from = new Int32Array(word.length + 1).fill(-1)
@@ -76,7 +76,7 @@ export function createUnigram(
   }
 }
 
-/** The pieces that a text may be cut into: those with a score that their text stands for. */
+/** The pieces that a text may be split into: those that have a score and represent their own text. */
 function* piecesOf(vocabulary: Vocabulary, scores: ArrayLike<number>): Generator<Piece> {
   for (let id = 0; id < scores.length; id++) {
     const text = vocabulary.tokens[id]

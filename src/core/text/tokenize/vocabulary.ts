@@ -4,7 +4,7 @@ import { MAX_TOKEN_LENGTH, MAX_TOKENS, malformed } from '../spec.ts'
 import { bytesOfChars } from './byte-level.ts'
 
 /**
- * Files name one or two ids, but models also end their turns with others; llama.cpp has the same list. The
+ * Files name one or two ids, but models also end turns with others; llama.cpp has the same list. The
  * last texts are padding for code or the beginning of the next file, which also end an answer.
  */
 const END_TEXTS = [
@@ -43,8 +43,8 @@ const END_TEXTS = [
 ] as const
 
 /**
- * `idOf` returns the id of a token that may end an answer. `</s>` closes a tag in vocabularies where it does
- * not control the model, such as Gemma's.
+ * `idOf` returns the id of a token that may end an answer. `</s>` is a closing tag in vocabularies where it
+ * is not a control token, such as Gemma's.
  */
 export function endTokens(
   idOf: (text: string) => number | undefined,
@@ -79,7 +79,7 @@ export const KIND = {
 
 /** How the spelling of a normal token becomes text. */
 export interface Spelling {
-  /** True when its characters stand for bytes; see byte-level.ts. */
+  /** True when its characters represent bytes; see byte-level.ts. */
   readonly byteLevel: boolean
   /** Replacements, applied in order, e.g. U+2581 by a space. */
   readonly replacements: readonly (readonly [string, string])[]
@@ -87,7 +87,7 @@ export interface Spelling {
 
 const encoder = new TextEncoder()
 const NOTHING = new Uint8Array(0)
-/** Random on each visit: nobody can then construct a vocabulary whose tokens all collide. */
+/** Random on each visit, so that nobody can construct a vocabulary whose tokens all collide. */
 const SEED = Math.random() * 1e9
 const BYTE_TOKEN = /^<0x([0-9A-Fa-f]{2})>$/
 
@@ -116,7 +116,7 @@ export class Vocabulary {
   readonly #spelling: Spelling
 
   /**
-   * The last of several tokens with one spelling is the one that text becomes, as in llama.cpp's table.
+   * Of several tokens with one spelling, text becomes the last, as in llama.cpp's table.
    * Throws `format` when a token is too long or there are too many.
    */
   constructor(tokens: readonly (string | undefined)[], kinds: Uint8Array, spelling: Spelling) {

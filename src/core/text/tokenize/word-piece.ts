@@ -1,9 +1,9 @@
-// WordPiece: cuts a word into the longest pieces of a vocabulary, from left to right.
+// WordPiece: splits a word into the longest pieces of a vocabulary, from left to right.
 import { cachedWords } from './merge.ts'
 import type { Vocabulary } from './vocabulary.ts'
 
 export interface WordPieceOptions {
-  /** What a piece that begins a word begins with in the vocabulary, and what one inside of a word does. */
+  /** Prefixes in the vocabulary of a piece that begins a word and of one inside a word. */
   readonly first: string
   readonly inner: string
   /** Stands for a word that the vocabulary cannot spell. */

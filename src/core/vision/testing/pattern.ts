@@ -1,4 +1,4 @@
-// A picture whose parts all differ, by a formula that other languages repeat.
+// An image whose parts all differ, by a formula that other languages repeat.
 
 /** Red, green and blue, from 0 to 255. */
 export const patternAt = (x: number, y: number): readonly [number, number, number] => [

@@ -1,5 +1,5 @@
-// Coded panels. In: random blocks of every type. Out: the values that ggml gives them, in the encoding that
-// `auto` chooses.
+// Coded panels. In: random blocks of every type. Out: the values that ggml gives, in the encoding that `auto`
+// chooses.
 import { describe, expect, test } from 'vitest'
 import { matrixBytes } from '../../abi/encodings.ts'
 import { dequantize } from '../../formats/dequantize.ts'
@@ -30,7 +30,7 @@ function packed(dtype: CodedDType, encoding = chooseEncoding('auto', 'matrix', [
 describe.each(CODED_DTYPES)('%s', (dtype) => {
   const { values, encoding, unpacked } = packed(dtype)
 
-  test('comes out as it went in, as far as the encoding can', () => {
+  test('is unchanged, as far as the encoding allows', () => {
     let worst = 0
     for (let group = 0; group < values.length; group += 32) {
       const peak = Math.max(...values.subarray(group, group + 32).map(Math.abs))
@@ -67,7 +67,7 @@ describe.each(CODED_DTYPES)('%s', (dtype) => {
 test.each([
   ['Q4_K', 'w4m_g32'],
   ['Q5_0', 'w8_g32'],
-] as const)('%s is moved by words as it is by codes', (dtype, encoding) => {
+] as const)('%s gives the same result when moved by words and by codes', (dtype, encoding) => {
   const source = randomBlocks(dtype, (32 * K) / BLOCKS[dtype].elements, 6)
   const target = new Uint8Array(matrixBytes(encoding, 32, K))
   const coding = codingOf(dtype)
@@ -104,8 +104,8 @@ function errorOf({ values, unpacked }: { values: Float32Array; unpacked: Float32
 }
 
 /**
- * Largest error relative to the largest magnitude of its group. None where codes and scales are moved. Where
- * a scale is a product: its rounding to f16 (for Q4_K that of scale and minimum, 15 and 63 steps of it; for
+ * Largest error relative to the largest magnitude of its group. None where codes and scales are moved. If a
+ * scale is a product: its rounding to f16 (for Q4_K that of scale and minimum, 15 and 63 steps of it; for
  * IQ3_S twice 15). Else half a step of 8 bits plus that rounding.
  */
 const EXACT = 0

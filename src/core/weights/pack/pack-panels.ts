@@ -38,7 +38,7 @@ export function packQuantized(
   }
 }
 
-/** Lays bytes into vectors: words[8 * row + j] holds the codes of inputs 4j..4j+3. */
+/** Arranges bytes in vectors: words[8 * row + j] holds the codes of inputs 4j..4j+3. */
 export function layBytes(words: Uint32Array, out: Uint32Array, at: number): void {
   for (let j = 0; j < 8; j++) {
     for (let r = 0; r < 8; r++) out[at + 8 * j + r] = words[8 * r + j]!
@@ -46,7 +46,7 @@ export function layBytes(words: Uint32Array, out: Uint32Array, at: number): void
 }
 
 /**
- * The same with two codes per byte: row r in the low nibble, row r + 4 in the high one. Rows lie `pitch`
+ * The same with two codes per byte: row r in the low nibble, row r + 4 in the high one. Rows are `pitch`
  * words apart.
  */
 export function layNibbles(words: Uint32Array, out: Uint32Array, at: number, pitch = 8): void {

@@ -46,7 +46,7 @@ test('built-in times know any shape and no rest of a token', () => {
   expect(timeOf(64, 32, 'sv32', 0.3)).toBeLessThan(timeOf(64, 32, 'sv32', 0.6))
 })
 
-describe('a table that measure-costs does not write is refused', () => {
+describe('a table that measure-costs does not write is rejected', () => {
   test.each([
     [{ version: 2 }, /its version is 2 where 1 is read/],
     [{ format: 'w4m_g32' }, /its format is "w4m_g32" but must be w4_g32 or w8_g32/],

@@ -16,7 +16,7 @@ export interface StripRun {
   readonly bytes: Uint8Array
 }
 
-/** Most bytes of strips that are read at once. */
+/** Maximum bytes of strips that are read at once. */
 const RUN_BYTES = 8 << 20
 /** Most weights that are decoded at once: 8 MB as f32. */
 const RUN_WEIGHTS = 2 << 20

@@ -218,7 +218,7 @@ describe.each(FORMATS)('a matrix as %s', (format) => {
     }
   })
 
-  test('is refused with a table or a strip that does not fit', async () => {
+  test('is rejected with a table or a strip that does not fit', async () => {
     const encoding = encodingOf(format)
     const good = await pack(tensorOf('w', 64, 64, format, 0.5), sparseParts(encoding).base, format)
     const bytes = await good.source.read(0, good.byteLength)
@@ -245,7 +245,7 @@ describe.each(FORMATS)('a matrix as %s', (format) => {
 })
 
 describe('a file that changes while it is read', () => {
-  test('is laid by the table that was read first, or refused', async () => {
+  test('is laid by the table that was read first, or rejected', async () => {
     const k = 64
     const good = await pack(tensorOf('w', 96, k, 'sb84', 0.5), 'w4_g32', 'sb84')
     const bytes = await good.source.read(0, good.byteLength)

@@ -1,4 +1,4 @@
-// The fake engine. In: replies of a test. Out: what an app sees of them through the library's own sessions.
+// The fake engine. In: replies of a test. Out: what an app observes through the library's own sessions.
 import { afterEach, expect, test } from 'vitest'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import type { Engine } from '../engine.ts'
@@ -9,7 +9,7 @@ let engine: Engine
 
 afterEach(() => engine.dispose())
 
-test('replies come in turn, in words, and a session keeps them', async () => {
+test('replies come in order, word by word, and a session keeps them', async () => {
   engine = await fakeEngine(['One two three.', { text: ['a', 'bc'], reasoning: 'Hm, so' }])
   const session = engine.createSession({ system: 'Be brief.' })
   const chunks: string[] = []
@@ -26,7 +26,7 @@ test('replies come in turn, in words, and a session keeps them', async () => {
   ])
   expect(await errorOf(session.send('More.').result)).toMatchObject({
     code: 'unsupported',
-    message: expect.stringContaining('has 2 replies but is asked for number 3 ("More.")'),
+    message: expect.stringContaining('has 2 replies but was asked for number 3 ("More.")'),
   })
 })
 
@@ -46,7 +46,7 @@ test('a function sees the conversation, the tools and the options', async () => 
   expect(session.messages.at(-1)?.content).toBe(`> ${reply}`)
 })
 
-test('calls of tools have ids, and the answer of the tool goes back', async () => {
+test('tool calls have ids, and the tool’s result is sent back', async () => {
   engine = await fakeEngine(({ messages }) =>
     messages.at(-1)?.role === 'tool'
       ? 'It is noon.'
@@ -59,7 +59,7 @@ test('calls of tools have ids, and the answer of the tool goes back', async () =
   expect(await session.send(answer).text()).toBe('It is noon.')
 })
 
-test('a tool with execute runs, and the reply goes on from what it gave', async () => {
+test('a tool with execute runs, and the reply continues from its result', async () => {
   engine = await fakeEngine([{ toolCalls: [{ name: 'clock', arguments: {} }] }, 'It is noon.'])
   const tool = { name: 'clock', execute: async () => '12:00' }
   const session = engine.createSession()
@@ -67,7 +67,7 @@ test('a tool with execute runs, and the reply goes on from what it gave', async 
   expect(session.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant'])
 })
 
-test('maxTokens and stop texts end a reply as a model would', async () => {
+test('maxTokens and stop texts end a reply as in a real engine', async () => {
   engine = await fakeEngine(() => 'one two three four')
   expect(await engine.complete('x', { maxTokens: 2 }).result).toMatchObject({
     text: 'one two',
@@ -132,7 +132,7 @@ test('errors keep their code, before and within a reply', async () => {
   expect(session.messages).toHaveLength(2)
 })
 
-test('a wrong option or a prompt that is too long is refused as by an engine', async () => {
+test('an invalid option or a prompt that is too long is rejected as by a real engine', async () => {
   engine = await fakeEngine(() => 'x', { model: { contextLength: 3, id: 'small' } })
   expect(engine.model).toMatchObject({ id: 'small', contextLength: 3 })
   expect(await errorOf(engine.complete('x', { maxTokens: -1 }).result)).toMatchObject({ code: 'unsupported' })

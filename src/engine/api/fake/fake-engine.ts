@@ -1,4 +1,4 @@
-// The entry `halfbyte/testing`: an engine for the tests of apps, which answers what a test gives it.
+// The entry `halfbyte/testing`: an engine for tests of apps, which answers with replies given by the test.
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import type { ModelInfo } from '../../types/model.ts'
 import { localConnection } from '../../wire/connection.ts'
@@ -9,7 +9,7 @@ import { type Answer, FakeService } from './fake-service.ts'
 export type { FakeAnswer, FakeReply, FakeRequest }
 
 export interface FakeOptions {
-  /** What `engine.model` says. Default: a model named `fake` with a context of 4,096 words. */
+  /** The values of `engine.model`. Default: a model named `fake` with a context of 4,096 words. */
   readonly model?: Partial<ModelInfo> | undefined
 }
 
@@ -24,7 +24,7 @@ const MODEL: ModelInfo = {
 }
 
 /**
- * An engine without a model, for tests of apps. `replies` are given in turn, or made by a function for each
+ * An engine without a model, for tests of apps. `replies` are a list used in order, or a function of each
  * request. Sessions, streams, options, aborts and errors are the library's own; only the model is missing, so
  * nothing is downloaded and no worker starts. Tokens are words. Constraints are checked but not applied.
  *
@@ -59,7 +59,7 @@ function answersOf(replies: readonly FakeReply[] | Answer): Answer {
     if (reply !== undefined) return reply
     throw new HalfbyteError(
       'unsupported',
-      `the fake engine has ${given.length} replies but is asked for number ${asked} ("${prompt.slice(0, 80)}"); give ` +
+      `the fake engine has ${given.length} replies but was asked for number ${asked} ("${prompt.slice(0, 80)}"); give ` +
         'more, or a function',
       { replies: given.length, asked },
     )

@@ -1,4 +1,4 @@
-// A fake reply: what a test gives, as the pieces and the outcome that an engine would send.
+// A fake reply: the test's reply, as the pieces and the outcome that an engine would send.
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import type { Message, Tool, ToolCall } from '../../types/conversation.ts'
 import type { FinishReason, Outcome } from '../../types/reply.ts'
@@ -6,7 +6,7 @@ import type { Prompt } from '../../wire/protocol.ts'
 import type { Outlet } from '../../wire/reply-stream.ts'
 import type { GenerateOptions } from '../types.ts'
 
-/** What the app asked for. */
+/** The app's request. */
 export interface FakeRequest {
   /** The conversation with its system text; empty for `complete`. */
   readonly messages: readonly Message[]
@@ -14,7 +14,7 @@ export interface FakeRequest {
   readonly prompt: string
   /** The tools that were offered. */
   readonly tools: readonly Tool[]
-  /** How the reply begins, if the app said so. */
+  /** The beginning of the reply, if the app gave one. */
   readonly prefix: string
   /** Options of the sampler, `maxTokens`, `stop` and others. Constraints are not among them. */
   readonly options: Pick<
@@ -27,17 +27,17 @@ export interface FakeRequest {
 
 /** A reply with more than a text. */
 export interface FakeAnswer {
-  /** Default: empty. Pieces arrive as they are, one chunk each; a text is cut before each word. */
+  /** Default: empty. Pieces arrive unchanged, one chunk each; a text is split before each word. */
   readonly text?: string | Iterable<string> | AsyncIterable<string> | undefined
   /** The thought before the text. Default: none. */
   readonly reasoning?: string | undefined
   /** Calls after the text. Ids are `call_1`, `call_2`, ... unless given. Default: none. */
   readonly toolCalls?: readonly (Omit<ToolCall, 'id'> & Partial<Pick<ToolCall, 'id'>>)[] | undefined
-  /** Default `stop`, or `length` where `maxTokens` cut the text. */
+  /** Default `stop`, or `length` if `maxTokens` cut off the text. */
   readonly finishReason?: FinishReason | undefined
 }
 
-/** A text, its pieces, or more. An error is what the reply fails with. */
+/** A text, its pieces, or more. An error makes the reply fail with it. */
 export type FakeReply = string | Iterable<string> | AsyncIterable<string> | FakeAnswer | Error
 
 /** Words with the space before them. They are the tokens of a fake engine. */
@@ -52,7 +52,7 @@ interface Counted {
   readonly idOf: (word: string) => number
 }
 
-/** Sends the pieces while they are wanted. Returns the outcome, or throws what the reply fails with. */
+/** Sends the pieces while there is credit. Returns the outcome, or throws the reply's error. */
 export async function sendReply(
   reply: FakeReply,
   { options: { maxTokens = Number.POSITIVE_INFINITY, stop = [] } }: Pick<FakeRequest, 'options'>,
@@ -129,7 +129,7 @@ const isPieces = (value: object): value is Iterable<string> | AsyncIterable<stri
 
 const CANCELLED = Symbol()
 
-/** Ends when the signal aborts, also while a piece is awaited, and lets the source clean up. */
+/** Ends when the signal aborts, even while waiting for a piece, and lets the source clean up. */
 async function* piecesOf(
   text: string | Iterable<string> | AsyncIterable<string>,
   signal: AbortSignal,
@@ -149,7 +149,7 @@ async function* piecesOf(
       yield next.value
     }
   } finally {
-    // One that waits for ever would never return.
+    // One that waits forever would never return.
     Promise.resolve(source.return?.()).catch(() => undefined)
   }
 }

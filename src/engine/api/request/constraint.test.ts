@@ -1,5 +1,5 @@
 // Constraints of requests. In: schemas as generators write them, validators, regular expressions. Out: texts
-// that the generators' own validators take.
+// that the generators' own validators accept.
 
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -41,7 +41,7 @@ const ZOD: Readonly<Record<string, z.ZodType>> = {
 const wantedRequest = async (options: DecodeOptions) => (await decodeRequest(options, () => true))!
 
 describe('a schema of Zod', () => {
-  test.each(Object.entries(ZOD))('%s writes what Zod takes', async (name, schema) => {
+  test.each(Object.entries(ZOD))('%s writes values that Zod accepts', async (name, schema) => {
     const { constraint } = await wantedRequest({ schema })
     expect(constraint).toBeDefined()
     const language = jsonSchema(z.toJSONSchema(schema))
@@ -90,7 +90,7 @@ const PYDANTIC: Readonly<Record<string, object>> = {
   },
 }
 
-test.each(Object.entries(PYDANTIC))('%s of pydantic writes what ajv takes', (name, schema) => {
+test.each(Object.entries(PYDANTIC))('%s of pydantic writes values that ajv accepts', (name, schema) => {
   const language = jsonSchema(schema)
   const isValid = validator(schema)
   const chance = randomFrom(name.length)
@@ -109,7 +109,7 @@ describe('a pattern', () => {
     expect(own.constraint?.key).toBe(text.constraint?.key)
   })
 
-  test('is refused with a flag that changes its meaning', async () => {
+  test('is rejected with a flag that changes its meaning', async () => {
     await expect(wantedRequest({ pattern: /a/i })).rejects.toMatchObject({
       code: 'unsupported',
       message: expect.stringContaining('/a/i'),
@@ -117,7 +117,7 @@ describe('a pattern', () => {
   })
 })
 
-test('compact JSON has no blanks', async () => {
+test('compact JSON has no whitespace', async () => {
   const schema = { type: 'array', items: { type: 'integer' }, maxItems: 3 }
   const [free, compact] = await Promise.all([
     wantedRequest({ schema }),
@@ -128,7 +128,7 @@ test('compact JSON has no blanks', async () => {
   await expect(wantedRequest({ schema, compact: 1 as never })).rejects.toMatchObject({ code: 'unsupported' })
 })
 
-test('a validator without a JSON Schema is refused with the next step', async () => {
+test('a validator without a JSON Schema is rejected with the next step', async () => {
   const schema = { '~standard': { version: 1, vendor: 'own', validate: () => ({ value: 1 }) } }
   await expect(wantedRequest({ schema })).rejects.toMatchObject({
     code: 'unsupported',

@@ -15,13 +15,13 @@ import type { ContentPart, GenerateOptions, GenerationResult, RunnableTool, Said
 import { absolute } from './load-request.ts'
 
 /**
- * Copies only what the worker needs, so later changes by the caller have no effect. The worker checks the
- * values. Throws `unsupported` unless it is a readable list of objects.
+ * Copies only what the worker needs, so that later changes by the caller have no effect. The worker checks
+ * the values. Throws `unsupported` unless it is a readable list of objects.
  */
 export function plainMessages(name: string, messages: unknown): Message[] {
   return readFrom(name, () => {
     checkList(name, messages)
-    // A hole in the list counts as a message and is refused by its index.
+    // A hole in the list counts as a message and is rejected by its index.
     return Array.from(messages, plainMessage)
   })
 }
@@ -41,9 +41,9 @@ function plainMessage(message: unknown): Message {
   }
 }
 
-/** A list of parts as a text and its pictures. The worker refuses any other value. */
+/** A list of parts as a text and its images. The worker rejects any other value. */
 function contentOf({ content, images }: SaidMessage): Pick<Message, 'content' | 'images'> {
-  // The worker refuses as many.
+  // The worker rejects this many.
   const found = images?.slice(0, MOST_PICTURES)
   if (!Array.isArray(content) || content.findIndex((part) => !isPart(part)) >= 0)
     return { content: content as string, images: found }
@@ -63,7 +63,7 @@ export function saidMessages(input: unknown): Message[] {
   return readFrom('the message', () => plainMessages('messages', Array.isArray(input) ? input : [input]))
 }
 
-/** What a generation asks for besides its prompt. */
+/** A generation's options besides its prompt. */
 interface DecodeRequest {
   readonly options: DecodeOptions
   readonly constraint?: WrittenGrammar | undefined
@@ -85,7 +85,7 @@ export async function decodeRequest(
   // A validator is not sent; its JSON Schema is.
   if (constraint !== undefined) for (const key of [...CONSTRAINT_KEYS, 'compact']) delete options[key]
   const [, plain] = plainOf('the options', [options, constraint] as const)
-  // Refuses what a worker could not be sent, such as functions.
+  // Rejects values that cannot be sent to a worker, such as functions.
   const spec = structuredClone(plain)
   if (spec === undefined) return { options: given }
   const { writeGrammarInSlices } = await import('../../../core/constrain/write-grammar.ts').catch(
@@ -95,7 +95,7 @@ export async function decodeRequest(
   return written && { options, [constraint?.type === 'calls' ? 'calls' : 'constraint']: written }
 }
 
-/** The constraint on calls, if a tool asks for it. The worker rejects anything that isn't a tool. */
+/** The constraint on calls, if a tool is strict. The worker rejects anything that isn't a tool. */
 function callSpec(tools?: readonly Tool[]): ConstraintSpec | undefined {
   if (!Array.isArray(tools) || !tools.some((tool) => tool?.strict === true)) return undefined
   return {
@@ -104,7 +104,7 @@ function callSpec(tools?: readonly Tool[]): ConstraintSpec | undefined {
   }
 }
 
-/** Throws `network` for a part of the library that cannot be imported. `does` says what it is for. */
+/** Throws `network` for a part of the library that cannot be imported. `does` describes its purpose. */
 export const notLoaded =
   (does: string) =>
   (cause: unknown): never => {

@@ -1,4 +1,4 @@
-// Errors of a first try. In: a process without workers, and arguments as a newcomer gets them wrong. Out: the
+// Errors of a first try. In: a process without workers, and typical mistakes in arguments. Out: the
 // sentence of each.
 import { expect, test } from 'vitest'
 import { createHalfbyte } from '../../../adapters/ai-sdk.ts'
@@ -11,7 +11,7 @@ import { mostThreads } from './load-options.ts'
 const NO_WORKERS =
   'no workers can be started here; load the engine in a page or in a dedicated worker, and in Node import the package unbundled'
 
-/** Code and sentence of what `act` throws or rejects with. */
+/** Code and message of the error of `act`. */
 async function sentenceOf(act: () => unknown): Promise<string> {
   try {
     await act()
@@ -22,7 +22,7 @@ async function sentenceOf(act: () => unknown): Promise<string> {
   return 'nothing'
 }
 
-test('a process without workers is told what to use', async () => {
+test('a process without workers gets an error that names an alternative', async () => {
   expect(await Engine.support()).toMatchObject({ supported: false, reason: NO_WORKERS })
   expect(await sentenceOf(() => Engine.load('model.gguf'))).toBe(`unsupported: ${NO_WORKERS}`)
   expect(await sentenceOf(() => Engine.probe('model.gguf'))).toBe(`unsupported: ${NO_WORKERS}`)
@@ -37,7 +37,7 @@ test.each([
   [[], `unsupported: the model is [] but ${MODEL}`],
   [{}, `unsupported: the model is {} but ${MODEL}`],
   [['a.gguf'], `unsupported: the model is ["a.gguf"] but ${MODEL}`],
-])('a load of %o says what a model is', async (source, sentence) => {
+])('a load of %o explains what a model is', async (source, sentence) => {
   expect(await sentenceOf(() => Engine.load(source as never))).toBe(sentence)
 })
 

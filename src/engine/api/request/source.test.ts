@@ -1,4 +1,4 @@
-// Sources. In: what a caller says a model is, on a page. Out: its address, or what is wrong with it.
+// Sources. In: a caller's model argument, on a page. Out: its address, or what is wrong with it.
 import { expect, test } from 'vitest'
 import { givenPlace } from '../../../core/formats/names/named-files.ts'
 import { fileName, filesOf } from '../../../core/store/address.ts'
@@ -17,7 +17,7 @@ test.each([
 })
 
 test.each(['ftp://example.org/m.gguf', 'file:///home/m.gguf', 'wss://example.org/m'])(
-  '%s is refused at once',
+  '%s is rejected at once',
   (source) => {
     const kind = source.slice(0, source.indexOf(':') + 1)
     const message = `"${source}" begins with ${kind}, which pages cannot fetch; give an address with https: or a File`
@@ -58,7 +58,7 @@ test.each([
   ['a ReadableStream', new Blob(['GGUF']).stream(), 'await new Response(stream).blob()'],
   ['{}', {}, 'one of these'],
   ['[]', [], 'one of these'],
-])('%s is refused with what to pass instead', (what, source, next) => {
+])('%s is rejected with what to pass instead', (what, source, next) => {
   const message = `the model is ${what} but must be an address, a File, Files, bytes or { repo }; pass ${next}`
   const refusal = expect.objectContaining({ code: 'unsupported', message })
   expect(() => resolveSource(source as never, PAGE)).toThrow(refusal)
@@ -71,7 +71,7 @@ test('data whose base64 ends with a slash is not taken for a folder', async () =
   expect(fileName(address)).toBe('model')
 })
 
-test('what lies at an address of this visit only is not stored for the next', () => {
+test('data at an address valid only for this visit is not stored', () => {
   const cacheOf = (source: string) => loadRequest(source, {}).cache
   expect(cacheOf('blob:https://example.org/1')).toBe('none')
   expect(cacheOf('data:application/octet-stream;base64,R0dVRg==')).toBe('none')

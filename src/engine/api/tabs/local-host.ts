@@ -35,7 +35,7 @@ export function localHost(
   lost.catch(() => undefined)
   const loaded = client.load(request, { ...hooks, signal: ended.signal })
   loaded.catch(() => undefined)
-  /** An ended engine has not begun the requests that it refuses, so the next one may be asked. */
+  /** An ended engine has not begun the requests that it rejects, so they can be sent to the next one. */
   const seen = (error: unknown): unknown => {
     if (ended.signal.aborted) return new Lost()
     if (!isOver(error)) return error

@@ -7,7 +7,7 @@ import { type CallName, type Host, isAnswer, Lost, type TabMessage, type Unsent 
 
 /** Milliseconds between two pings of the leader while something is pending. */
 const PING_MS = 2000
-/** Questions without an answer after which a leader counts as lost: its tab may be frozen. */
+/** Unanswered pings after which a leader counts as lost: its tab may be frozen. */
 const SILENT_PINGS = 5
 
 interface Pending {

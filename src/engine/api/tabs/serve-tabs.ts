@@ -12,7 +12,7 @@ const FIRST_SESSION = 2 ** 32
 interface Guest {
   readonly aborts: Map<number, AbortController>
   readonly commands: Map<number, (command: StreamCommand) => void>
-  /** The engine's numbers of the sessions, by the tab's own. */
+  /** The engine's session numbers, by the tab's own numbers. */
   readonly sessions: Map<number, number>
 }
 
@@ -30,7 +30,7 @@ export class TabServer {
   hear(message: TabMessage): void {
     const guest = this.#guestOf(message.from)
     const to = message.from
-    // In a frozen page messages are heard, but timers stand still, as the engine's worker does.
+    // A frozen page still receives messages, but its timers stop, and so does the engine's worker.
     if (message.type === 'ping') setTimeout(() => this.#post({ type: 'pong', to }))
     else if (message.type === 'call') void this.#answer(guest, message)
     else if (message.type === 'abort') guest.aborts.get(message.id)?.abort()
@@ -94,7 +94,7 @@ export class TabServer {
   #generate(guest: Guest, message: Extract<TabMessage, { type: 'generate' }>): void {
     const { from: to, id, request } = message
     const { commands } = guest
-    // The same id twice comes from no tab of ours; the first stream would otherwise wait for credit for ever.
+    // Our tabs never send the same id twice; otherwise the first stream would wait for credit forever.
     commands.get(id)?.({ type: 'cancel' })
     let feed: Feed | undefined
     const command = (it: StreamCommand) => (it.type === 'credit' ? feed?.credit(it.count) : feed?.cancel())

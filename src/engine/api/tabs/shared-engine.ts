@@ -13,9 +13,9 @@ import { endingWith, TabService } from './tab-service.ts'
 /**
  * The same as `Engine.load`, but tabs of this origin that load the same model with the same options share one
  * engine, and so its memory. It lives in one of the tabs; when that closes, another loads the model from this
- * device, and replies under way go on there. A reply that cannot rejects with `disposed`. If the engine
- * fails, what was under way rejects with `internal`, and what is asked next goes to an engine that is loaded
- * again. Files, and pages without Web Locks, get an engine of their own.
+ * device, and replies in progress continue there. A reply that cannot rejects with `disposed`. If the engine
+ * fails, what was in progress rejects with `internal`, and what is asked next goes to an engine that is
+ * loaded again. Files, and pages without Web Locks, get their own engine.
  */
 export async function loadForTabs(source: ModelSource, given: LoadOptions = {}): Promise<Engine> {
   const options = checkedLoad(given, 'onProgress')
@@ -35,7 +35,7 @@ export async function loadForTabs(source: ModelSource, given: LoadOptions = {}):
   return Engine.open(endingWith(localConnection(tab.service), tab), source, options)
 }
 
-/** Pages over plain HTTP have no locks, and sandboxed frames are refused them. */
+/** Pages over plain HTTP have no locks, and sandboxed frames are denied them. */
 async function mayLock(): Promise<boolean> {
   try {
     await navigator.locks.request('halfbyte', { ifAvailable: true }, () => undefined)

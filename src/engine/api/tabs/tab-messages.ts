@@ -71,14 +71,14 @@ export interface Host {
   lose(): void
 }
 
-/** The tab that had the engine is gone. Another takes over, so the same may be asked again. */
+/** The tab that had the engine is gone. Another takes over, so the request can be sent again. */
 export class Lost extends Error {
   override name = 'Lost'
 }
 
 type Check = (value: unknown) => boolean
 
-/** Most letters of a tab's id. */
+/** Maximum length of a tab's id. */
 const MOST_ID = 64
 const FINISH_REASONS = ['stop', 'length', 'cancelled']
 
@@ -101,8 +101,8 @@ const isMaybe =
     value === undefined || check(value)
 
 /**
- * Arguments and answers of each call. What a prompt, options and messages hold, the engine checks, as it does
- * for the tab that it is in.
+ * Arguments and answers of each call. The engine checks the contents of prompts, options and messages, as for
+ * its own tab.
  */
 const FORMS: { readonly [Name in CallName]: { readonly args: readonly Check[]; readonly answer: Check } } = {
   load: { args: [], answer: (value) => isObject(value) && isObject(value['model']) },
@@ -119,12 +119,12 @@ const FORMS: { readonly [Name in CallName]: { readonly args: readonly Check[]; r
   close: { args: [isCount], answer: isAbsent },
 }
 
-/** Whether a tab that answers `value` may have been asked for this. */
+/** Whether `value` is a valid answer to this request. */
 export const isAnswer = (name: CallName, value: unknown): boolean => FORMS[name].answer(value)
 
 /**
- * Undefined unless it is a message between tabs. A message with an id whose rest cannot be read is
- * `garbled`: somebody waits for what comes of it.
+ * Undefined unless it is a message between tabs. A message with an id but otherwise unreadable is `garbled`:
+ * a caller may be waiting for the result.
  */
 export function readMessage(data: unknown): TabMessage | undefined {
   if (!isObject(data)) return undefined

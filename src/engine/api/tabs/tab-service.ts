@@ -1,9 +1,9 @@
-// The engine service of each tab of a site. It asks the one engine that all tabs share, wherever that is.
+// The engine service of each tab of a site. It uses the one engine that all tabs share, wherever that is.
 //
 // The tab that holds a Web Lock is the leader: it has the worker and the weights. The others wait for the
 // lock and ask the leader through a BroadcastChannel. When its tab closes, the browser gives the lock to the
-// next, which loads the model from this device; what was pending is asked again there. Replies have a seed
-// from their beginning, so the next leader's reply begins like the one that was lost, and goes on.
+// next, which loads the model from this device; pending requests are sent again there. Replies have a seed
+// from their beginning, so the next leader's reply begins like the lost one, and continues.
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { steadyClock } from '../../../core/base/time/clocks.ts'
 import { randomId } from '../../../core/base/values.ts'
@@ -27,12 +27,11 @@ import {
 } from './tab-messages.ts'
 
 /**
- * Milliseconds for which a leader need not look whether it still leads. Others take the lead of one that was
- * silent for longer (remote-host.ts).
+ * Milliseconds for which a leader need not look whether it still leads. Other tabs take over from a leader
+ * that was silent for longer (remote-host.ts).
  */
 const SURE_MS = 5000
-/**
- * Looks of which each was old by the time its answer was heard; then the last one counts, for one message.
+/** Number of checks whose answers arrived too late, after which the last one counts, for one message.
  */
 const MOST_LOOKS = 4
 
@@ -70,14 +69,15 @@ export class TabService {
       const message = readMessage(data)
       if (message !== undefined) this.#hear(message)
     }
-    // The leader frees what this tab holds when this lock is free, so it is taken before the first message.
+    // The leader frees this tab's resources when this lock is free, so the lock is taken before the first
+    // message.
     void this.#hold(this.#lifeLock(this.#id), {}, () => {
       this.#hasBegun = true
       this.#seek()
     })
   }
 
-  /** The service, as an engine's client calls it. */
+  /** The service interface called by an engine's client. */
   readonly service: EngineService = {
     load: (_, port) => {
       this.#progress = (progress) => port.postMessage({ type: 'progress', progress })
@@ -117,7 +117,7 @@ export class TabService {
     })
   }
 
-  /** Finds a leader or becomes one: at the beginning, and after this tab has given up the lead. */
+  /** Finds a leader or becomes one: at the start, and after this tab has given up leadership. */
   #seek(): void {
     if (!this.#hasBegun || this.#claims > 0 || this.#left.signal.aborted) return
     this.#stand()
@@ -129,7 +129,7 @@ export class TabService {
     const { signal } = this.#left
     let hasBegun = false
     try {
-      // A stolen lock takes no signal.
+      // Stealing a lock accepts no signal.
       await navigator.locks.request(name, options.steal ? options : { ...options, signal }, () => {
         if (signal.aborted) return undefined
         hasBegun = true
@@ -153,8 +153,8 @@ export class TabService {
       this.#progress?.(progress)
       this.#post({ type: 'progress', progress })
     }
-    // This tab loads the model again if it is asked again and nobody else leads, so an engine that dies
-    // whenever it is loaded is not loaded for ever.
+    // This tab loads the model again only on a new request if nobody else leads, so an engine that dies on
+    // every load does not cause an endless loop.
     const giveUp = () => {
       if (this.#host !== host) return
       this.#retire()
@@ -198,7 +198,7 @@ export class TabService {
     this.#remote = { id: leader, host }
     this.#take(host)
     before?.lose()
-    // A tab that has given up the lead waits for it again.
+    // A tab that has given up leadership waits for it again.
     if (this.#claims === 0) this.#stand()
   }
 
@@ -248,7 +248,7 @@ export class TabService {
       leads = await this.#leads()
     }
     this.#unsure = undefined
-    // The caller has already asked the next leader.
+    // The caller has already sent the request to the next leader.
     if (!leads || this.#server !== server) return
     this.#sureUntil = asked + SURE_MS
     for (const message of messages) this.#serve(server, message)
@@ -295,7 +295,7 @@ export class TabService {
     }
   }
 
-  /** A session ends with its engine, so the next one is not asked. */
+  /** A session ends with its engine, so there is no need to ask the next one. */
   async #close(session: number): Promise<void> {
     const { signal } = new AbortController()
     await this.#host?.call('close', [session], signal).catch((error) => {
@@ -358,7 +358,7 @@ export class TabService {
   }
 }
 
-/** A browser may refuse a worker at once. */
+/** A browser may reject a worker immediately. */
 function started(start: () => LocalEngine): LocalEngine {
   try {
     return start()
@@ -367,7 +367,7 @@ function started(start: () => LocalEngine): LocalEngine {
   }
 }
 
-/** What a chunk adds to a text whose next characters, `known`, the reader already has. */
+/** The new part of a chunk, given that the reader already has the next characters `known`. */
 function after(known: string, text: string): { readonly rest: string; readonly isSame: boolean } {
   const length = Math.min(known.length, text.length)
   return { rest: text.slice(length), isSame: known.slice(0, length) === text.slice(0, length) }
@@ -376,7 +376,7 @@ function after(known: string, text: string): { readonly rest: string; readonly i
 const differs = (): HalfbyteError =>
   new HalfbyteError(
     'disposed',
-    'the tab with the model was closed in the middle of this reply, and the next tab would have gone on otherwise; ask again',
+    'the tab with the model was closed in the middle of this reply, and the next tab would have continued differently; ask again',
   )
 
 const randomSeed = (): number => crypto.getRandomValues(new Uint32Array(1))[0]!

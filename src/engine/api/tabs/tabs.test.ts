@@ -1,5 +1,5 @@
 // Shared engines. In: several tabs in one process, each with the real service over a toy model. Out: whether
-// one engine answers all of them, and what happens when it goes.
+// one engine answers all of them, and what happens when it is lost.
 import { afterEach, expect, test, vi } from 'vitest'
 import { turns } from '../../../../test/helpers/turns.ts'
 import { HalfbyteError } from '../../../core/base/errors.ts'
@@ -38,7 +38,7 @@ interface Tab {
   readonly tab: TabService
 }
 
-/** A model takes some turns, in which questions arrive. */
+/** Loading a model takes several turns, in which requests arrive. */
 async function slowToy(): Promise<ReturnType<typeof toyModel>> {
   await turns(50)
   return toyModel()
@@ -56,8 +56,8 @@ function mortal(connection: Connection): { readonly connection: Connection; kill
 }
 
 /**
- * Opens tabs one after the other; `loads` counts the models that were loaded. `shift`: what each load adds to
- * the seeds, so that a later engine draws otherwise. `kill` ends the worker of the last load.
+ * Opens tabs one after the other; `loads` counts the models that were loaded. `shift`: added to the seeds by
+ * each load, so that a later engine draws differently. `kill` ends the worker of the last load.
  */
 function site({ load = slowToy, shift = 0 } = {}) {
   const name = `test ${names++}`
@@ -88,7 +88,7 @@ function site({ load = slowToy, shift = 0 } = {}) {
 const reply = ({ engine }: Tab, maxTokens = 12) =>
   engine.createSession().send('hello world', { ...PLAIN, maxTokens })
 
-test('two tabs load one model, and both are answered alike', async () => {
+test('two tabs load one model, and both get the same answers', async () => {
   const { open, loads } = site()
   const first = await open()
   const second = await open()
@@ -128,7 +128,7 @@ test('when the leader leaves, the next tab loads the model and answers', async (
   expect(loads).toHaveLength(2)
 })
 
-test('a reply under way goes on where it was when the leader leaves', async () => {
+test('a running reply continues where it was when the leader leaves', async () => {
   const { open, loads } = site()
   const first = await open()
   const second = await open()
@@ -175,7 +175,7 @@ test('a reply that ends the engine fails alone, and the next tab loads the model
   expect(loads).toHaveLength(3)
 })
 
-test('a tab alone loads the model again for what is asked after its worker has died, each time', async () => {
+test('a single tab loads the model again on the next request after its worker has died, each time', async () => {
   const { open, loads, kill } = site()
   const only = await open()
   const text = await reply(only).text()
@@ -203,7 +203,7 @@ test('other tabs hear of a worker that has died between replies by the next engi
   expect(loads).toHaveLength(2)
 })
 
-test('a tab that could not take over tries again when it is asked again', async () => {
+test('a tab that could not take over tries again on the next request', async () => {
   let isOnline = true
   const load = async () => {
     if (!isOnline) throw new HalfbyteError('network', 'nobody answers')
@@ -230,7 +230,7 @@ test('a failed load is reported to every tab that waits, with its code', async (
   for (const error of errors) expect(error).toMatchObject({ name: 'HalfbyteError', code: 'out-of-memory' })
 })
 
-test('a worker that the browser refuses is reported with its code, and nothing hangs', async () => {
+test('a worker that the browser rejects is reported with its code, and nothing hangs', async () => {
   const tab = new TabService(`test ${names++}`, () => {
     throw new HalfbyteError('worker', 'the browser refused to start a worker')
   })
@@ -254,7 +254,7 @@ test('an aborted call of another tab rejects with the reason, and cancelling rea
 
 const channelOf = (name: string) => new BroadcastChannel(`halfbyte tabs ${TABS_VERSION} ${name}`)
 
-test('whatever is written on the channel, the tabs answer, and nothing is thrown where nobody catches', async () => {
+test('whatever is sent on the channel, the tabs keep answering, and there are no uncaught errors', async () => {
   const { open, name } = site()
   const first = await open()
   const second = await open()
@@ -322,14 +322,14 @@ test('a tab of another version is neither asked nor waited for', async () => {
   older.close()
 })
 
-test('a leader that has lost its lock answers no one, and its own calls go to the next', async () => {
+test('a leader that has lost its lock answers nobody, and its own calls go to the next', async () => {
   const { open, name, loads } = site()
   const first = await open()
   const second = await open()
   const text = await reply(first).text()
   const generation = reply(first, 40)
   const whole = generation.text()
-  // What a tab does that asks a frozen one and hears nothing.
+  // The behaviour of a tab whose request to a frozen one gets no answer.
   void navigator.locks
     .request(`halfbyte tabs ${TABS_VERSION} ${name}`, { steal: true }, () => undefined)
     .catch(() => undefined)

@@ -1,5 +1,5 @@
-// Forged values for tests. In: valid arguments of a public method. Out: the same with something in them
-// replaced by what no type allows, and how the method ended.
+// Forged values for tests. In: valid arguments of a public method. Out: the same with a part replaced by an
+// invalid value, and how the method ended.
 import fc from 'fast-check'
 import { expect } from 'vitest'
 import { isHalfbyteError } from '../../../core/base/errors.ts'
@@ -37,7 +37,7 @@ function nested(levels: number): unknown {
   return value
 }
 
-/** Made anew for each use. */
+/** Created again for each use. */
 const PRIMITIVES: readonly (() => unknown)[] = [
   null,
   undefined,
@@ -110,7 +110,7 @@ function replaced(value: unknown, [key, ...rest]: readonly string[], by: unknown
   return copy
 }
 
-/** A change of arguments: where, and what is put there; or one more option there. Prints as itself. */
+/** A change to arguments: where, and the new value; or an additional option. Prints as itself. */
 export interface Forgery {
   readonly place: number
   readonly what: number
@@ -136,7 +136,7 @@ export function forged(valid: readonly unknown[], changes: readonly Forgery[]): 
       try {
         return replaced(given, isOption ? [...path.slice(0, -1), 'added'] : path, MADE[what]!()) as unknown[]
       } catch {
-        // The second place lies in what the first change put there.
+        // The second place is inside the value of the first change.
         return given
       }
     },

@@ -14,7 +14,7 @@ export async function openToy(toy: ToyModel = toyModel()): Promise<Engine> {
   return (await connectToy(toy)).engine
 }
 
-/** The same, with a connection that can be cut. */
+/** The same, with a connection that can be closed. */
 export async function connectToy(
   toy: ToyModel = toyModel(),
 ): Promise<{ readonly engine: Engine; readonly connection: Connection }> {

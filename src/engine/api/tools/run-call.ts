@@ -51,7 +51,7 @@ function argumentFaults(name: string, parameters: unknown): FaultFinder {
 }
 
 /**
- * Runs the call. Never rejects for what the model or the function did; rejects with `unsupported` where the
+ * Runs the call. Never rejects because of the model or the function; rejects with `unsupported` where the
  * tool's schema has a keyword that cannot be checked. An aborted signal ends the wait, not the function.
  */
 export async function runCall(call: ToolCall, tool: CheckedTool, signal: AbortSignal): Promise<ToolRun> {
@@ -65,7 +65,7 @@ export async function runCall(call: ToolCall, tool: CheckedTool, signal: AbortSi
   }
 }
 
-/** What the function returns, unless the time is over or the signal aborts before. */
+/** The function's result, unless the time runs out or the signal aborts first. */
 async function inTime(
   { id, name, arguments: given }: ToolCall,
   { execute, timeoutMs }: CheckedTool,
@@ -84,7 +84,7 @@ async function inTime(
 const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : (JSON.stringify(value) ?? 'done')
 
-/** The text's beginning, and a line that says how much is missing. */
+/** The beginning of the text, and a line that says how much is missing. */
 function cut(text: string, most: number): string {
   if (text.length <= most) return text
   const kept = text.slice(0, most).replace(/[\uD800-\uDBFF]$/, '')

@@ -1,4 +1,4 @@
-// Tools that run. In: a toy model that says what it is told, functions. Out: the steps, the conversation,
+// Tools that run. In: a toy model that echoes its prompt, functions. Out: the steps, the conversation,
 // what is streamed, and how aborts and wrong calls end.
 import { describe, expect, test } from 'vitest'
 import { errorOf, GREEDY, openToy } from '../testing/toy-engine.ts'
@@ -26,7 +26,7 @@ async function ask(said: string, options: object) {
 }
 
 describe('a reply whose tools have functions', () => {
-  test('goes on from what they return', async () => {
+  test('continues from their results', async () => {
     const given: unknown[] = []
     const execute: RunnableTool['execute'] = (args, options) => {
       given.push(args, options)
@@ -58,7 +58,7 @@ describe('a reply whose tools have functions', () => {
       (first?.usage.completionTokens ?? 0) + (second?.usage.completionTokens ?? 0),
     )
     expect(result.tokens).toEqual([...(first?.tokens ?? []), ...(second?.tokens ?? [])])
-    // The second step reads only what is new.
+    // The second step reads only new text.
     expect(second?.usage.cachedTokens).toBeGreaterThanOrEqual(first?.usage.promptTokens ?? 0)
   })
 
@@ -82,7 +82,7 @@ describe('a reply whose tools have functions', () => {
     expect(result.steps).toHaveLength(2)
   })
 
-  test('takes steps up to the limit, and the last one has no tools', async () => {
+  test('runs steps up to the limit, the last one without tools', async () => {
     let runs = 0
     const execute = () => {
       runs++
@@ -97,7 +97,7 @@ describe('a reply whose tools have functions', () => {
     expect(few.session.messages.at(-1)).toMatchObject({ role: 'assistant' })
   })
 
-  test('holds strict tools to their grammar until the last step, which has no tools', async () => {
+  test('enforces the grammar of strict tools until the last step, which has no tools', async () => {
     const text = '<tool_call>{"name": "add", "arg'
     const tools = [tool(() => text, { strict: true })]
     const { result, session } = await ask(text, { tools, maxSteps: 2 })
@@ -116,7 +116,7 @@ describe('a reply whose tools have functions', () => {
     expect((await session.send(answer, GREEDY).result).text).toBe('You said mine')
   })
 
-  test('has its prefix in the first step only, and can be asked for again', async () => {
+  test('has its prefix only in the first step, and can be regenerated', async () => {
     const { session } = await ask(`1234${call('add')}`, { tools: [tool(() => 'x')], prefix: 'It: ' })
     expect(session.messages.map(({ content }) => content)).toEqual([
       `1234${call('add')}`,
@@ -128,7 +128,7 @@ describe('a reply whose tools have functions', () => {
     expect(session.messages).toHaveLength(4)
   })
 
-  test('keeps chunks no farther ahead of a slow reader in later steps', async () => {
+  test('does not run further ahead of a slow reader in later steps', async () => {
     const session = (await openToy()).createSession()
     const tools = [tool(() => 'x'.repeat(400))]
     const reply = session.send(call('add'), { ...GREEDY, tools })
@@ -152,7 +152,7 @@ describe('an error in a tool is reported to the model and to the caller', () => 
     return runs[1] as ToolRun
   }
 
-  test('what it throws, at once and later', async () => {
+  test('a function that throws, immediately and later', async () => {
     const error = new RangeError('no such order')
     const thrown = await runOf(() => {
       throw error
@@ -172,7 +172,7 @@ describe('an error in a tool is reported to the model and to the caller', () => 
     expect(calls).toBe(0)
   })
 
-  test('too much time: the signal aborts, and nobody waits for the function', async () => {
+  test('a timeout: the signal aborts, and nobody waits for the function', async () => {
     let reason: unknown
     const late = await runOf(
       (_, { signal }) => new Promise(() => signal.addEventListener('abort', () => (reason = signal.reason))),
@@ -184,7 +184,7 @@ describe('an error in a tool is reported to the model and to the caller', () => 
     expect(await runOf(() => 'x', { timeoutMs: Number.POSITIVE_INFINITY })).toMatchObject({ result: 'x' })
   })
 
-  test('a result that JSON cannot have, and one that is too long', async () => {
+  test('a result that is not JSON, and one that is too long', async () => {
     const circle: Record<string, unknown> = {}
     circle['self'] = circle
     expect((await runOf(() => circle)).result).toMatch(/^error: .*circular/is)
@@ -194,7 +194,7 @@ describe('an error in a tool is reported to the model and to the caller', () => 
     expect(halved.result).toBe('😀\n[the first 2 of 4 characters]')
   })
 
-  test('8,000 characters of a result are read unless the tool says otherwise', async () => {
+  test('8,000 characters of a result are read unless the tool sets another limit', async () => {
     const signal = new AbortController().signal
     const asked = { id: 'call00001', name: 'add', arguments: { a: 1 } }
     const checked = checkedTool(tool(() => 'é'.repeat(9000)))!
@@ -243,7 +243,7 @@ describe('the end of a reply whose tool is running', () => {
     expect(session.messages).toHaveLength(2)
   })
 
-  test('cancel keeps what was said, with a result for each call', async () => {
+  test('cancel keeps the text so far, with a result for each call', async () => {
     const session = (await openToy()).createSession()
     const { tools, hasBegun, signals } = waiting()
     const reply = session.send(`so: ${call('add')}${call('add', { a: 2 })}`, { ...GREEDY, tools })
@@ -294,9 +294,9 @@ test.each([
   [{ tools: [tool(() => 1, { timeoutMs: Number.NaN })] }, 'timeoutMs of "add" is NaN'],
   [{ tools: [tool(() => 1, { maxResultLength: 0 })] }, 'maxResultLength of "add" is 0'],
   [{ tools: [tool(() => 1, { parameters: { unevaluatedItems: false } })] }, 'calls of add cannot be checked'],
-  [{ tools: [tool(() => 1), tool(() => 2)] }, 'each of the 2 tools needs a name of its own'],
+  [{ tools: [tool(() => 1), tool(() => 2)] }, 'each of the 2 tools needs a unique name'],
   [{ tools: [tool(() => 1), 7] }, 'tool 1 is 7'],
-])('%j is refused with a sentence', async (options, sentence) => {
+])('%j is rejected with a sentence', async (options, sentence) => {
   const session = (await openToy()).createSession()
   const given = { tools: [tool(() => 'x')], ...options } as { tools: RunnableTool[] }
   const error = await errorOf(session.send(call('add'), { ...GREEDY, ...given }).result)

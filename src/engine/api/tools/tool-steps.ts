@@ -1,4 +1,4 @@
-// A reply in several steps: the model calls tools, their functions run, and the model goes on from the
+// A reply in several steps: the model calls tools, their functions run, and the model continues from the
 // results.
 //
 // Pages load this part of the library with the first reply whose tools have a function.
@@ -15,7 +15,7 @@ import { type CheckedTool, checkedTool, runCall } from './run-call.ts'
 const MAX_STEPS = 6
 const MOST_STEPS = 100
 
-/** What the steps need of the session. */
+/** The session as needed by the steps. */
 export interface StepHost {
   readonly reply: ReplyOptions
   readonly sink: Sink
@@ -169,7 +169,7 @@ const messageOf = ({ id, name, result = '' }: ToolRun): Message => ({
   name,
 })
 
-/** All steps as one reply. `left`: the calls that nobody has answered. */
+/** All steps as one reply. `left`: the unanswered calls. */
 function joined(steps: readonly ReplyStep[], left: readonly ToolCall[]): GenerationResult {
   const last = steps.at(-1) as ReplyStep
   const filled = (texts: readonly (string | undefined)[]) => texts.filter((text) => text).join(GAP)

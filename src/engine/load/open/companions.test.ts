@@ -1,4 +1,5 @@
-// Companions. In: prompts and options on a toy model. Out: what is read beside the reply's own prompt.
+// Companions. In: prompts and options on a toy model. Out: what is read in addition to the reply's own
+// prompt.
 import { expect, test } from 'vitest'
 import { LookupDrafter } from '../../../core/generate/speculate/draft-lookup.ts'
 import { toyModel } from '../../testing/toy-model.ts'
@@ -15,7 +16,7 @@ const CONVERSATION: Prompt = {
 }
 const TEXT: Prompt = { type: 'text', text: 'once upon' }
 
-/** A prompt without pictures. */
+/** A prompt without images. */
 const seenBy = ({ text }: Pick<LoadedModel, 'text'>, prompt: Prompt) => ({
   prompt,
   encode: (given: string, start: boolean, after?: number) => text.encode(given, start, after),
@@ -31,14 +32,14 @@ function guideText(prompt: Prompt, negativePrompt?: string): string {
   return text
 }
 
-test('a negative prompt stands in place of the system text, or of the bare text', () => {
+test('a negative prompt replaces the system prompt, or the plain text', () => {
   expect(guideText(CONVERSATION, 'be rude')).toBe('<system>be rude<end><user>hi<end><assistant>')
   expect(guideText(CONVERSATION)).toBe('<user>hi<end><assistant>')
   expect(guideText(TEXT, 'never')).toBe('never')
   expect(guideText(TEXT)).toBe('n')
 })
 
-test('scale 1 reads nothing beside, whatever the negative prompt', () => {
+test('scale 1 reads nothing else, whatever the negative prompt', () => {
   for (const cfgScale of [1, undefined]) {
     const { guide } = openCompanions(toyModel(), seenBy(toyModel(), TEXT), [1, 2], {
       cfgScale,
@@ -48,7 +49,7 @@ test('scale 1 reads nothing beside, whatever the negative prompt', () => {
   }
 })
 
-test('drafts come from the text unless they are off, and from a draft model only where one is', () => {
+test('drafts come from the text unless turned off, and from a draft model only if there is one', () => {
   const toy = toyModel()
   const drafterOf = (
     speculation?: 'off' | 'lookup' | 'draft',

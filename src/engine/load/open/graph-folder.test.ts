@@ -1,4 +1,4 @@
-// Loads an export in the layout of transformers.js by each address that people give, and counts the requests.
+// Loads an export in the layout of transformers.js by each kind of address, and counts the requests.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -46,7 +46,7 @@ async function open(path: string, dtype?: 'q4' | 'fp16') {
 test.each([
   ['its folder', 'repo/'],
   ['its graph', 'repo/onnx/model_q4.onnx'],
-])('by %s, with what describes it one level above the graph', async (_, path) => {
+])('by %s, with its description one level above the graph', async (_, path) => {
   const file = await open(path)
   expect(file).toMatchObject({
     format: 'onnx',
@@ -56,16 +56,16 @@ test.each([
   expect(file.metadata.get('config')).toMatchObject({ contextLength: 77, layers: 2 })
 })
 
-test('every address is asked for once', async () => {
+test('every address is requested once', async () => {
   await open('repo/')
-  // A file is asked for in ranges: what has been found may be asked for more than once.
+  // Files are read in ranges, so an existing file may be requested more than once.
   const missed = server.requests
     .map((line) => line.split(' ')[1] as string)
     .filter((path) => !server.files.has(path.slice(1)))
   expect(missed.filter((path, index) => missed.indexOf(path) !== index)).toEqual([])
 })
 
-test('data beside the graph is looked for beside the graph alone', async () => {
+test('data beside the graph is looked up only beside the graph', async () => {
   server.files.set('repo/genai_config.json', json({ model: { context_length: 5 } }))
   const file = await open('repo/')
   expect(file.metadata.get('config')).toMatchObject({ contextLength: 77 })

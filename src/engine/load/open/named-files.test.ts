@@ -36,7 +36,7 @@ beforeAll(async () => {
   const real = globalThis.fetch
   vi.spyOn(globalThis, 'fetch').mockImplementation((input, init) => {
     asked.push({ url: String(input), token: new Headers(init?.headers).get('authorization') })
-    // Nothing but this server is there for the test.
+    // The test can reach nothing but this server.
     return new URL(String(input)).origin === new URL(server.address).origin
       ? real(input, init)
       : Promise.reject(new TypeError('another host'))
@@ -108,10 +108,10 @@ const networkError = (name: string): Promise<unknown> =>
     (error) => error,
   )
 
-/** What was asked for beside the folder, and where the token went beside it. */
+/** Requests outside the folder, and places outside it where the token was sent. */
 const elsewhere = () => {
   const folder = server.address + HUB_PATH
-  // The hub lists the folder's files at an address of its own.
+  // The hub lists the folder's files at a separate address.
   const listing = server.address + LISTING
   return asked.filter(({ url }) => {
     const { href } = new URL(url)
@@ -136,7 +136,7 @@ const READERS: readonly {
   readonly place?: string
   /** Files of the folder; with the name '', the hub's listing. */
   readonly files: (name: string) => Readonly<Record<string, Uint8Array | string>>
-  /** Default: `format`. With an ending, some names become those of files that are missing. */
+  /** Default: `format`. With an extension, some names become those of missing files. */
   readonly codes?: readonly string[]
 }[] = [
   {
@@ -201,13 +201,13 @@ const READERS: readonly {
 ]
 
 describe.each(READERS)('$reader', ({ load, place = '', files, codes = ['format'] }) => {
-  test.each(FORGED_NAMES)('%j asks for nothing outside of the folder', async (name) => {
+  test.each(FORGED_NAMES)('%j requests nothing outside the folder', async (name) => {
     for (const [file, bytes] of Object.entries(files(name))) {
       if (file === '') server.files.set(LISTING, new TextEncoder().encode(String(bytes)))
       else put(file, bytes)
     }
     const error = await load(place)
-    // UTF-8 cannot hold half of a surrogate pair; its replacement names a file that is missing.
+    // UTF-8 cannot represent a lone surrogate; its replacement names a missing file.
     const expected = name.isWellFormed() ? codes : [...codes, 'unsupported']
     expect(expected).toContain(isHalfbyteError(error) && error.code)
     expect(asked.length).toBeGreaterThan(0)
@@ -215,7 +215,7 @@ describe.each(READERS)('$reader', ({ load, place = '', files, codes = ['format']
   })
 })
 
-test('a name in the folder is asked for, with the token', async () => {
+test('a name in the folder is requested, with the token', async () => {
   put('model.onnx', withWeights('./data/w 1.bin'))
   put('data/w%201.bin', DATA)
   await errorOf('model.onnx')
@@ -226,7 +226,7 @@ test('a name in the folder is asked for, with the token', async () => {
   expect(elsewhere()).toEqual([])
 })
 
-test('a name with the number of a part is the file of that name and no other part', async () => {
+test('a name with a part number means only the file of that name', async () => {
   put('model.onnx', withWeights('w-00002-of-00002.hbm'))
   put('w-00001-of-00002.hbm', new Uint8Array(8))
   put('w-00002-of-00002.hbm', DATA)
@@ -235,7 +235,7 @@ test('a name with the number of a part is the file of that name and no other par
   expect(elsewhere()).toEqual([])
 })
 
-test('whatever an ONNX model or an index names, nothing else is asked for', async () => {
+test('whatever an ONNX model or an index names, nothing else is requested', async () => {
   const piece = fc.constantFrom(
     '.',
     '..',

@@ -39,7 +39,7 @@ export type Open<F> = (place: LoadRequest['source']) => Promise<F>
 
 export interface OpenAnyOptions {
   readonly signal?: AbortSignal | undefined
-  /** Looks for floats of 16 bits in f32 of ONNX models, where that takes no download. Default: false. */
+  /** Detects 16-bit floats in f32 weights of ONNX models, if that needs no download. Default: false. */
   readonly bfloats?: boolean | undefined
   /** The precision of the graph where the files have several. Default: the first of `GRAPH_DTYPES`. */
   readonly dtype?: GraphDtype | undefined
@@ -52,8 +52,8 @@ interface Sources {
 }
 
 /**
- * A folder without config.json may be an ONNX model. What lies beside a graph at an address is found file by
- * file. Throws what `open` and the reader of the format throw.
+ * A folder without config.json may be an ONNX model. Files beside a graph at an address are found one by one.
+ * Throws what `open` and the reader of the format throw.
  */
 export async function openAny<F extends Sources>(
   place: LoadRequest['source'],
@@ -62,7 +62,7 @@ export async function openAny<F extends Sources>(
   { signal, bfloats, dtype }: OpenAnyOptions = {},
 ): Promise<{ readonly file: ModelFile; readonly files: F }> {
   const isFolder = typeof place === 'string' && place.endsWith('/')
-  /** Whether the place was asked for everything that describes a model. */
+  /** Whether everything that describes a model was requested there. */
   let isDescribed = isFolder
   const files = await open(place).catch((error) => {
     if (!isFolder || !isMissing(error)) throw error
@@ -84,8 +84,8 @@ export async function openAny<F extends Sources>(
 }
 
 /**
- * Finds files beside the graph at an address. In the layout of transformers.js, what describes the model lies
- * one level up. With `isDescribed`, nothing that describes it is looked for.
+ * Finds files beside the graph at an address. In the layout of transformers.js, the files that describe the
+ * model are one level up. With `isDescribed`, nothing that describes it is looked for.
  */
 function findBeside(
   graph: string,
@@ -96,7 +96,7 @@ function findBeside(
   const above = folder.endsWith(`/${GRAPH_FOLDER}`) ? folderOf(folder.slice(0, -1)) : undefined
   const find = async (address: Place) => {
     try {
-      // A name with the number of a part stands for all parts.
+      // A name with a part number means all parts.
       return (await open(address)).sources.find((source) => address.endsWith(encodeURIComponent(source.name)))
     } catch (error) {
       if (isMissing(error)) return undefined

@@ -1,4 +1,4 @@
-// Starts the workers of shards with their plans, or says why there are none.
+// Starts the shard workers with their plans, or says why there are none.
 import { type EngineNote, PLAIN_NOTES } from '../../../core/base/engine-notes.ts'
 import { type HalfbyteError, isHalfbyteError } from '../../../core/base/errors.ts'
 import { planTotals } from '../../../core/graph/plan/cost.ts'
@@ -20,7 +20,8 @@ export interface ShardOptions {
 }
 
 /**
- * Shards, with a note if they are fewer than asked for; or one that says why one thread does all the work.
+ * Shards, with a note if they are fewer than requested; or a note that says why one thread does all the
+ * work.
  */
 export type Shards =
   | { readonly sharded: ShardedPlans; readonly note: EngineNote | undefined }
@@ -89,7 +90,7 @@ function measurementOf(
   return { ...machine, decodeBytes, meetings: exchanges.length, width: exchanges[0]?.own.width ?? 1 }
 }
 
-/** The most shards, up to `limit`, that the model can be cut into, and what prevents more. */
+/** The maximum number of shards, up to `limit`, that the model can be split into, and what prevents more. */
 function mostShards(prepared: PreparedModel, limit: number): { most: number; why: EngineNote | undefined } {
   let why: EngineNote | undefined
   for (let most = limit; most > 1; most--) {

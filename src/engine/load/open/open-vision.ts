@@ -23,9 +23,9 @@ export const ENGINE_TOOLS: EngineTools = {
 }
 
 /**
- * Opens the tower that the request names, or else the model's `own` one, and returns what prepares it for a
- * model; undefined where there is none. Rejects with errors of opening, `architecture` for a file that is no
- * tower, and `unsupported` for a tower that is not built.
+ * Opens the tower that the request names, or otherwise the model's `own` one, and returns a function that
+ * prepares it for a model; undefined if there is none. Rejects with errors of opening, `architecture` for a
+ * file that is not a tower, and `unsupported` for an unsupported tower.
  */
 export async function openVision(
   { vision, imageTiles }: Pick<LoadRequest, 'vision' | 'imageTiles'>,

@@ -68,8 +68,7 @@ export type FilePeeker = (
 ) => Promise<PeekedFiles>
 
 /**
- * For a page or its worker. Addresses are downloaded, stored on the device if the request asks for it, and
- * read from there.
+ * For a page or its worker. Addresses are downloaded, stored on the device if requested, and read from there.
  */
 export const openRequestedFiles: FileOpener = async (
   { source, cache, hub, dtype },

@@ -1,5 +1,5 @@
-// Pictures decoded outside a browser. In: PNG and JPEG files of all kinds, turned, forged and cut. Out: their
-// pixels, or the reason why there are none.
+// Images decoded outside a browser. In: PNG and JPEG files of all kinds, rotated, forged and truncated.
+// Out: their pixels, or the reason why there are none.
 import { deflateSync } from 'node:zlib'
 import { encode as encodePng } from 'fast-png'
 import { encode as encodeJpeg } from 'jpeg-js'
@@ -161,7 +161,7 @@ describe('JPEG', () => {
   }
 
   test('is upright in each of the eight orientations, in both byte orders', () => {
-    // What is in the quarters of the upright picture.
+    // The colours of the quarters of the upright image.
     const orders = ['0123', '1032', '3210', '2301', '0213', '2031', '3120', '1302']
     for (const [at, order] of orders.entries()) {
       const expected = {
@@ -175,7 +175,7 @@ describe('JPEG', () => {
     expect(seen(oriented(9, true)).order).toEqual([0, 1, 2, 3])
   })
 
-  test('a cut file has pixels or a reason, and a forged size a reason', () => {
+  test('a truncated file has pixels or an error, and a forged size an error', () => {
     const whole = oriented(6, true)
     for (let length = 3; length < 700; length += 7) {
       try {
@@ -206,7 +206,7 @@ test.each(PILLOW)(
   },
 )
 
-describe('a picture that claims more than its bytes can hold is refused before it is decoded', () => {
+describe('an image that claims more than its bytes can hold is rejected before it is decoded', () => {
   const bomb = deflateSync(Buffer.alloc(1 << 24))
   const refused = (bytes: Uint8Array) => {
     try {
@@ -258,7 +258,7 @@ describe('a picture that claims more than its bytes can hold is refused before i
   })
 })
 
-test('other types are refused by name', () => {
+test('other types are rejected by name', () => {
   expect(() => decodePicture(new TextEncoder().encode('RIFF....WEBPVP8 '))).toThrow(/only PNG and JPEG/)
   expect(() => decodePicture(new Uint8Array(0))).toThrow(/only PNG and JPEG/)
 })

@@ -5,8 +5,8 @@ import { jpegPixels } from './decode/jpeg-pixels.ts'
 import { pngPixels } from './decode/png-pixels.ts'
 
 /**
- * The pixels of a file, upright: a JPEG file's own orientation is applied, as in browsers. Takes at most four
- * times the memory of the pixels beside the file and 64 MB. Throws `unsupported` for a picture above the
+ * The pixels of a file, upright: a JPEG file's own orientation is applied, as in browsers. Uses at most four
+ * times the memory of the pixels, plus the file and 64 MB. Throws `unsupported` for an image above the
  * limits of `core/formats/pixels.ts`, and an `Error` with the reason for other types and damaged files.
  */
 export function decodePicture(bytes: Uint8Array): Pixels {

@@ -1,4 +1,4 @@
-// Decodes and cuts pictures for the engine: in its worker by the browser, elsewhere by the host.
+// Decodes and cuts images for the engine: in its worker by the browser, elsewhere by the host.
 import { HalfbyteError, isHalfbyteError, reasonOf } from '../../../core/base/errors.ts'
 import { checkPicture } from '../../../core/formats/pictures/check-picture.ts'
 import { checkPixels, checkSides, MOST_FILE_BYTES, type Pixels } from '../../../core/formats/pixels.ts'
@@ -18,14 +18,14 @@ export async function pictureBytes(given: PictureSource): Promise<Uint8Array<Arr
   return bytes
 }
 
-/** Bytes as a file; the decoder finds out its type. */
+/** Bytes as a file; the decoder detects its type. */
 export const fileOf = (source: PictureSource): Blob | Pixels =>
   source instanceof ArrayBuffer || source instanceof Uint8Array ? new Blob([source as BlobPart]) : source
 
 /**
- * Decodes and cuts a picture; of an animated one, its first frame. `elsewhere`: where no browser decodes.
- * Throws `unsupported` for a picture above the limits and where nothing decodes files, `format` for a file
- * that is damaged or not a picture, and the signal's reason.
+ * Decodes and cuts an image; of an animated one, its first frame. `elsewhere`: where no browser decodes.
+ * Throws `unsupported` for an image above the limits and where nothing decodes files, `format` for a file
+ * that is damaged or not an image, and the signal's reason.
  */
 export async function cutOf(
   given: PictureSource,
@@ -74,7 +74,7 @@ async function browserPixels(source: Blob): Promise<Pixels> {
   }
 }
 
-/** `give`: what is decoded here. A library's reason may end in a colon. */
+/** `give`: the supported formats. A library's reason may end in a colon. */
 function notDecoded(
   { type, size }: Blob,
   reason: string,

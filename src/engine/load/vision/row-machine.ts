@@ -1,4 +1,4 @@
-// One plan in memory, which runs on rows that it is given.
+// One plan in memory, which runs on given rows.
 import { ABI } from '../../../core/abi/constants.ts'
 import { RowSource } from '../../../core/generate/schedule/row-source.ts'
 import type { RowsView } from '../../../core/generate/schedule/step-buffer.ts'
@@ -11,13 +11,13 @@ import type { PlacedModel } from '../place-model.ts'
 import type { PreparedModel } from '../prepare.ts'
 import type { EngineTools } from './engine-tools.ts'
 
-/** What a machine reads. */
+/** A machine's input. */
 interface RowKind {
   /** Numbers in each row. */
   readonly width: number
   /** See `RowSource`. */
   readonly isPlaced: boolean
-  /** Of each layer, whether its rows see only those of the same window. */
+  /** For each layer, whether its rows see only those of the same window. */
   readonly windowed: readonly boolean[]
 }
 
@@ -69,8 +69,8 @@ export class RowMachine {
   }
 
   /**
-   * Runs `rows` [any number up to the plan's][width]. `order`: where they are in the picture, if they are
-   * placed. The outputs are valid until the next run.
+   * Runs `rows` [any number up to the plan's][width]. `order`: their positions in the image, if they have
+   * any. The outputs are valid until the next run.
    */
   run(pool: Pool, rows: Float32Array, order?: RowOrder): RowsView {
     const { step, written } = this.#placed
@@ -145,14 +145,14 @@ class GivenRows extends RowSource {
   }
 }
 
-/** Records [first, last) of a plan: those of layers that all have windows, or all have none. */
+/** Records [first, last) of a plan, of layers that either all have windows or all have none. */
 interface PlanPart {
   readonly first: number
   readonly last: number
   readonly isWindowed: boolean
 }
 
-/** Of a layer's records, the one that stores its keys is the first to read which rows see each other. */
+/** The record that stores a layer's keys is its first record that depends on which rows see each other. */
 function partsOf({ ops, hidden }: Plan, windowed: readonly boolean[]): PlanPart[] {
   const layers = ops.flatMap(({ name }, index) => (name === 'rope_kv' ? [index] : []))
   const starts = layers.filter((_, layer) => layer === 0 || windowed[layer] !== windowed[layer - 1])

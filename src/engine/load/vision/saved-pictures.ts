@@ -1,4 +1,4 @@
-// Pictures in the file of a saved session: their bytes as text in base64.
+// Images in the file of a saved session: their bytes as text in base64.
 import { fromBase64, toBase64 } from '../../../core/base/base64.ts'
 import type { Message, PictureSource } from '../../types/conversation.ts'
 import { fileOf } from './picture-file.ts'
@@ -21,7 +21,7 @@ export const writtenMessages = (messages: readonly Message[]): Promise<readonly 
     ),
   )
 
-/** The messages of a saved session with their pictures. */
+/** The messages of a saved session with their images. */
 export const readMessages = (messages: readonly Message[]): readonly Message[] =>
   messages.map((message) =>
     message.images === undefined

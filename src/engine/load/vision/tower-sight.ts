@@ -1,4 +1,4 @@
-// What a model sees: puts the pictures of a conversation into its prompt, and reads each of them once.
+// A model's image input: puts the images of a conversation into its prompt, and encodes each of them once.
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { sha256 } from '../../../core/base/sha256.ts'
 import type { InputRows } from '../../../core/generate/schedule/input-rows.ts'
@@ -17,9 +17,9 @@ type Tile = CutPicture['tiles'][number]
 
 interface SightOptions {
   readonly inputs: InputRows
-  /** Rows of the language model beside and below each other in a tile. */
+  /** Rows of the language model across and down a tile. */
   readonly sidesOf: (tile: Tile) => Sides
-  /** Decodes and cuts a picture. Rejects as `cutOf` does. */
+  /** Decodes and cuts an image. Rejects as `cutOf` does. */
   readonly cut: (source: PictureSource, signal?: AbortSignal) => Promise<CutPicture>
   /** The rows [rows of the tile][width] of a tile. */
   readonly encode: (tile: Tile) => Float32Array
@@ -27,7 +27,7 @@ interface SightOptions {
   readonly yieldTask: () => Promise<void>
 }
 
-/** What the model reads of a picture: texts, which are encoded with those around them, and ids. */
+/** What the model reads of an image: texts, which are encoded with their surroundings, and ids. */
 interface KnownPicture {
   readonly before: string
   readonly ids: readonly number[]
@@ -37,7 +37,7 @@ interface KnownPicture {
 export class TowerSight implements Sight {
   readonly #options: SightOptions
   readonly #known = new Map<string, KnownPicture>()
-  /** Pictures of the last prompt that were cut and not yet read. */
+  /** Images of the last prompt that were cropped and not yet encoded. */
   readonly #fresh = new Map<string, CutPicture>()
 
   constructor(options: SightOptions) {
@@ -45,7 +45,7 @@ export class TowerSight implements Sight {
   }
 
   /**
-   * Rejects with errors of decoding, `unsupported` for pictures of impossible sizes, or the signal's reason.
+   * Rejects with errors of decoding, `unsupported` for images of impossible sizes, or the signal's reason.
    */
   async look(prompt: Prompt, signal?: AbortSignal): Promise<SeenPrompt> {
     const sources = new Map<string, PictureSource>()
@@ -166,7 +166,7 @@ export class TowerSight implements Sight {
     }
   }
 
-  /** The rows of a picture, tile by tile. */
+  /** The rows of an image, tile by tile. */
   async #read(key: string, source: PictureSource | undefined, signal: AbortSignal): Promise<Float32Array> {
     if (source === undefined)
       throw new HalfbyteError('internal', `no picture of the prompt has the key ${key}`)
@@ -176,7 +176,7 @@ export class TowerSight implements Sight {
     const { starts, rows: count } = this.#rowsOf(tiles)
     const rows = new Float32Array(count * inputs.width)
     for (const [index, tile] of tiles.entries()) {
-      // Other replies, and an abort, come between two tiles.
+      // Lets other replies, and an abort, through between two tiles.
       await yieldTask()
       signal.throwIfAborted()
       rows.set(encode(tile), starts[index]! * inputs.width)

@@ -1,5 +1,5 @@
 // The vision tower of a model: prepared from its headers, placed in the model's memory, and run on
-// pictures.
+// images.
 import type { PackedEncoding } from '../../../core/abi/encodings.ts'
 import type { RopeConfig } from '../../../core/arch/config/config.ts'
 import { unbuiltVariant } from '../../../core/arch/config/fields.ts'
@@ -40,7 +40,7 @@ import { cutOf } from './picture-file.ts'
 import { RowMachine } from './row-machine.ts'
 import { TowerSight } from './tower-sight.ts'
 
-/** What a sight needs of the engine that it belongs to. */
+/** The parts of the engine that a sight needs. */
 export interface SightHost {
   readonly pool: Pool
   readonly text: ModelText
@@ -53,7 +53,7 @@ interface VisionOptions extends Pick<LoadRequest, 'weights' | 'imageTiles'> {
   readonly modelPlan: Pick<Plan, 'tokens' | 'stateGroups'> & { readonly hidden: Pick<PlanRows, 'width'> }
 }
 
-/** The texts by which templates mark a picture, where they are no other than usual. */
+/** The usual texts by which templates mark an image. */
 const MARKS: Readonly<Partial<Record<Projector, string>>> = {
   gemma3: '<start_of_image>',
   qwen2vl_merger: '<|vision_start|><|image_pad|><|vision_end|>',
@@ -61,11 +61,11 @@ const MARKS: Readonly<Partial<Record<Projector, string>>> = {
 }
 
 export class Vision {
-  /** The text by which chat templates mark a picture. */
+  /** The text by which chat templates mark an image. */
   readonly mark: string
-  /** Rows of the language model in the place of tokens. */
+  /** Rows of the language model in place of tokens. */
   readonly inputs: InputRows
-  /** The tower, which reads patches, and the projector, which reads what the tower makes of them. */
+  /** The tower, which reads patches, and the projector, which reads the tower's output. */
   readonly models: readonly [tower: PreparedModel, projector: PreparedModel]
   readonly #tower: Tower
   readonly #tools: EngineTools
@@ -131,8 +131,8 @@ export class Vision {
   }
 
   /**
-   * The rows [pictureRows][width] of a picture's patches [patches][patchWidth]. `tile`: its sides in pixels,
-   * default those of the tower's squares. After `place`.
+   * The rows [pictureRows][width] of an image's patches [patches][patchWidth]. `tile`: its side lengths in
+   * pixels; default: those of the tower's tiles. After `place`.
    */
   encode(pool: Pool, patches: Float32Array, tile?: Sides): Float32Array {
     const [body, projector] = this.#machines as [RowMachine, RowMachine]
@@ -156,7 +156,7 @@ export class Vision {
     return result
   }
 
-  /** How it wants pictures to be cut. */
+  /** How it expects images to be cropped. */
   get rules(): CutRules {
     return cutRules(this.#tower)
   }
@@ -187,8 +187,8 @@ function folderNames(tower: Tower): TowerNames {
 }
 
 /**
- * Throws `unsupported` for a model that cannot have a picture in one step, whose rows see each other: too
- * many rows, or a window that is narrower.
+ * Throws `unsupported` for a model that cannot process an image whose rows see each other in one step: too
+ * many rows, or too narrow a window.
  */
 function checkRoom(tower: Tower, { tokens, stateGroups }: VisionOptions['modelPlan']): void {
   const rows = pictureRows(tower)
@@ -237,7 +237,7 @@ function prepare(
   return {
     file,
     weights,
-    // Only what places a model reads it: no layer has a state of its own.
+    // Only the code that places a model reads it: no layer has its own state.
     config: {
       ...{ family: 'vision', name: file.name, hiddenSize: graph.output.shape[1], contextLength: rows },
       ...{ layers: 0, heads: 0, kvHeads: 0, headDim: 0, intermediateSize: 0, vocabSize: 0, normEpsilon: 0 },

@@ -1,4 +1,4 @@
-// Addresses of rows: bases plus coordinates times steps, as the record of a step has them.
+// Addresses of rows: bases plus coordinates times steps, taken from the record of a step.
 import type { FunctionBody, Local } from '../wasm/assembler.ts'
 import { type Kernel, RECORD, STREAM_WORDS, streamWord } from './kernel.ts'
 

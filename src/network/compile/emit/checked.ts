@@ -1,10 +1,10 @@
-// Instructions on i32 that stand for those on i64: each notes the lanes whose result is no i32.
+// Instructions on i32 that replace those on i64: each notes the lanes whose result is not an i32.
 import type { FunctionBody, Local } from '../wasm/assembler.ts'
 import type { VectorName } from '../wasm/opcodes.ts'
 import { divideWhole } from './math.ts'
 
-/**
- * Takes vectors from the stack, leaves the result there, and sets bits in the lanes of `left` that left i32.
+/** Takes vectors from the stack, leaves the result there, and sets bits in the lanes of `left` that
+ * overflowed i32.
  */
 type CheckedInline = (code: FunctionBody, left: Local) => void
 
@@ -22,9 +22,8 @@ function operands(code: FunctionBody): readonly [a: Local, b: Local] {
   return [a, b]
 }
 
-/**
- * A sum left if its sign is that of no operand; a difference, if it is not that of `a`, which is not that of
- * b.
+/** A sum overflowed if its sign differs from both operands; a difference, if its sign differs from that of
+ * `a`, which differs from that of b.
  */
 function sum(name: 'i32x4.add' | 'i32x4.sub'): CheckedInline {
   return (code, left) => {
@@ -42,7 +41,7 @@ function sum(name: 'i32x4.add' | 'i32x4.sub'): CheckedInline {
   }
 }
 
-/** A product left if its upper half is not the sign of its lower half. */
+/** A product overflowed if its upper half is not the sign of its lower half. */
 const product: CheckedInline = (code, left) => {
   const [a, b] = operands(code)
   const half = (name: VectorName): Local => {

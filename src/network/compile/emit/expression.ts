@@ -45,14 +45,14 @@ const COMPARED: Partial<Record<Instruction, VectorName>> = {
   'i.le': 'i32x4.le_s',
 }
 
-/** What a tree reads. */
+/** The values that a tree reads. */
 export interface Reads {
   /** Leaves the argument on the stack. */
   arg(index: number): void
   size(index: number): Local
-  /** The local that holds a number in all lanes. */
+  /** The local with a number in all lanes. */
   constant(value: number, kind: Tree['kind']): Local
-  /** Where checked instructions note what left 32 bits; there if the kernel has any. */
+  /** Where checked instructions note overflows of 32 bits; present if the kernel has any. */
   readonly left: Local | undefined
 }
 

@@ -16,7 +16,7 @@ export interface Stream {
 
 export type Source = { readonly stream: number } | { readonly cell: number }
 
-/** What is computed at each place, or once for each row. Its number is its place in the list. */
+/** The values computed for each element, or once for each row. Its number is its place in the list. */
 export type Cell =
   | {
       readonly tree: Tree
@@ -56,7 +56,7 @@ export interface Kernel {
   readonly product?: ProductForm | undefined
   /** Whether rows are written in their order, so that one call has all of them whatever its range is. */
   readonly isOrdered?: boolean | undefined
-  /** The kernel finds the greatest numbers of rows: streams are the rows, the places, and a heap. */
+  /** The kernel finds the largest numbers of rows: streams are the rows, the places, and a heap. */
   readonly selection?: SelectionForm | undefined
 }
 
@@ -70,7 +70,7 @@ export interface ProductForm {
   readonly isUnit: boolean
   /** Whether rows of A are runs that tables describe. */
   readonly isWindowed: boolean
-  /** `packed`: B lies in panels; `rows`: neighbours along n; `any`. */
+  /** `packed`: B is stored in panels; `rows`: neighbours along n; `any`. */
   readonly b: 'packed' | 'rows' | 'any'
 }
 
@@ -86,7 +86,7 @@ export interface StreamPlace {
   readonly index?: { readonly step: number; readonly size: number } | undefined
 }
 
-/** What a step gives to its kernel. */
+/** The arguments that a step passes to its kernel. */
 export interface KernelCall {
   readonly kernel: Kernel
   /** Sizes of the outer axes. */
@@ -123,13 +123,13 @@ interface WindowsCall {
 /** An axis that is walked: its size, and the elements from one place to the next. */
 export type Walk = readonly [size: number, step: number]
 
-/** Whether a call may note that a whole number left 32 bits. */
+/** Whether a call may note that an integer overflowed 32 bits. */
 export const canLeave = ({ cells }: Kernel): boolean =>
   cells.some((cell) => ('tree' in cell ? isChecked(cell.tree) : cell.how.endsWith(' checked')))
 
 /** Words of a record before the outer sizes: the status, the elements of a row. */
 export const RECORD = { status: 0, inner: 1, outer: 2 } as const
-/** Bits of the status: an index is outside of its table; a whole number left 32 bits. */
+/** Status bits: an index is outside its table; an integer overflowed 32 bits. */
 export const STATUS = { index: 1, left: 2 } as const
 /** Words of a stream after its base: step, and for gathered ones the step and size of the index. */
 export const STREAM_WORDS = { base: 0, inner: 1, index: 2, size: 3, steps: 4 } as const

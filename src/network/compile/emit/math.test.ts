@@ -69,7 +69,7 @@ test.each([2.5, -1.7, 7, 0])('powers with the exponent %f', async (y) => {
   }
 })
 
-/** The results of an operator for these numbers, by both builds, which must agree where they are exact. */
+/** The results of an operator for these numbers from both builds, which must agree where they are exact. */
 async function resultsOf(op: string, x: readonly number[], y?: readonly number[]) {
   const operands = y === undefined ? [x] : [x, y]
   const inputs = operands.map((_, at) => `x${at}`)
@@ -110,7 +110,7 @@ test('circular functions of numbers of every size, and of no number', async () =
     }
 })
 
-test('powers are those of C where they have no finite result', async () => {
+test('powers without a finite result are as in C', async () => {
   const bases = [-INF, -2, -1, -0.5, -0, 0, 0.5, 1, 2, INF, Number.NaN]
   const exponents = [-INF, -3, -2, -0.5, -0, 0, 0.5, 1, 2, 3, 1.5, INF, Number.NaN]
   const pairs = bases.flatMap((x) => exponents.map((y) => [x, y] as const))
@@ -142,7 +142,7 @@ test('hyperbolic functions reach the ends of f32', async () => {
   expect((await resultsOf('Cosh', [89]))[0]! / Math.cosh(89)).toBeCloseTo(1, 5)
 })
 
-test('what has no finite result', async () => {
+test('operations without a finite result', async () => {
   const { z: cubes } = await results('Pow', -2, 2, true, 3)
   expect([cubes[0], cubes[COUNT >> 1], cubes.at(-1)]).toEqual([
     expect.closeTo(-8, 5),

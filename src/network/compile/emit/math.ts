@@ -3,7 +3,7 @@
 //
 // Errors, which a test measures: exp 1.2e-7 relative, and half a step of the smallest f32 below 2^-126; log
 // 1.5e-7 relative or absolute, whichever is larger; tanh and erf 2.5e-7 absolute; sin and cos 2e-7 absolute;
-// pow as exp of y log x. What is too large is infinite, and what is too small is 0.
+// pow as exp of y log x. Results that are too large are infinite, and those that are too small are 0.
 import type { FunctionBody, Local } from '../wasm/assembler.ts'
 import type { VectorName } from '../wasm/opcodes.ts'
 
@@ -65,7 +65,7 @@ interface Parts {
   readonly r: Local
 }
 
-/** The stack has x, which lies between two limits. Leaves e^r, where x = n ln 2 + r. */
+/** The stack has x, which is between two limits. Leaves e^r, where x = n ln 2 + r. */
 function reducedExp(code: FunctionBody, fuse: boolean, { t, n, r }: Parts): void {
   code.tee(r).floats(Math.LOG2E).vector('f32x4.mul').floats(ROUNDER).vector('f32x4.add').tee(t)
   code.floats(ROUNDER).vector('f32x4.sub').set(n)
@@ -82,7 +82,7 @@ const partsOf = (code: FunctionBody): Parts => {
   return { t: t!, n: n!, r: r! }
 }
 
-/** e^x from e^-87 to e^88, where it is limited: for functions that are 0 or 1 there. */
+/** e^x clamped to e^-87 .. e^88: for functions that are 0 or 1 beyond. */
 const limitedExp: Inline = (code, fuse) => {
   const parts = partsOf(code)
   code.floats(-87).vector('f32x4.pmax').floats(88).vector('f32x4.pmin')
@@ -102,7 +102,7 @@ const exp: Inline = (code, fuse) => {
   const x = code.local('v128')
   const isSeen = code.local('v128')
   code.floats(EXP_LEAST).vector('f32x4.pmax').floats(EXP_MOST).vector('f32x4.pmin').set(x)
-  // A product that is 0 by its factor is fast; one that is too small for an f32 is not.
+  // A product with a factor of 0 is fast; one that is too small for an f32 is not.
   code.floats(EXP_LEAST).get(x).vector('f32x4.lt').set(isSeen)
   code.get(x)
   reducedExp(code, fuse, parts)
@@ -157,7 +157,7 @@ const log: Inline = (code, fuse) => {
     .get(tiny)
     .vector('v128.bitselect')
     .set(w)
-  // The exponent of the power of two for which m lies between sqrt(1/2) and sqrt(2).
+  // The exponent of the power of two for which m is between sqrt(1/2) and sqrt(2).
   code.get(w).integers(0x3f3504f3).vector('i32x4.sub').number(23).vector('i32x4.shr_s').set(e)
   code.get(w).get(e).number(23)
   chain(code, 'i32x4.shl', 'i32x4.sub')
@@ -190,9 +190,8 @@ const TWO_OVER_PI = [0x000a2f9836e4e441n, 0x529fc2757d1f534dn, 0xdc0db6295993c43
 /** The exponent of the numbers from 8192 on, as f32 has it. */
 const NEAR_EXPONENT = 140
 
-/**
- * Replaces the first lanes of n and r by those of a large x = m 2^e: m times the bits of 2^e 2 / pi modulo 4,
- * with 62 of them after the point, is the quarter turns of x.
+/** Replaces the first lanes of n and r by those of a large x = m 2^e: m times the bits of 2^e 2 / pi modulo
+ * 4, with 62 of them after the binary point, is the number of quarter turns of x.
  */
 function reduceLarge(code: FunctionBody, x: Local, n: Local, r: Local): void {
   const bits = code.local('i32')
@@ -285,8 +284,8 @@ function circular(isCosine: boolean): Inline {
 }
 
 /**
- * x and y on the stack. |x|^y = e^(y ln |x|), with the sign of x where y is odd. Negative x have powers of
- * whole y alone, and infinite ones count as even, as in C.
+ * x and y on the stack. |x|^y = e^(y ln |x|), with the sign of x where y is odd. Negative x have powers only
+ * for integer y, and infinite y count as even, as in C.
  */
 const pow: Inline = (code, fuse) => {
   const [x, y, size, made] = Array.from({ length: 4 }, () => code.local('v128')) as [

@@ -1,12 +1,12 @@
 // The code of a product: panels of eight columns of B, tiles of four rows of A, and then the loops that were
 // fused with it, row by row of the tile.
 //
-// A panel has, for each k, eight neighbouring numbers of a row of B. Constant matrices lie in panels in
-// memory; other ones are copied to scratch memory, panel by panel. Sums run over k in order, in one number
-// for each element; with fused multiply-add, each step rounds once.
+// A panel has, for each k, eight adjacent numbers of a row of B. Constant matrices are stored in panels;
+// other ones are copied to scratch memory, panel by panel. Sums run over k in order, in one number for each
+// element; with fused multiply-add, each step rounds once.
 //
-// Rows of A that are windows are read where they lie: a table has the place of each row, and another one the
-// gap after each run of neighbouring numbers.
+// Rows of A that are windows are read in place: one table has the position of each row, and another the gap
+// after each run of adjacent numbers.
 import type { FunctionBody, Local } from '../wasm/assembler.ts'
 import { type Address, emitAddresses } from './addresses.ts'
 import {
@@ -129,7 +129,7 @@ class ProductEmitter {
     })
   }
 
-  /** The address of the panel; it is made in scratch memory where B does not lie in panels. */
+  /** The address of the panel; it is made in scratch memory if B is not stored in panels. */
   #takePanel(column: Local): void {
     const code = this.#code
     const { k, bK, bColumn, panel } = this.#fields
@@ -155,7 +155,7 @@ class ProductEmitter {
       return
     }
     for (let each = 0; each < PANEL; each++) {
-      // Beyond the last column, the first one stands in.
+      // Beyond the last column, the first one is used instead.
       const isThere = () => code.number(each).get(this.#columns).plain('i32.lt_s')
       code.get(this.#b)
       isThere().get(bColumn).number(each).plain('i32.mul').plain('i32.mul').plain('i32.add').set(from)

@@ -34,7 +34,7 @@ interface StreamLocals {
   /** Address of the next element of a strided stream. */
   readonly next: Local | undefined
   readonly step: Local | undefined
-  /** What a uniform stream has in all lanes. */
+  /** The value that a uniform stream has in all lanes. */
   readonly held: Local | undefined
 }
 
@@ -53,11 +53,11 @@ export class RowEmitter {
   readonly #streams: readonly StreamLocals[]
   readonly #constants = new Map<string, Local>()
   readonly #sizes: readonly Local[]
-  /** Numbers of the row: reductions and what is computed from them. */
+  /** Numbers per row: reductions and values computed from them. */
   readonly #rowCells = new Map<number, Local>()
   readonly #at: Local
   readonly #limit: Local
-  /** Lanes in which a number left 32 bits are not 0. */
+  /** Lanes in which a number overflowed 32 bits are not 0. */
   readonly #left: Local | undefined
 
   /** `record`: the address of the step's record. Constants and steps are read here, once for each call. */
@@ -120,7 +120,7 @@ export class RowEmitter {
     this.#noteLeft()
   }
 
-  /** A number that left 32 bits in the row sets the status of the step. */
+  /** A number in the row that overflowed 32 bits sets the status of the step. */
   #noteLeft(): void {
     if (this.#left === undefined) return
     const code = this.#code

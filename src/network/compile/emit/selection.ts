@@ -1,11 +1,10 @@
-// The code of a selection: the places of the greatest numbers of a row, in order, by a heap of as many.
+// The code of a selection: the places of the largest numbers of a row, in order, by a heap of as many.
 import type { FunctionBody, Local } from '../wasm/assembler.ts'
 import { addressOf, emitAddresses } from './addresses.ts'
 import { type Kernel, RECORD, type SelectionForm, STREAM_WORDS, selectedWord, streamWord } from './kernel.ts'
 
-/**
- * An entry of the heap is one i64, which orders numbers as they are chosen: above, the number's rank; below,
- * the complement of its place, so that of equal numbers the first is greater.
+/** A heap entry is one i64 in selection order: the upper half is the number's rank, the lower half the
+ * complement of its position, so that of equal numbers the first is greater.
  */
 const ENTRY = 8
 const X = 0
@@ -20,7 +19,7 @@ interface Heap {
   readonly root: Local
   /** Bytes of all entries. */
   readonly bytes: Local
-  /** The entry that is put in. */
+  /** The entry to insert. */
   readonly entry: Local
 }
 
@@ -64,7 +63,7 @@ function clear(code: FunctionBody, { root, bytes }: Heap): void {
 const shift32 = (code: FunctionBody): FunctionBody =>
   code.number(32).plain('i64.extend_i32_u').plain('i64.shl')
 
-/** Each number of the row that is greater than the least one of the heap takes its place. */
+/** Each number of the row that is greater than the smallest one of the heap replaces it. */
 function chooseFrom(
   code: FunctionBody,
   kernel: Kernel,
@@ -94,7 +93,7 @@ function chooseFrom(
   })
 }
 
-/** Leaves an i32 that orders the number at the address as it is chosen. */
+/** Leaves an i32 that ranks the number at the address in selection order. */
 function rank(code: FunctionBody, address: Local, { isLeast, kind }: SelectionForm): void {
   const bits = code.local('i32')
   code.get(address).load32()
@@ -109,7 +108,7 @@ function rank(code: FunctionBody, address: Local, { isLeast, kind }: SelectionFo
   if (isLeast) code.number(-1).plain('i32.xor')
 }
 
-/** The entry takes the place of the root, and lesser ones move up until the root is the least again. */
+/** The entry replaces the root, and smaller ones move up until the root is the smallest again. */
 function siftDown(code: FunctionBody, { root, bytes, entry }: Heap): void {
   const at = code.local('i32')
   const child = code.local('i32')
@@ -146,7 +145,7 @@ function writePlaces(code: FunctionBody, out: Local, heap: Heap): void {
   code.number(0).set(none)
   code.whileLess(none, bytes, () => {
     code.increase(bytes, -ENTRY)
-    // An entry takes twice the bytes of a place.
+    // An entry takes twice the bytes of a position.
     code.get(out).get(bytes).number(1).plain('i32.shr_s').plain('i32.add')
     code.get(root).load64().plain('i32.wrap_i64').number(-1).plain('i32.xor').store32()
     code.get(root).get(bytes).plain('i32.add').load64().set(entry)

@@ -1,6 +1,6 @@
-// A graph that runs in two runtimes: what the compiler cannot run goes to onnxruntime-web, the rest is
-// compiled. A run goes from stage to stage, because the sizes of what a foreign part makes are known when it
-// has run.
+// A graph that runs in two runtimes: nodes that the compiler cannot run go to onnxruntime-web, the rest is
+// compiled. A run goes from stage to stage, because the sizes of a foreign part's outputs are known only when
+// it has run.
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { LruCache } from '../../../core/base/lru-cache.ts'
 import { SerialQueue } from '../../../core/base/time/serial-queue.ts'
@@ -34,7 +34,7 @@ export class MixedGraph implements RunnableGraph {
   readonly #first = new LruCache<string, Stage>(MAX_PROGRAMS, (stage) => this.#drop(stage))
   readonly #queue = new SerialQueue()
   readonly #foreign = new Map<string, ForeignNode>()
-  /** What was known of values at the load. */
+  /** The types and sizes of values that were known at load time. */
   readonly #types = new Map<string, Type>()
   readonly #limits: NetworkLimits | undefined
   #isClosed = false
@@ -83,7 +83,7 @@ export class MixedGraph implements RunnableGraph {
 
   /**
    * Every input must be there, with its dtype. Throws `unsupported` for a shape that does not fit and for
-   * nodes that no runtime knows, `format` for values that a node refuses, and `disposed`.
+   * nodes that no runtime knows, `format` for values that a node rejects, and `disposed`.
    */
   run(feeds: ReadonlyMap<string, Tensor>, signal?: AbortSignal): Promise<Map<string, Tensor>> {
     return this.#queue.run(() => this.#run(feeds, signal), signal)
@@ -123,7 +123,7 @@ export class MixedGraph implements RunnableGraph {
     signal?.throwIfAborted()
   }
 
-  /** Finds the foreign parts that are known without sizes, and the types of what they make. */
+  /** Finds the foreign parts that are known without sizes, and the types of their outputs. */
   async #survey(signal: AbortSignal | undefined): Promise<void> {
     const sizes = namesOfSizes(this.#graph)
     let graph: Graph | undefined = this.#graph

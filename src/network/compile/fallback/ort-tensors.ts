@@ -5,7 +5,7 @@ import type { Node } from '../../onnx/ir/graph.ts'
 import { unclaimed } from '../../onnx/ir/operator.ts'
 import type { DType, Elements, Tensor } from '../../onnx/ir/tensor.ts'
 
-/** bf16 and 4-bit values are not among those that a page can pass to it. */
+/** A page cannot pass bf16 and 4-bit values to it. */
 const NAMES: ReadonlyMap<DType, OrtTensor.Type> = new Map<DType, OrtTensor.Type>([
   ['f32', 'float32'],
   ['f64', 'float64'],
@@ -22,14 +22,13 @@ const NAMES: ReadonlyMap<DType, OrtTensor.Type> = new Map<DType, OrtTensor.Type>
 ])
 const DTYPES: ReadonlyMap<string, DType> = new Map([...NAMES].map(([dtype, name]) => [name, dtype]))
 
-/** Throws `unsupported` for a dtype of which it takes no values. `reader`: who reads the value. */
+/** Throws `unsupported` for a dtype that it does not accept. `reader`: who reads the value. */
 export function checkPassed(dtype: DType, name: string, reader: Node): void {
   if (!NAMES.has(dtype))
     throw unclaimed(reader, `it reads ${name}, and values of ${dtype} cannot be passed to onnxruntime-web`)
 }
 
-/**
- * The dtype of what it makes. Throws `unsupported` for texts, sequences and what else is not a tensor here.
+/** The dtype of its output. Throws `unsupported` for texts, sequences and what else is not a tensor here.
  */
 export function dtypeFrom(type: string, name: string, maker: Node): DType {
   const dtype = DTYPES.get(type)
@@ -45,7 +44,7 @@ export function toOrt(make: TensorConstructor, { dtype, dims, data }: Tensor): O
 export function fromOrt({ type, dims, data }: OrtTensor, name: string, maker: Node): Tensor {
   const dtype = dtypeFrom(type, name, maker)
   if (dtype !== 'f16') return { dtype, dims, data: data as Elements }
-  // Newer browsers have an array of their own for it.
+  // Newer browsers have their own array for it.
   const { buffer, byteOffset, length } = data as Uint16Array
   const table = halfTable()
   return {

@@ -14,11 +14,11 @@ type Runtime = typeof import('onnxruntime-web/wasm')
 
 /** Sessions that are kept; the oldest is released first. */
 const MOST_SESSIONS = 32
-/** It gives -1, without the sign, for a size that it does not know. */
+/** It gives -1, as an unsigned number, for an unknown size. */
 const UNKNOWN = 2 ** 32 - 1
 /** A protobuf message ends at 2 GiB. */
 const MOST_BYTES = 2 ** 31 - 1
-/** What it would log is in the error. */
+/** The error contains what it would log. */
 const QUIET = { logSeverityLevel: 4 } as const
 /** Elements of a constant that is compared with others by its bytes. */
 const MOST_COMPARED = 1024
@@ -27,7 +27,7 @@ const MOST_COMPARED = 1024
 async function loadRuntime(): Promise<Runtime> {
   try {
     const runtime = await import('onnxruntime-web/wasm')
-    // Its workers would need scripts and policies of their own; a page that has chosen a number keeps it.
+    // Its workers would need scripts and their own policies; a page that has chosen a number keeps it.
     runtime.env.wasm.numThreads ??= 1
     return runtime
   } catch (cause) {
@@ -40,7 +40,7 @@ async function loadRuntime(): Promise<Runtime> {
   }
 }
 
-/** Constants that are large are told apart by who they are, others by what they hold. */
+/** Large constants are compared by identity, others by contents. */
 class Marks {
   readonly #marks = new WeakMap<Constant, number>()
   #count = 0
@@ -55,15 +55,14 @@ class Marks {
 
 export class Sessions {
   readonly #marks = new Marks()
-  /** What a part is written as, for comparisons. */
+  /** A part as text, for comparisons. */
   readonly #keys = new WeakMap<Part, string>()
   readonly #open = new Map<string, Promise<InferenceSession>>()
   #runtime: Promise<Runtime> | undefined
 
-  /**
-   * What is known of the outputs of a part before it runs. Throws `unsupported` where the package is not
-   * there or does not know a node, `network` where it does not start, and `out-of-memory`. `types`: of its
-   * inputs, with or without sizes.
+  /** The types and sizes of a part's outputs that are known before it runs. Throws `unsupported` if the
+   * package is missing or does not know a node, `network` if it does not start, and `out-of-memory`. `types`:
+   * of its inputs, with or without sizes.
    */
   async outputTypes(
     part: Part,
@@ -129,7 +128,7 @@ export class Sessions {
     return new TextDecoder('latin1').decode(writeModel(model, (constant) => this.#marks.of(constant)))
   }
 
-  /** Equal parts of two shapes have one session. A part always comes with the same types. */
+  /** Equal parts of two shapes have one session. A part always has the same types. */
   async #session(
     part: Part,
     types: ReadonlyMap<string, Type>,

@@ -1,5 +1,5 @@
 // Splits. In: random graphs, and random nodes that are foreign. Out: whether every node runs once and after
-// what it reads, and whether the stages give what the whole graph gives.
+// its inputs, and whether the stages give the same results as the whole graph.
 import { expect, test } from 'vitest'
 import { evaluate } from '../../../../test/conformance/onnx/verify/evaluate.ts'
 import { Random } from '../../../../test/helpers/random.ts'
@@ -27,7 +27,7 @@ function runInStages(graph: Graph, feeds: ReadonlyMap<string, Tensor>, foreign: 
     expect(compiled.nodes.some((node) => foreign.has(node))).toBe(false)
     expect(parts.flatMap(({ nodes }) => nodes).every((node) => foreign.has(node))).toBe(true)
     for (const part of [compiled, ...parts]) {
-      // A part sees nothing but its inputs.
+      // A part sees only its inputs.
       const seen = new Map(part.inputs.map((name) => [name, values.get(name)!]))
       for (const [name, tensor] of computed(part, seen)) values.set(name, tensor)
       ran.push(...part.nodes)
@@ -43,7 +43,7 @@ function runInStages(graph: Graph, feeds: ReadonlyMap<string, Tensor>, foreign: 
   return { values, ran, stages }
 }
 
-test('stages of random graphs with random foreign nodes give what the graphs give', () => {
+test('stages of random graphs with random foreign nodes give the same results as the graphs', () => {
   const random = new Random(7)
   let most = 0
   let several = 0
@@ -82,7 +82,7 @@ const graphOf = (nodes: readonly Node[]): Graph => ({
 
 const FOREIGN = (each: Node) => each.op === 'Foreign'
 
-test('neighbours are one part, others are parts of their own, and what needs them waits', () => {
+test('neighbours are one part, others are their own parts, and what needs them waits', () => {
   const nodes = [
     node('Foreign', ['x'], 'a'),
     node('Foreign', ['a'], 'b'),
@@ -112,7 +112,7 @@ test('foreign nodes of two versions of the operators are two parts', () => {
   expect(rest).toEqual([nodes[1]])
 })
 
-test('what follows from sizes alone is known when they are, also the sizes of a foreign value', () => {
+test('values that depend only on sizes are known once the sizes are, also those of a foreign value', () => {
   const nodes = [
     node('Foreign', ['x'], 'a'),
     node('Shape', ['a'], 'size'),

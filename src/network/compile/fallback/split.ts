@@ -1,10 +1,10 @@
-// Splits a graph around the nodes that the compiler cannot run: what is compiled first, the foreign parts
-// that read it, and the rest, which is split again once the sizes of their outputs are known.
+// Splits a graph around the nodes that the compiler cannot run: the part compiled first, the foreign parts
+// that read its outputs, and the rest, which is split again once the sizes of their outputs are known.
 import { type Constant, type Graph, type Input, type Node, readsOf, type Type } from '../../onnx/ir/graph.ts'
 import { operatorOf, whyUnclaimed } from '../../onnx/operators.ts'
 import { RANDOM } from '../../onnx/passes/fold.ts'
 
-/** Nodes that run together, with what they need and what others read of them. */
+/** Nodes that run together, with their inputs and the outputs that others read. */
 export interface Part {
   readonly nodes: readonly Node[]
   /** Names of values that are made before it. */
@@ -40,7 +40,7 @@ export function splitGraph(graph: Graph, isForeign: (node: Node) => boolean): Sp
   const versions = new Map<string, number>()
   const foreign = take(others, (node) => {
     if (!isForeign(node) || !isReady(node)) return false
-    // A pass may have made a node of a later version than those of the file.
+    // A pass may have made a node of a later version than the file's.
     const version = versions.get(node.domain) ?? node.version
     versions.set(node.domain, version)
     return version === node.version
@@ -85,9 +85,8 @@ function connected(nodes: readonly Node[]): readonly Node[][] {
   return [...new Set(groups.values())]
 }
 
-/**
- * What is left of the graph: its inputs are the values that were made before it. `typeOf`: what is known of a
- * value.
+/** The rest of the graph: its inputs are the values that were computed before it. `typeOf`: the known type of
+ * a value.
  */
 export function restOf(
   { name, constants, outputs }: Graph,

@@ -11,22 +11,22 @@ import { NOTHING } from '../stages.ts'
 import { namesOfSizes, type Part, restOf, splitGraph } from './split.ts'
 
 export interface PlannedStage {
-  /** All that is left of the graph at this stage. */
+  /** The rest of the graph at this stage. */
   readonly graph: Graph
   /** The program and its graph; undefined where a foreign part comes first. */
   readonly compiled: { readonly program: Program; readonly graph: Graph } | undefined
   readonly foreign: readonly Part[]
   /** Why the nodes of the foreign parts are not compiled. */
   readonly reasons: readonly ForeignNode[]
-  /** What is known of all values before the foreign parts run. */
+  /** The types of all values, as far as known before the foreign parts run. */
   readonly types: ReadonlyMap<string, Type>
-  /** What reads the foreign parts, without types of its inputs; undefined at the end. */
+  /** The rest, which reads the foreign parts, without types of its inputs; undefined at the end. */
   readonly rest: Graph | undefined
 }
 
 /**
- * `graph`: bound, after its passes. A node that cannot be planned joins the foreign ones. Throws what has
- * other causes, such as sizes that do not fit together.
+ * `graph`: bound, after its passes. A node that cannot be planned joins the foreign ones. Errors with other
+ * causes, such as sizes that do not fit together, are thrown.
  */
 export function planStage(graph: Graph, weights: WeightPolicy, budget: ProgramBudget): PlannedStage {
   const types = inferTypes(graph)

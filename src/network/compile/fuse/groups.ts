@@ -8,7 +8,7 @@ import { MOST_ROW, PAIRS } from './pairs.ts'
 /** Loops over one space, in their order. */
 export interface Group {
   readonly loops: Loop[]
-  /** The product whose rows the other loops work on as they are made. */
+  /** The product whose rows the other loops process as they are computed. */
   readonly product: ProductLoop | undefined
   /** Sizes without axes of one element. */
   readonly space: readonly number[]
@@ -24,7 +24,7 @@ export interface Group {
   readonly read: Set<Value>
   /** The place of its first loop in the list. */
   first: number
-  /** The place of the last loop in it and in all groups that it needs. */
+  /** The position of the last loop in it and in all groups that it needs. */
   reach: number
   /** Instructions on an element. */
   cost: number
@@ -63,7 +63,7 @@ export function squeezedView({ offset, dims, strides }: View): View {
 
 /** Whether a reference reads each element of a value of the group where the group makes it. */
 function isInStep(group: Group, { value, view }: Ref): boolean {
-  // Parts of a value are written where they belong, and not held.
+  // Parts of a value are written in place, and not held.
   if (group.made.get(value)?.some(({ loop }) => loop === 'place')) return false
   const made = scopeIn(group, value.dims)
   if (made === undefined) return false
@@ -75,9 +75,8 @@ function isInStep(group: Group, { value, view }: Ref): boolean {
   return isWhole(rows, rows.dims)
 }
 
-/**
- * A view over the axes of a value that a product makes, as one over [..., m, n]. Undefined where the strides
- * cannot say it.
+/** A view over the axes of a product's output, as one over [..., m, n]. Undefined if strides cannot express
+ * it.
  */
 export function overProduct(view: View, { at, out }: ProductLoop): View | undefined {
   if (isWhole(at, out.dims)) return reshaped(view, at.dims)
@@ -102,8 +101,8 @@ function contiguous(dims: readonly number[]): number[] {
     .reverse()
 }
 
-/**
- * Loops of a group, and instructions: longer functions gain nothing, and emitting one goes as deep as it is.
+/** Maximum number of loops and instructions of a group: longer functions gain nothing, and emitting one
+ * recurses as deeply as it is nested.
  */
 const MOST_LOOPS = 128
 const MOST_COST = 4096
@@ -116,7 +115,7 @@ type Spend = Pick<Budget, 'spend'>
 
 const VISIT_UNITS = 4
 
-/** Without `fuses`, each loop is a group of its own. */
+/** Without `fuses`, each loop is its own group. */
 export function growGroups(
   { loops }: Pick<LoopList, 'loops'>,
   fuses: boolean,
@@ -254,7 +253,7 @@ function fits(group: Group, loop: Loop): boolean {
     if (overProduct({ ...loop.at, dims: loop.args[0].view.dims }, product) === undefined) return false
     return isSame(loop.args[0].view.dims, product.out.dims)
   }
-  // What it makes may be stored.
+  // Its output may be stored.
   views.push(whole(loop.out.dims))
   return (
     isSame(loop.out.dims, product.out.dims) && views.every((view) => overProduct(view, product) !== undefined)
@@ -289,7 +288,7 @@ function needs(from: Group, to: Group, seen: Set<Group>, budget: Spend): boolean
   const waiting = [from]
   for (let each = waiting.pop(); each !== undefined; each = waiting.pop()) {
     if (each === to) return true
-    // Whatever reads a value of the other group comes after that group's first loop.
+    // Every reader of a value of the other group comes after that group's first loop.
     if (each.reach <= to.first || seen.has(each)) continue
     seen.add(each)
     budget.spend(VISIT_UNITS * (1 + each.before.size))

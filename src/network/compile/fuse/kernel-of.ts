@@ -185,7 +185,7 @@ class KernelMaker {
     return { stream: this.#stream(table.value, table.view, { stream, step, size }) }
   }
 
-  /** Elements of a row that would be written to one place are rows of their own. */
+  /** Elements of a row that would be written to one place are their own rows. */
   #scatter({ args: [updates, index, to], tree, step, size, out }: ScatterLoop): void {
     const moved = { stream: this.#stream(index.value, index.view), step, size }
     const steps = this.#steps(to.view)
@@ -215,7 +215,7 @@ class KernelMaker {
     this.#stores.push({ source, stream, pass: this.#ready(source), isRow: false })
   }
 
-  /** Costly cells that a later pass reads: from where they are stored, or from scratch memory. */
+  /** Expensive cells that a later pass reads: from where they are stored, or from scratch memory. */
   #reloads(): (Reload & { readonly scratch: boolean })[] {
     const found: (Reload & { readonly scratch: boolean })[] = []
     const later = new Set<number>()
@@ -316,7 +316,7 @@ function selectionOf({ args: [{ value, view }], out, isLeast }: SelectLoop): Ker
   return { kernel, outer, inner: view.dims.at(-1)!, streams, sizes: [], scratchBytes, selected }
 }
 
-/** Joins neighbouring axes that all streams walk as one; the last `kept` axes stay alone. */
+/** Joins adjacent axes that all streams traverse as one; the last `kept` axes stay separate. */
 function joinedAxes({ dims, steps }: Axes, kept: number): Axes {
   const own = [...dims]
   const rows = steps.map((each) => [...each])

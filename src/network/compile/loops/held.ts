@@ -1,13 +1,13 @@
-// Which numbers of a graph memory holds, where every element has four bytes.
+// The numbers of a graph that memory can hold, where every element has four bytes.
 import type { DType, Elements } from '../../onnx/ir/tensor.ts'
 
 const MOST = 2 ** 31 - 1
 const LEAST = -(2 ** 31)
 
-/** Why such a number is refused, as a clause. */
+/** Why such a number is rejected, as a clause. */
 export const WHY_UNHELD = 'which the compiler does not hold: i64 are computed in 32 bits, f64 as f32'
 
-/** The first number that would become another one: i64 beyond 32 bits, f64 beyond f32. */
+/** The first number that would change: i64 beyond 32 bits, f64 beyond f32. */
 export function unheldOf(dtype: DType, data: Elements): number | bigint | undefined {
   if (dtype === 'i64') {
     const words = wordsOf(data as BigInt64Array)

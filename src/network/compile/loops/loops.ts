@@ -18,7 +18,7 @@ export interface Value {
   readonly name: string
   readonly kind: Kind
   readonly dims: readonly number[]
-  /** What the caller gives, or what the file has; absent where loops make it. */
+  /** The data from the caller or from the file; absent if loops compute it. */
   readonly given?: { readonly input: string } | GivenConstant | undefined
 }
 
@@ -38,7 +38,7 @@ export interface GivenConstant {
  */
 export type Packing = 'words' | 'nibbles'
 
-/** What is added to signed codes of 4 bits in words, so that none is negative. */
+/** The number added to signed 4-bit codes in words, so that none is negative. */
 export const SIGNED_MIDDLE = 8
 
 /** Whether the value is one of the file's. */
@@ -71,10 +71,10 @@ export interface Ref {
   readonly view: View
 }
 
-/** A checked one notes a result that is no i32, as checked instructions do. */
+/** A checked one notes a result that is not an i32, as checked instructions do. */
 export type Reduction = 'sum' | 'max' | 'min' | 'product' | 'sum checked' | 'product checked'
 
-/** What the reduction of no elements is. */
+/** The result of reducing no elements. */
 const NEUTRALS: Readonly<Record<Kind, Readonly<Record<'sum' | 'max' | 'min' | 'product', number>>>> = {
   f32: { sum: 0, max: -Infinity, min: Infinity, product: 1 },
   i32: { sum: 0, max: -(2 ** 31), min: 2 ** 31 - 1, product: 1 },
@@ -112,7 +112,7 @@ interface GatherLoop extends LoopBase {
   readonly args: readonly [table: Ref, index: Ref]
   /** Elements from one index to the next. */
   readonly step: number
-  /** Indices lie from -size to size - 1. */
+  /** Indices are from -size to size - 1. */
   readonly size: number
 }
 
@@ -137,7 +137,7 @@ export interface Windows {
   /** How many axes of A are rows, and how many after them are added up. */
   readonly rowAxes: number
   readonly sumAxes: number
-  /** Neighbouring numbers of a run. */
+  /** Number of adjacent numbers in a run. */
   readonly run: number
   /** i32 [m]: the bytes from the first row to each. */
   readonly rows: Ref
@@ -156,12 +156,12 @@ export interface ScatterLoop extends LoopBase {
   readonly tree: Tree | undefined
   /** Elements from one index to the next. */
   readonly step: number
-  /** Indices lie from -size to size - 1. */
+  /** Indices are from -size to size - 1. */
   readonly size: number
 }
 
 /**
- * out[..., j] = the place of the number that is j-th in order along the last axis of arg: the greatest first,
+ * out[..., j] = the place of the number that is j-th in order along the last axis of arg: the largest first,
  * or the least. Equal numbers keep their order, and NaN is greater than every number.
  */
 export interface SelectLoop extends LoopBase {
@@ -206,7 +206,7 @@ export type Loop =
 export const isKernelLoop = (loop: Loop): loop is KernelLoop =>
   loop.loop === 'quantize' || loop.loop === 'linear'
 
-/** Whether the loop is a group of its own. */
+/** Whether the loop is its own group. */
 export const isAlone = (loop: Loop): boolean =>
   isKernelLoop(loop) || loop.loop === 'scatter' || loop.loop === 'select'
 
@@ -226,7 +226,9 @@ export interface LoopList {
   readonly viewNodes: number
 }
 
-/** Steps of an instruction on an element: it takes about as long as so many multiplications of a product. */
+/** Steps of an instruction on an element: it takes about as long as this many multiplications of a
+ * product.
+ */
 const ELEMENT_STEPS = 16
 
 /** Steps of a run that a loop takes: multiplications of products, or weighted instructions on elements. */

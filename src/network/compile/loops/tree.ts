@@ -51,10 +51,10 @@ export type Instruction =
   | 'select i32'
   | Checked
 
-/** The same as without the ending, and the step notes a result that is no i32. */
+/** The same as without the suffix, and the step notes a result that is not an i32. */
 type Checked = `${(typeof CAN_LEAVE)[number]} checked`
 
-/** Instructions on i32 whose results i32 may not hold. */
+/** Instructions on i32 whose results may overflow i32. */
 const CAN_LEAVE = ['to i32', 'i.add', 'i.sub', 'i.mul', 'i.div', 'i.neg', 'i.abs'] as const
 
 export type Tree =
@@ -85,9 +85,8 @@ export const div = (a: Tree, b: Tree): Tree => apply('div', a, b)
 export const select = (c: Tree, a: Tree, b: Tree): Tree =>
   apply(a.kind === 'f32' ? 'select f32' : 'select i32', c, a, b)
 
-/**
- * The tree of 64-bit whole numbers, which lie in memory as i32: a run that would make another number than i64
- * does ends with an error.
+/** The tree of 64-bit integers, which are stored as i32: a run whose result would differ from that of i64
+ * ends with an error.
  */
 export function checked(tree: Tree): Tree {
   if (!('op' in tree)) return tree
@@ -96,7 +95,7 @@ export function checked(tree: Tree): Tree {
   return canLeave === undefined ? { ...tree, of } : { ...tree, op: `${canLeave} checked`, of }
 }
 
-/** Whether a step can note that a number left 32 bits. */
+/** Whether a step can note that a number overflowed 32 bits. */
 export const isChecked = (tree: Tree): boolean =>
   'op' in tree && (tree.op.endsWith(' checked') || tree.of.some(isChecked))
 

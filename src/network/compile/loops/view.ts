@@ -45,7 +45,7 @@ export const sliced = (view: View, axis: number, first: number, count: number, s
   strides: view.strides.with(axis, view.strides[axis]! * step),
 })
 
-/** Without axes of size one, and with neighbours joined that lie one after the other. */
+/** Without axes of size one, and with contiguous adjacent axes joined. */
 export function collapsed({ offset, dims, strides }: View): View {
   const sizes: number[] = []
   const steps: number[] = []
@@ -63,7 +63,7 @@ export function collapsed({ offset, dims, strides }: View): View {
   return { offset, dims: sizes, strides: steps }
 }
 
-/** The same elements in the same order under other dims; undefined where strides cannot say it. */
+/** The same elements in the same order with other dims; undefined if strides cannot express it. */
 export function reshaped(view: View, to: readonly number[]): View | undefined {
   if (countOf(to) === 0) return { offset: 0, dims: to, strides: to.map(() => 0) }
   const from = collapsed(view)

@@ -15,7 +15,7 @@ import {
   type Tree,
 } from '../loops/tree.ts'
 
-/** Makes the tree of a node from those of its inputs; an input that is left out is undefined. */
+/** Makes the tree of a node from those of its inputs; an omitted input is undefined. */
 export type Body = (args: readonly Tree[], node: Node) => Tree
 
 const f =
@@ -72,7 +72,7 @@ const mish = (x: Tree): Tree => {
   return mul(x, div(w, add(w, number(2))))
 }
 
-/** Of x and a bias, which may be left out. */
+/** Of x and a bias, which may be omitted. */
 const biased =
   (of: (x: Tree) => Tree): Body =>
   ([x, bias]) =>
@@ -84,7 +84,7 @@ const isInf: Body = ([x], node) => {
   return apply('i.or', is('detect_positive', Infinity), is('detect_negative', -Infinity))
 }
 
-/** x itself is left where it is 0 or NaN. */
+/** x itself stays where it is 0 or NaN. */
 const sign = (x: Tree): Tree =>
   select(
     less(x, number(0, x.kind)),
@@ -217,7 +217,7 @@ const BODIES: Readonly<Record<Exclude<BodyOperator, OwnTree>, Body>> = {
 /** The body of an operator whose row says `body`, but for those with trees of their own. */
 export const bodyOf = (node: Node): Body => BODIES[operatorName(node) as keyof typeof BODIES]
 
-/** Clip, whose limits may be left out. The upper one wins where they cross. */
+/** Clip, whose limits may be omitted. The upper one wins if they cross. */
 export function clipped(x: Tree, low: Tree | undefined, high: Tree | undefined): Tree {
   const above = low === undefined ? x : select(less(x, low), low, x)
   return high === undefined ? above : select(less(high, above), high, above)

@@ -42,7 +42,7 @@ const einsum: Handler = (lowering, node) => {
   lowering.values.name(name, ordered(made, output))
 }
 
-/** The sum over the letters that are left. */
+/** The sum over the remaining letters. */
 function summed(
   lowering: Lowering,
   node: Node,

@@ -54,7 +54,7 @@ function resizedAlong(lowering: Lowering, node: Node, x: Ref, axis: number, scal
     const weights = lowering.values.table('f32', [to, ...tail], (place) => weight[tap]![place]!)
     args.push(part, weights)
     terms.push(mul(arg(args.length - 2), arg(args.length - 1)))
-    // A loop reads so many values at most.
+    // A loop reads at most this many values.
     if (args.length < 12) continue
     const sum = map(lowering, node, args, terms.reduce(add))
     args.splice(0, args.length, sum)

@@ -91,7 +91,7 @@ export function viewAlong(node: Node, data: View, { index, axis }: Along): View 
   return { offset, dims: own, strides: strides.with(axis, 0) }
 }
 
-/** For each index, the element that lies there along the axis. */
+/** For each index, the element at that position along the axis. */
 export function elementsAlong(
   lowering: Lowering,
   node: Node,
@@ -238,7 +238,7 @@ function extreme(how: 'max' | 'min'): Handler {
     const tail = dims.slice(axis + 1)
     const places = placesAlong(lowering, size, tail.length)
     const isEqual = apply(kind === 'f32' ? 'eq' : 'i.eq', arg(0, kind), arg(1, kind))
-    // The most of a row with a NaN is NaN, which is its place.
+    // The maximum of a row with a NaN is NaN, so its position is the result.
     const isNumber = apply('eq', arg(0), arg(0))
     const isMost =
       kind === 'f32' ? apply('i.or', isEqual, apply('i.eq', isNumber, number(0, 'i32'))) : isEqual

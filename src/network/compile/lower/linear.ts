@@ -34,7 +34,7 @@ export function encodingOf({ value, view }: Ref, policy: WeightPolicy): MatrixEn
   return policy === 'w4' ? 'w4_g32' : 'w8_g32'
 }
 
-/** Whether 4 bits hold what the codes stand for: with zero points of their own, they need 8. */
+/** Whether 4 bits hold what the codes stand for: with zero their own points, they need 8. */
 const isNibbles = (codes: Codes | BlockCodes): boolean =>
   'block' in codes && codes.bits === 4 && codes.zeros === undefined && codes.block % GROUP === 0
 

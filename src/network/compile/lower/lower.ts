@@ -28,9 +28,8 @@ import { SCATTER_HANDLERS } from './scatters.ts'
 import { reorganise, VIEW_HANDLERS } from './views.ts'
 import { CONV_HANDLERS } from './windows.ts'
 
-/**
- * Throws `unsupported` for a node that is not compiled, with its name and the reason, and `out-of-memory` for
- * one that asks for more than the budget has.
+/** Throws `unsupported` for a node that is not compiled, with its name and the reason, and `out-of-memory`
+ * for one that exceeds the budget.
  */
 export function lower(graph: Graph, options: LowerOptions): LoopList {
   const types = inferTypes(graph)
@@ -72,7 +71,7 @@ function loopListOf(lowering: Lowering): LoopList {
 
 /**
  * Why a node is not compiled whatever its sizes are, as a clause; undefined where that depends on them. Nodes
- * that passes compute are refused too.
+ * that passes compute are rejected too.
  */
 export const refusalOf = (node: Node, types: ReadonlyMap<string, Type>): string | undefined =>
   whyUnclaimed(

@@ -1,4 +1,4 @@
-// Handlers of operators that compare or give places: triangles, one-hot rows, and the greatest of a row.
+// Handlers of operators that compare or give places: triangles, one-hot rows, and the largest of a row.
 import { axisOf } from '../../onnx/ir/broadcast.ts'
 import { hasInput } from '../../onnx/ir/graph.ts'
 import { flagOf, intOf, unfit } from '../../onnx/ir/operator.ts'

@@ -18,7 +18,7 @@ const MOST_STEPS = 2000
 const sigmoid = (x: Tree): Tree => div(number(1), add(number(1), apply('exp', apply('neg', x))))
 const tanh = (x: Tree): Tree => apply('tanh', x)
 
-/** What a step reads in one direction. */
+/** The inputs of a step in one direction. */
 interface Layer {
   readonly hidden: number
   /** [batch, gates x hidden]: the products and biases of the step's inputs. */

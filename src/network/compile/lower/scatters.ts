@@ -14,7 +14,7 @@ import { misfit } from './lowering/misfit.ts'
 import { exactTree } from './lowering/operands.ts'
 import { COMPUTED } from './lowering/values.ts'
 
-/** What the old element (0) and the update (1) become; undefined where the update replaces it. */
+/** The combination of the old element (0) and the update (1); undefined if the update replaces it. */
 function combined(node: Node, kind: Kind): Tree | undefined {
   const old = arg(0, kind)
   const update = arg(1, kind)

@@ -14,7 +14,7 @@ import type { Lowering } from './lowering/lowering.ts'
 import { multiply } from './lowering/sums.ts'
 import { productSides } from './window-sides.ts'
 
-/** What both convolutions read. */
+/** The inputs of both convolutions. */
 function sidesOf(lowering: Lowering, node: Node) {
   const [name = '', filterName = '', biasName = ''] = node.inputs
   const x = lowering.values.ref(node, name)
@@ -77,7 +77,7 @@ function convolved(
 /** Taps that one loop adds up. */
 const MOST_TAPS = 4
 
-/** One filter for each channel: each number is a sum of views of the input times numbers of the channel. */
+/** One filter per channel: each output is a sum of views of the input times numbers of the channel. */
 function channelwise(lowering: Lowering, node: Node, { x, filters, bias, axes, places }: Convolution): Ref {
   const channels = dimsOf(filters)[0]!
   const taps = countOf(axes.map(({ kernel }) => kernel))
@@ -156,7 +156,7 @@ function rowsOf(
 
 /**
  * The places of the input are set apart by the stride, and the mirrored filters go over them. Where windows
- * neither overlap nor leave gaps, each place is a product of its own.
+ * neither overlap nor leave gaps, each place is its own product.
  */
 const convTranspose: Handler = (lowering, node) => {
   const { x, filters, bias, group } = sidesOf(lowering, node)
@@ -202,7 +202,7 @@ const convTranspose: Handler = (lowering, node) => {
   lowering.values.name(node.outputs[0]!, reshape(lowering, node, made, [batch, each * group, ...places]))
 }
 
-/** Whether the filters are no infinity and no NaN: those that stay in the file count as finite. */
+/** Whether the filters are finite: those that stay in the file count as finite. */
 function areFinite(lowering: Lowering, node: Node): boolean {
   const name = node.inputs[1]!
   const known = lowering.values.known(name)

@@ -64,7 +64,7 @@ test('values share places', async () => {
   expect(arenaBytes).toBeLessThan(report.valueBytes / 3)
 })
 
-test('a step that would reach outside of a value is refused', () => {
+test('a step that would reach outside of a value is rejected', () => {
   for (let index = 0; index < 20; index++) {
     const { graph, feeds } = randomGraph(3, index)
     const { program } = programFor(graph, new Map([...feeds].map(([name, { dims }]) => [name, dims])))
@@ -77,7 +77,7 @@ test('a step that would reach outside of a value is refused', () => {
   }
 })
 
-test('a node that is not compiled is refused by its name', () => {
+test('a node that is not compiled is rejected by its name', () => {
   const node: Node = {
     name: 'the places',
     op: 'NonZero',
@@ -99,7 +99,7 @@ test('a node that is not compiled is refused by its name', () => {
   )
 })
 
-test('places of what the sizes tell are constants', async () => {
+test('positions that follow from the sizes are constants', async () => {
   const g = new NodeWriter()
   const ones = g.op('ConstantOfShape', [g.op('Shape', ['x'])], {
     value: { name: '', type: TYPE.f32, dims: [1], raw: new Uint8Array(new Float32Array([1]).buffer) },

@@ -37,7 +37,7 @@ interface EmittedStep extends StepBase {
   readonly call: KernelCall
   /** Equal for steps that one function serves. */
   readonly key: string
-  /** Rows, or panels of all products of a batch: what threads can share. 1 where rows are ordered. */
+  /** Rows, or panels of all products of a batch, which threads can share. 1 where rows are ordered. */
   readonly units: number
 }
 
@@ -62,9 +62,9 @@ interface ProgramReport {
   readonly groups: number
   /** Bytes of values that groups read and write. */
   readonly movedBytes: number
-  /** What the same loops would read and write one by one. */
+  /** Bytes that the same loops would read and write one by one. */
   readonly unfusedBytes: number
-  /** What Reshape, Transpose, Slice and the like would read and write as copies. */
+  /** Bytes that Reshape, Transpose, Slice and the like would read and write as copies. */
   readonly viewBytes: number
   readonly viewNodes: number
   /** Bytes that loops which only move elements read and write. */

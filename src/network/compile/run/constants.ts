@@ -1,4 +1,4 @@
-// The constants of a graph in linear memory: as they are, or, for products, in panels of eight columns.
+// The constants of a graph in linear memory: unchanged, or, for products, in panels of eight columns.
 import { readInto } from '../../../core/base/bytes.ts'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { memo } from '../../../core/base/values.ts'

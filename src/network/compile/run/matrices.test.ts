@@ -1,5 +1,5 @@
-// Matrices for the engine's kernels. In: random floats and codes. Out: whether they lie as the engine's own
-// packing lays them, and whether codes of a file keep their values.
+// Matrices for the engine's kernels. In: random floats and codes. Out: whether their layout equals the
+// engine's packing, and whether codes of a file keep their values.
 import { expect, test } from 'vitest'
 import { Random } from '../../../../test/helpers/random.ts'
 import { matrixBytes } from '../../../core/abi/encodings.ts'
@@ -12,25 +12,22 @@ import { laidMatrix } from './matrices.ts'
 
 const ENCODINGS: readonly MatrixEncoding[] = ['w8_g32', 'w4_g32']
 
-test.each(ENCODINGS)(
-  'floats lie in %s as the engine lays them, whichever way they are stored',
-  (encoding) => {
-    const random = new Random(5)
-    for (const [n, k] of [
-      [8, 32],
-      [33, 64],
-      [100, 96],
-    ] as const) {
-      const rows = Float32Array.from({ length: n * k }, () => random.signed())
-      const target = new Uint8Array(matrixBytes(encoding, n, k))
-      packRows({ dtype: 'F32', encoding, k, rows: n, source: new Uint8Array(rows.buffer), target })
-      const byRows = { offset: 0, dims: [k, n], strides: [1, k] }
-      expect(laidMatrix(rows, byRows, encoding)).toEqual(target)
-      const columns = rows.map((_, at) => rows[(at % n) * k + Math.floor(at / n)]!)
-      expect(laidMatrix(columns, { offset: 0, dims: [k, n], strides: [n, 1] }, encoding)).toEqual(target)
-    }
-  },
-)
+test.each(ENCODINGS)('floats in %s have the engine’s layout, however they are stored', (encoding) => {
+  const random = new Random(5)
+  for (const [n, k] of [
+    [8, 32],
+    [33, 64],
+    [100, 96],
+  ] as const) {
+    const rows = Float32Array.from({ length: n * k }, () => random.signed())
+    const target = new Uint8Array(matrixBytes(encoding, n, k))
+    packRows({ dtype: 'F32', encoding, k, rows: n, source: new Uint8Array(rows.buffer), target })
+    const byRows = { offset: 0, dims: [k, n], strides: [1, k] }
+    expect(laidMatrix(rows, byRows, encoding)).toEqual(target)
+    const columns = rows.map((_, at) => rows[(at % n) * k + Math.floor(at / n)]!)
+    expect(laidMatrix(columns, { offset: 0, dims: [k, n], strides: [n, 1] }, encoding)).toEqual(target)
+  }
+})
 
 test('codes of a file keep their values, beside the rounding of their scales to f16', () => {
   const random = new Random(6)
@@ -47,7 +44,7 @@ test('codes of a file keep their values, beside the rounding of their scales to 
     for (let column = 0; column < n; column++) {
       const code = data[row * n + column]! - zero[column]!
       const error = Math.abs(found[column * k + row]! - code * scale[column]!)
-      // 128 is not a code of the kernels: its group gets a scale of its own.
+      // 128 is not a code of the kernels: its group gets its own scale.
       expect(error).toBeLessThanOrEqual(0.51 * scale[column]!)
       if (error <= Math.abs(code) * scale[column]! * 2 ** -11) kept++
     }

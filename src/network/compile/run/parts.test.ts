@@ -24,7 +24,7 @@ const takenBy = ({ from, to, units }: RunPart): number => {
   return STEPS.slice(from, to).reduce((sum, each) => sum + each.taken, 0)
 }
 
-test.each([true, false])('each step and each unit is in one part (long steps are cut: %s)', (cuts) => {
+test.each([true, false])('each step and each unit is in one part (long steps are split: %s)', (cuts) => {
   const parts = partsOf(STEPS, cuts)
   const runs = STEPS.map(() => [] as number[])
   let last = 0
@@ -45,7 +45,7 @@ test.each([true, false])('each step and each unit is in one part (long steps are
   expect(parts.some(({ units }) => units !== undefined)).toBe(cuts)
 })
 
-test('a part ends when it has taken enough, and what can be cut is cut', () => {
+test('a part ends at its limit, and long steps are split where possible', () => {
   for (const part of partsOf(STEPS, true)) {
     const { from, units } = part
     const isWhole = from === 2 || from === 6

@@ -9,10 +9,10 @@ export interface RunPart {
   readonly units?: { readonly first: number; readonly last: number } | undefined
 }
 
-/** What a part takes, as `NetworkLimits` counts it: about 200 ms. */
+/** The size of a part, as `NetworkLimits` counts it: about 200 ms. */
 export const PART_STEPS = 2 ** 32
 
-/** `cuts`: whether a long step may be cut, which threads that meet after each step do not allow. */
+/** `cuts`: whether a long step may be split, which is impossible if threads synchronise after each step. */
 export function partsOf(steps: readonly Step[], cuts: boolean): readonly RunPart[] {
   const parts: RunPart[] = []
   let from = 0

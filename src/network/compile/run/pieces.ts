@@ -17,7 +17,9 @@ export class Pieces {
     this.top = arenaAligned(top)
   }
 
-  /** The address of so many bytes, with room after them: vectors that end a row may be read beyond it. */
+  /** The address of this many bytes, with room after them: vectors at the end of a row may be read beyond
+   * it.
+   */
   take(bytes: number): number {
     const size = arenaAligned(bytes + ARENA_ALIGNMENT)
     const index = this.#gaps.findIndex(({ at, end }) => end - at >= size)
@@ -29,7 +31,7 @@ export class Pieces {
     return at
   }
 
-  /** `at`: what `take` gave. */
+  /** `at`: the result of `take`. */
   give(at: number): void {
     const given = { at, end: this.#ends.get(at)! }
     this.#ends.delete(at)

@@ -1,4 +1,4 @@
-// Records: what a step gives to its function or to a kernel of the engine, as words in linear memory.
+// Records: the arguments of a step's function or engine kernel, as words in linear memory.
 import { ENCODINGS, roundUp } from '../../../core/abi/encodings.ts'
 import { SINGLE_OP_BYTES, writeSingleOp } from '../../../core/abi/records.ts'
 import {
@@ -18,7 +18,7 @@ import {
 import { codedRowBytes, dimsOf, type KernelLoop, type Ref } from '../loops/loops.ts'
 import type { Step } from '../program/program.ts'
 
-/** Addresses of what a step reads and writes. */
+/** Addresses of a step's inputs and outputs. */
 export interface Room {
   /** The scratch memory of steps. */
   readonly scratch: number

@@ -57,8 +57,7 @@ function loops(n: number, depth: number): Graph {
   return graphOf(inner, { count: number(n), yes: tensorOf('bool', [], [1]) })
 }
 
-/**
- * By what they ask much of. `n`: how much, as a whole number from 2 on; not above 2^18 where it is a chain.
+/** By the resource that they exhaust. `n`: how much, as an integer of at least 2; at most 2^18 for a chain.
  */
 export const BOMBS = {
   'resized places': (n) => resize(n, { mode: text('linear') }),

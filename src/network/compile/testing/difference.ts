@@ -1,4 +1,4 @@
-// Compares what a compiled graph gives with what the evaluator gives. In: two tensors, and how far roundings
+// Compares the results of a compiled graph with the evaluator's. In: two tensors, and how far roundings
 // move each element. Out: the first difference, in words.
 import type { Tensor } from '../../onnx/ir/tensor.ts'
 
@@ -10,7 +10,7 @@ const TOLERANCE = 2e-4
  */
 const ROUNDINGS = 8
 
-/** `spread` is asked for only where elements differ: it computes the graph several times. */
+/** `spread` is called only if elements differ: it computes the graph several times. */
 export function difference(
   wanted: Tensor,
   found: Tensor | undefined,

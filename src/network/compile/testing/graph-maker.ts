@@ -172,7 +172,7 @@ export class GraphMaker {
     this.write(limited, 'Clip', [name, low, high])
     this.#values.push({ name: limited, dims })
     const op = this.pick(UNARY)
-    // Their jumps lie where two orders of sums may differ.
+    // Their discontinuities are where two orders of summation may differ.
     if ((op === 'Floor' || op === 'Round') && !this.feeds.has(name)) return
     this.node(op, [limited], dims)
   }

@@ -1,5 +1,5 @@
 // Steps of random graphs that work with places: indices that the graph computes, scatters, triangles, one-hot
-// rows, the greatest of a row, and codes.
+// rows, the largest of a row, and codes.
 import type { Attribute } from '../../onnx/ir/graph.ts'
 import { countOf, tensorOf } from '../../onnx/ir/tensor.ts'
 import { type GraphMaker, int, type Step, text, type Value } from './graph-maker.ts'
@@ -78,7 +78,7 @@ function oneHot(graph: GraphMaker): void {
   graph.node('OneHot', inputs, own.toSpliced(axis, 0, depth), { axis: int(axis) })
 }
 
-/** An input of the graph: what jumps must not read what two orders of a sum make. */
+/** An input of the graph: discontinuous functions must not read values that depend on the order of a sum. */
 const exact = (graph: GraphMaker): Value | undefined =>
   graph.value(({ name, dims }) => graph.feeds.has(name) && dims.length > 0)
 

@@ -195,7 +195,7 @@ function shownAs(polynomial: Polynomial): Dim {
 
 const bounded = (text: string): string => (text.length > MOST_LENGTH ? unknown(text) : text)
 
-/** A name of its own for an expression that is too long to keep. Equal texts give equal names. */
+/** Its own name for an expression that is too long to keep. Equal expressions give equal names. */
 function unknown(text: string): string {
   let hash = 0
   for (let at = 0; at < text.length; at++) hash = (Math.imul(hash, 31) + text.charCodeAt(at)) | 0

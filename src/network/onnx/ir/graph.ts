@@ -42,7 +42,7 @@ export function readOnce(graph: Graph): ReadonlySet<string> {
   return once
 }
 
-/** Names that a node reads of the graph it is in: graphs of its attributes make names of their own. */
+/** Names that a node reads of the graph it is in: graphs of its attributes make their own names. */
 export function readsOf(node: Node): string[] {
   const outer = node.inputs.filter((name) => name !== '')
   if (!hasGraph(node)) return outer
@@ -84,9 +84,8 @@ export function hasGraph({ attributes }: Pick<Node, 'attributes'>): boolean {
   return false
 }
 
-/**
- * The nodes, each after those that make what it reads, and otherwise in the given order: converters that
- * insert casts append them. Nodes of a circle cannot be ordered; they come in some order.
+/** The nodes, each after the producers of its inputs, and otherwise in the given order: converters that
+ * insert casts append them. Nodes of a cycle cannot be ordered; they come in some order.
  */
 export function inOrder(nodes: readonly Node[]): readonly Node[] {
   const makers = new Map(nodes.flatMap((node) => node.outputs.map((name) => [name, node] as const)))
@@ -128,9 +127,7 @@ function madeType(constant: Constant): Type {
 /** '' is ONNX's own domain; 'com.microsoft' has the operators of ONNX Runtime. */
 export type Domain = string
 
-/**
- * Whole numbers beyond 2^53 are cut to 2^53: exporters write INT64_MAX where they mean the end of a
- * dimension.
+/** Integers beyond 2^53 are clamped to 2^53: exporters write INT64_MAX for the end of a dimension.
  */
 export type Attribute =
   | { readonly kind: 'int'; readonly value: number }
@@ -150,14 +147,14 @@ export interface Node {
   readonly domain: Domain
   /** Opset of the node's domain. */
   readonly version: number
-  /** '' where an optional input is left out. */
+  /** '' for an omitted optional input. */
   readonly inputs: readonly string[]
   /** '' where an output is not wanted. */
   readonly outputs: readonly string[]
   readonly attributes: ReadonlyMap<string, Attribute>
 }
 
-/** What is known of a value. */
+/** The known type of a value. */
 export interface Type {
   readonly dtype: DType
   /** Absent: the rank is not known. */
@@ -187,9 +184,8 @@ export interface StoredTensor {
 export type Constant = Tensor | StoredTensor
 export const isStored = (constant: Constant): constant is StoredTensor => 'source' in constant
 
-/**
- * Nodes in an order in which each reads only what is there: inputs, constants, outputs of earlier nodes, and,
- * for the graph of an attribute, what the graphs around it have. Every name is made once.
+/** Nodes in an order in which each reads only available values: inputs, constants, outputs of earlier nodes,
+ * and, for the graph of an attribute, values of the enclosing graphs. Every name is made once.
  */
 export interface Graph {
   readonly name: string
@@ -199,6 +195,6 @@ export interface Graph {
   readonly nodes: readonly Node[]
 }
 
-/** Whether the node has this input: one that is left out has no name. */
+/** Whether the node has this input: an omitted one has no name. */
 export const hasInput = ({ inputs }: Pick<Node, 'inputs'>, index: number): boolean =>
   (inputs[index] ?? '') !== ''

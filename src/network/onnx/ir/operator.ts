@@ -61,7 +61,7 @@ function found<K extends AttributeKind>(node: Node, name: string, kind: K): Valu
   if (attribute.kind === kind) return attribute.value as never
   throw new HalfbyteError(
     'format',
-    `node ${node.name} (${node.op}): its attribute ${name} is of kind ${attribute.kind} where ${kind} is due; ` +
+    `node ${node.name} (${node.op}): its attribute ${name} is of kind ${attribute.kind} instead of ${kind}; ` +
       'export the model again',
     { node: node.name, attribute: name },
   )
@@ -97,10 +97,10 @@ export interface Schema {
   readonly dtypes: readonly (readonly DType[])[]
 }
 
-/** What a shape rule reads. */
+/** The inputs of a shape rule. */
 export interface Inference {
   readonly node: Node
-  /** undefined: the input is left out, or nothing is known of it. */
+  /** undefined: the input is omitted, or nothing is known about it. */
   readonly inputs: readonly (Type | undefined)[]
   /** The elements of an input that is a constant in memory. */
   constant(input: number): Tensor | undefined
@@ -108,16 +108,16 @@ export interface Inference {
   subgraph(graph: Graph, inputs: readonly (Type | undefined)[]): readonly (Type | undefined)[]
 }
 
-/** What an evaluator reads. */
+/** The inputs of an evaluator. */
 export interface Evaluation {
   readonly node: Node
-  /** undefined: the input is left out. */
+  /** undefined: the input is omitted. */
   readonly inputs: readonly (Tensor | undefined)[]
   /** Charges for work beyond the elements that are read and written, before it is done. */
   spend(units: number): void
   /**
-   * Runs a graph of an attribute. It sees the values of the graphs around it. What it makes is held until it
-   * is dropped or the node is done.
+   * Runs a graph of an attribute. It sees the values of the enclosing graphs. Its outputs are held until they
+   * are dropped or the node is done.
    */
   run(graph: Graph, inputs: readonly Tensor[]): readonly Tensor[]
   /** Releases results of `run` that are no longer needed. */
@@ -154,7 +154,7 @@ export function unfit(node: Node, what: string): HalfbyteError {
   )
 }
 
-/** The `unsupported` error for what an operator's entry does not cover. */
+/** The `unsupported` error for a case that an operator's entry does not cover. */
 export function unclaimed(node: Node, what: string): HalfbyteError {
   return new HalfbyteError(
     'unsupported',

@@ -100,7 +100,7 @@ export const countOf = (dims: readonly number[]): number => dims.reduce((product
 /** Elements of the largest tensor that is made in memory: masks and tables, not weights. */
 export const MOST_ELEMENTS = 2 ** 24
 
-/** Most axes of a value. */
+/** Maximum number of axes of a value. */
 export const MOST_AXES = 64
 
 /**
@@ -126,7 +126,7 @@ export function zeros(dtype: DType, dims: readonly number[]): Tensor {
 /** An array of the dtype's class. */
 export const arrayOf = (dtype: DType, length: number): Elements => new ARRAYS[dtype](length)
 
-/** Integers that do not fit wrap, as in C; bool becomes 0 or 1. Fractions are cut off. */
+/** Integers that do not fit wrap, as in C; bool becomes 0 or 1. Fractions are truncated. */
 export function tensorOf(dtype: DType, dims: readonly number[], values: ArrayLike<number | bigint>): Tensor {
   const made = zeros(dtype, dims)
   const write = writer(made)

@@ -181,7 +181,7 @@ function evaluatePair(node: Node, left: Tensor, right: Tensor, arithmetic: Arith
   const { number, whole = number } = arithmetic
   const compute = isFloat(made.dtype) ? number : whole
   const write = writer(made)
-  // Storing a quotient of integers cuts off the fraction; zero divided by zero gives 0.
+  // Storing a quotient of integers truncates the fraction; zero divided by zero gives 0.
   for (let at = 0; at < made.data.length; at++) write(at, compute(a[from[at]!]!, b[to[at]!]!))
   return made
 }
@@ -287,7 +287,7 @@ function shiftOf(node: Node): Arithmetic {
   const direction = node.attributes.get('direction')?.value
   if (direction === 'LEFT') return { number: (a, b) => (b > 31 ? 0 : a << b), big: (a, b) => a << (b & 63n) }
   if (direction === 'RIGHT') return { number: (a, b) => (b > 31 ? 0 : a >>> b), big: (a, b) => a >> b }
-  throw unfit(node, `its direction is ${direction} where LEFT or RIGHT is due`)
+  throw unfit(node, `its direction is ${direction} instead of LEFT or RIGHT`)
 }
 
 export const ARITHMETIC: readonly Operator[] = [

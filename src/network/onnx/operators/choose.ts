@@ -78,7 +78,7 @@ function inferCast(dtype: DType, input: Type | undefined): Type {
   return { dtype, dims: input?.dims, elements: keeps && isWhole ? input.elements : undefined }
 }
 
-/** Fractions are cut off; numbers that do not fit wrap. */
+/** Fractions are truncated; numbers that do not fit wrap. */
 function evaluateCast(input: Tensor, dtype: DType): Tensor {
   const made = zeros(dtype, input.dims)
   if (isBig(dtype) && isBig(input.dtype)) {
@@ -123,7 +123,7 @@ function wrapped(dtype: DType, value: number): number {
   return value
 }
 
-/** Limits are inputs from opset 11. The upper one wins where they cross. */
+/** Limits are inputs from opset 11. The upper one wins if they cross. */
 const clip: Operator = define({
   name: 'Clip',
   since: 11,

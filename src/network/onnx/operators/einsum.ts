@@ -8,7 +8,8 @@ import { countOf, FLOATS, reader, stridesOf, type Tensor, writer, zeros } from '
 
 interface Equation {
   /**
-   * The letters of each input. An ellipsis stands as upper-case Greek letters, counted from the last axis.
+   * The letters of each input. An ellipsis is represented by upper-case Greek letters, counted from the last
+   * axis.
    */
   readonly inputs: readonly string[]
   readonly output: string

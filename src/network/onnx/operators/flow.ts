@@ -28,7 +28,7 @@ function bodyOf(node: Node, name: string): Graph {
 
 const FLOW = { outputs: [0, Infinity] } as const
 
-/** What both branches have in common. */
+/** The type that both branches have in common. */
 function joined(a: Type | undefined, b: Type | undefined): Type | undefined {
   if (a === undefined || b === undefined || a.dtype !== b.dtype) return undefined
   return { dtype: a.dtype, dims: `${a.dims}` === `${b.dims}` ? a.dims : undefined }
@@ -56,7 +56,7 @@ const conditional: Operator = define({
 
 function outputsOf(node: Node, made: readonly Tensor[]): readonly Tensor[] {
   if (made.length >= node.outputs.length) return made
-  throw unfit(node, `its graph has ${made.length} outputs where ${node.outputs.length} are due`)
+  throw unfit(node, `its graph has ${made.length} outputs instead of ${node.outputs.length}`)
 }
 
 /** Only the dtypes of carried values are known, because their shape may change with each step. */
@@ -182,7 +182,7 @@ function evaluateScan(context: Evaluation): (Tensor | undefined)[] {
   if (sources.some(({ dims }) => dims[0] !== count) || count > MOST_STEPS)
     throw unfit(node, `it goes over axes of ${sources.map(({ dims }) => dims[0])} elements`)
   if (body.inputs.length !== inputs.length || body.outputs.length < states)
-    throw unfit(node, `its body has ${body.inputs.length} inputs where ${inputs.length} are due`)
+    throw unfit(node, `its body has ${body.inputs.length} inputs instead of ${inputs.length}`)
   let state: readonly Tensor[] = inputs.slice(0, states)
   const steps: (readonly Tensor[])[] = []
   for (let at = 0; at < count; at++) {

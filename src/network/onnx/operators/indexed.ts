@@ -189,7 +189,7 @@ const scatterND: Operator = define({
     const updates = given(context, 2)
     const { size, starts } = blocks(node, data.dims, indices, 0)
     if (updates.data.length !== size * starts.length || updates.dtype !== data.dtype)
-      throw unfit(node, `it writes ${updates.dtype} [${updates.dims}] where ${starts.length}x${size} are due`)
+      throw unfit(node, `it writes ${updates.dtype} [${updates.dims}] instead of ${starts.length}x${size}`)
     const combine = combineOf(node)
     const made = { ...data, data: data.data.slice() }
     for (const [at, start] of starts.entries())

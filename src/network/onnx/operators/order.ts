@@ -124,7 +124,7 @@ function extreme(name: string, sign: number): Operator {
   })
 }
 
-/** `exclusive` leaves each element out of its own result; `reverse` goes from the end. */
+/** `exclusive` excludes each element from its own result; `reverse` starts at the end. */
 function running(
   name: string,
   since: number,

@@ -126,7 +126,9 @@ function checkRepeats(node: Node, dims: readonly Dim[], times: readonly Dim[]): 
   if (!isFit) throw unfit(node, `[${times}] are not repeats of ${dims.length} dimensions`)
 }
 
-/** For each element of `dims` in row order, the sum over the axes of what `step` gives for its coordinate. */
+/** For each element of `dims` in row order, the sum over the axes of the result of `step` for its
+ * coordinate.
+ */
 function gathered(dims: readonly number[], step: (axis: number, at: number) => number): number[] {
   countToMake(dims)
   let places = [0]
@@ -137,7 +139,7 @@ function gathered(dims: readonly number[], step: (axis: number, at: number) => n
   return places
 }
 
-/** Sizes of the border before and after each axis; negative ones cut off. Inputs from opset 11. */
+/** Sizes of the border before and after each axis; negative ones crop. Inputs from opset 11. */
 const pad: Operator = define({
   name: 'Pad',
   since: 11,
@@ -229,7 +231,7 @@ const flatten: Operator = define({
   },
 })
 
-/** The cut may be after the last axis. */
+/** The split may be after the last axis. */
 function cutOf(node: Node, rank: number): number {
   const axis = intOf(node, 'axis', 1)
   return axis === rank ? rank : axisOf(node, axis, rank)

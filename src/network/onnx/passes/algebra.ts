@@ -122,7 +122,7 @@ export const simplify: Pass = {
     const makers = new Map<string, Node>()
     const outputs = outputsOf(graph)
     const nodes: Node[] = []
-    /** Where each node stands among them. */
+    /** The position of each node among them. */
     const places = new Map<Node, number>()
     for (const original of graph.nodes) {
       const node = merged(original, makers, names, types)

@@ -46,7 +46,7 @@ const feeds = (graph: Graph) =>
 const results = (graph: Graph) =>
   [...evaluate(graph, feeds(graph))].map(([name, { data }]) => [name, ...(data as Float32Array)])
 
-test('the branch of a constant condition stands in place of the node, whatever its names', async () => {
+test('the branch of a constant condition replaces the node, whatever its names', async () => {
   const graph = await read({
     nodes: [
       node('Not', ['is'], 'is_not'),

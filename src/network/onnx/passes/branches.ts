@@ -61,7 +61,9 @@ function takenBranch(node: Node, constants: Graph['constants']): Graph | undefin
   return graphOf(node, Number(condition.data[0]) === 0 ? 'else_branch' : 'then_branch')
 }
 
-/** What the graph has into which another one is inlined: `namesIn` it, and constants. Both grow. */
+/** The names and values of the graph into which another one is inlined: `namesIn` it, and constants. Both
+ * grow.
+ */
 export interface Around {
   readonly constants: Map<string, Constant>
   readonly names: Set<string>

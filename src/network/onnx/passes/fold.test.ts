@@ -1,5 +1,5 @@
 // Constant folding. In: nodes of constants that cannot be computed, and sizes that depend on computed sizes.
-// Out: what stays in the graph, and after how many rounds.
+// Out: the remaining graph, and the number of rounds.
 import { expect, test } from 'vitest'
 import { bufferSource } from '../../../core/base/bytes.ts'
 import { PASSES } from '../passes.ts'
@@ -16,7 +16,7 @@ const list = (name: string, values: readonly bigint[]) => ({
   raw: new Uint8Array(new BigInt64Array(values).buffer),
 })
 
-test('an index outside of its table stays in the graph, and what can be computed is a constant', async () => {
+test('an index outside its table stays in the graph, and computable values become constants', async () => {
   const bytes = modelBytes({
     nodes: [
       { op: 'Gather', inputs: ['left', 'right'], outputs: ['wrong'] },

@@ -31,7 +31,7 @@ interface Room {
   /** Values that one node reads once. */
   readonly once: ReadonlySet<string>
   readonly types: Types
-  /** Most axes of the numbers that formulas were found to have. */
+  /** Maximum number of axes of the numbers that formulas were found to have. */
   axes: number
 }
 
@@ -170,7 +170,7 @@ function withSum(node: Node, own: Maker, types: Types): Node | undefined {
     const before = own(index)
     const isMatMul = before?.op === 'MatMul' && before.inputs.every((name) => isMatrix(types, name))
     if (before === undefined || before.domain !== '' || !(isMatMul || isGemmAlone(before))) continue
-    // What is added is spread over the product, never the product over it.
+    // The addend is broadcast to the product, never the product to the addend.
     const isWhole = `${types.get(node.inputs[index]!)?.dims}` === `${dims}` && dims?.length === 2
     if (!isWhole || types.get(node.inputs[other]!)?.dims === undefined) continue
     const attributes = new Map(before.attributes)

@@ -25,7 +25,7 @@ const matrix = (dims: readonly number[], seed: number): Tensor =>
     Array.from({ length: dims.reduce((a, b) => a * b, 1) }, (_, at) => Math.sin(seed + 3 * at)),
   )
 
-/** The operators that are left, after both graphs gave the same, in so many digits. */
+/** The remaining operators, after checking that both graphs agree to this many digits. */
 async function left(
   graph: WrittenGraph,
   feeds: Readonly<Record<string, Tensor>>,
@@ -54,7 +54,7 @@ async function left(
 const node = (op: string, inputs: readonly string[], output: string) => ({ op, inputs, outputs: [output] })
 const MATRICES = { a: matrix([2, 3], 1), b: matrix([3, 4], 2), c: matrix([4], 3) }
 
-test('a product and what is added to it are one Gemm', async () => {
+test('a product and its addend become one Gemm', async () => {
   const sum = [node('MatMul', ['a', 'b'], 'p'), node('Add', ['c', 'p'], 'y')]
   expect(await left({ nodes: sum, inputs: ['a', 'b', 'c'], outputs: ['y'] }, MATRICES)).toEqual(['Gemm'])
   const large = { ...MATRICES, c: matrix([5, 2, 4], 3) }
@@ -86,7 +86,7 @@ const ERF = [
 const CONSTANTS = [number('root', Math.SQRT2), number('one', 1), number('half', 0.5)]
 const X = { x: matrix([2, 5], 4) }
 
-test('GELU by erf is one node, and what has another number is not', async () => {
+test('GELU by erf becomes one node, unless a constant differs', async () => {
   const graph = { nodes: ERF, constants: CONSTANTS, inputs: ['x'], outputs: ['y'] }
   expect(await left(graph, X)).toEqual(['Gelu'])
   const other = { ...graph, constants: [number('root', 1.3), ...CONSTANTS.slice(1)] }
@@ -112,7 +112,7 @@ const half = (name: string, value: number) => ({
   raw: new Uint8Array(Uint16Array.of(floatToHalf(value)).buffer),
 })
 
-test('GELU in f16, whose numbers are rounded, is one node, and what has another number is not', async () => {
+test('GELU in f16, with rounded constants, becomes one node, unless a constant differs', async () => {
   const rest = [half('one', 1), half('half', 0.5), half('outer', Math.sqrt(2 / Math.PI))]
   const wanted = { nodes: TANH, inputs: ['x'], outputs: ['y'] }
   const x = tensorOf('f16', [2, 5], [...matrix([2, 5], 4).data].map(Number).map(Math.fround))

@@ -1,4 +1,4 @@
-// Runs passes on a graph, and reports what each did. A run can stop after a pass, print every graph, and
+// Runs passes on a graph, and reports the effect of each. A run can stop after a pass, print every graph, and
 // verify each pass on random inputs.
 import type { Budget } from '../../../core/base/budget.ts'
 import { HalfbyteError } from '../../../core/base/errors.ts'
@@ -18,7 +18,7 @@ function renamedNode(node: Node, names: ReadonlyMap<string, string>): Node {
   return { ...node, attributes, inputs: node.inputs.map((name) => final(name, names)) }
 }
 
-/** Graphs in attributes read what is around them. */
+/** Graphs in attributes read values of the enclosing graphs. */
 function renamedAttributes(
   attributes: Node['attributes'],
   names: ReadonlyMap<string, string>,

@@ -45,7 +45,7 @@ export const shareCommon: Pass = {
   },
 }
 
-/** Nodes of one operator with one first input, by what they compute. A single one needs no key. */
+/** Nodes of one operator with one first input, keyed by their computation. A single one needs no key. */
 interface Alike {
   readonly single: Node
   keys: Map<string, Node> | undefined
@@ -74,7 +74,7 @@ function firstOf(
   return first
 }
 
-/** A key of what a node computes; undefined if two runs may differ, or if it contains a graph. */
+/** A key of a node's computation; undefined if two runs may differ, or if it contains a graph. */
 function keyOf(node: Node, names: ReadonlyMap<string, string>): string | undefined {
   if (RANDOM.test(node.op)) return undefined
   const attributes = memo(ATTRIBUTES, node.attributes, () => attributesText(node.attributes))
@@ -84,7 +84,7 @@ function keyOf(node: Node, names: ReadonlyMap<string, string>): string | undefin
   return JSON.stringify([node.domain, node.op, node.version, inputs, attributes, wanted])
 }
 
-/** Texts of what no pass changes. */
+/** Keys of objects that no pass changes. */
 const ATTRIBUTES = new WeakMap<Node['attributes'], string | undefined>()
 const TENSORS = new WeakMap<Tensor, string | undefined>()
 

@@ -1,5 +1,5 @@
 // Heads that share keys and values. In: attention in primitive operators as exporters write it. Out: whether
-// values stay, whether products read keys without repeating them, and what is left as it is.
+// values stay, whether products read keys without repeating them, and which graphs are unchanged.
 import { expect, test } from 'vitest'
 import { evaluate } from '../../../../test/conformance/onnx/verify/evaluate.ts'
 import type { Attribute, Graph, Node } from '../ir/graph.ts'
@@ -99,7 +99,7 @@ for (const masks of [[], ['mask'], ['mask of texts', 'mask'], ['mask of heads']]
   })
 }
 
-test('what others read too keeps its name and its value', () => {
+test('a value with other readers keeps its name and its value', () => {
   const graph = attention(['mask'], ['y', 'k 3', 'scores'])
   const after = shared(graph)
   const [wanted, found] = [graph, after].map((each) => evaluate(each, feeds))

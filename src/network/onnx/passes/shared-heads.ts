@@ -76,7 +76,7 @@ class Sharing {
     return this.#carried(isRow ? withAxis(node) : node, split, rank, false)
   }
 
-  /** Repeated rows that are merged with what they are repeated for. */
+  /** Repeated rows that are merged with the axis they are repeated along. */
   #begin(node: Node): void {
     const [from = '', to = ''] = [node.inputs[0], node.outputs[0]]
     const maker = this.#producers.get(from)

@@ -68,7 +68,8 @@ test('a rotation is computed half by half and joined last', () => {
   same(graph, sunk)
   expect(opsOf(sunk).filter((op) => op === 'Concat')).toHaveLength(1)
   expect(opsOf(sunk).at(-1)).toBe('Concat')
-  // What is the same along the axis is not cut; the other side of the sum is computed in halves too.
+  // A value that is constant along the axis is not split; the other side of the sum is computed in halves
+  // too.
   expect(sunk.nodes.filter(({ op, inputs }) => op === 'Slice' && inputs[0] === 'row')).toEqual([])
   expect(sunk.nodes.filter(({ op, inputs }) => op === 'Mul' && inputs[1] === 'cos')).toHaveLength(1)
   expect(sunk.nodes.filter(({ op, inputs }) => op === 'Slice' && inputs[0] === 'cos')).toHaveLength(2)
@@ -88,7 +89,7 @@ test('a join that others read too, or that is an output, stays before them', () 
   expect(opsOf(sunk).slice(-2)).toEqual(['Concat', 'Mul'])
 })
 
-test('a join of computed parts stays: what makes them writes them where they belong', () => {
+test('a join of computed parts stays: their producers write them in place', () => {
   const { nodes, ...rest } = rotation([])
   const computed = nodes.map((each) =>
     each.op === 'Concat' ? { ...each, inputs: ['minus', 'minus'] } : each,

@@ -1,6 +1,6 @@
-// The pass that sinks joins. In: parts that are joined, and arithmetic on what they make. Out: arithmetic on
-// the parts, joined afterwards. A part that only moves elements is then no copy, as in the halves of a head
-// that a rotation exchanges.
+// The pass that sinks joins. In: parts that are joined, and arithmetic on the result. Out: arithmetic on
+// the parts, joined afterwards. A part that only moves elements then needs no copy, such as the halves of a
+// head that a rotation exchanges.
 
 import { inferTypes } from '../infer.ts'
 import { axisOf } from '../ir/broadcast.ts'
@@ -13,9 +13,9 @@ import { type Pass, withNodes } from './pass.ts'
 const ARITHMETIC: readonly string[] = ['Add', 'Sub', 'Mul', 'Div', 'Neg']
 /** More would be too many small loops. */
 const MOST_PARTS = 4
-/** Arithmetic on arithmetic that is cut into parts; what is deeper is computed whole. */
+/** Maximum depth of arithmetic that is split into parts; deeper arithmetic is computed whole. */
 const DEPTH = 3
-/** From this opset on, what a Slice takes are inputs. */
+/** From this opset on, the arguments of a Slice are inputs. */
 const SLICE_INPUTS = 13
 
 export const sinkJoins: Pass = {
@@ -45,7 +45,7 @@ class Sinking {
   readonly #producers: ReadonlyMap<string, Node>
   readonly #readers: ReadonlyMap<string, readonly Node[]>
   readonly #constants: Map<string, Graph['constants'] extends ReadonlyMap<string, infer C> ? C : never>
-  /** Nodes in the place of one. */
+  /** Nodes in place of one. */
   readonly #made = new Map<Node, readonly Node[]>()
 
   constructor(graph: Graph, readers: ReadonlyMap<string, readonly Node[]>) {
@@ -110,7 +110,7 @@ class Sinking {
     })
   }
 
-  /** The part of a value that lies beside a part of the join. */
+  /** The part of a value that corresponds to a part of the join. */
   #cut(input: string, part: Part, reader: Node, nodes: Node[], depth: number): string {
     const dims = this.#types.get(input)?.dims ?? []
     const axis = dims.length - part.fromEnd
@@ -155,7 +155,7 @@ class Sinking {
     return sizes.every((size) => typeof size === 'number' && size > 0) ? (sizes as number[]) : undefined
   }
 
-  /** Whether nothing is computed for the value. */
+  /** Whether the value needs no computation. */
   #isMoved(name: string): boolean {
     const maker = this.#producers.get(name)
     if (maker === undefined) return true

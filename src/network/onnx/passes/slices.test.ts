@@ -15,7 +15,7 @@ const list = (name: string, values: readonly bigint[]) => ({
   raw: new Uint8Array(new BigInt64Array(values).buffer),
 })
 
-test('slices that go to the end as files write it stay what they are', async () => {
+test('slices to the end, as written by exporters, are unchanged', async () => {
   const bytes = modelBytes({
     nodes: [
       { op: 'Slice', inputs: ['x', 'from', 'end'], outputs: ['a'] },

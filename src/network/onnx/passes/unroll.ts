@@ -19,7 +19,7 @@ const STEP_UNITS = 64
 /** The opset of the nodes that are made. */
 const VERSION = 13
 
-/** What a Loop or a Scan does in each step. */
+/** The computation of a Loop or a Scan in each step. */
 interface Steps {
   readonly count: number
   readonly body: Graph
@@ -147,7 +147,7 @@ class Unrolling {
     }
   }
 
-  /** What the steps made, along a new first axis. */
+  /** The outputs of the steps, along a new first axis. */
   #join(node: Node, output: string, parts: readonly string[]): void {
     const axes = this.#constant(node, tensorOf('i64', [1], [0]))
     const rows = parts.map((name) => this.#node(node, 'Unsqueeze', [name, axes], this.#free(`${name} row`)))
@@ -189,7 +189,9 @@ class Unrolling {
 const isTrue = (tensor: Tensor | undefined): boolean =>
   tensor?.data.length === 1 && Number(tensor.data[0]) !== 0
 
-/** Whether a body that goes on once goes on until the last step: its condition is true, or the one it got. */
+/**
+ * Whether a body that continues once continues until the last step: its condition is true, or the one it got.
+ */
 function staysTrue({ inputs, outputs, nodes, constants }: Graph): boolean {
   const makers = new Map(nodes.flatMap((node) => node.outputs.map((name) => [name, node] as const)))
   let [name = ''] = outputs

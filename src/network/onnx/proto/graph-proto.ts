@@ -162,7 +162,7 @@ function readShape(message: Message, name: string): Dim[] {
   message.fields((field) => {
     if (field !== 1) return
     const dim = message.message()
-    // A dim without a size and without a name has a symbol of its own.
+    // A dim without a size and without a name has its own symbol.
     let size: Dim = dimFrom(`[${name} ${dims.length}]`)
     dim.fields((part) => {
       if (part === 1) {

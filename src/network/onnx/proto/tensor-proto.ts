@@ -8,7 +8,7 @@ import { BITS, bfloat16Of, DTYPES, type DType, type Tensor, zeros } from '../ir/
 const MOST_RANK = 16
 const EXTERNAL = 1
 
-/** The fields of a TensorProto, its bytes still as they are stored. */
+/** The fields of a TensorProto, with its bytes as stored. */
 export interface TensorFields {
   readonly name: string
   readonly dtype: DType
@@ -99,12 +99,12 @@ export function tensorFrom(file: string, fields: TensorFields): Tensor {
     data.in === 'list' &&
     !data.values.every((value) => typeof value === 'bigint' || Number.isInteger(value))
   )
-    throw malformed(file, `tensor ${name} has fractions where ${dtype} is due`)
+    throw malformed(file, `tensor ${name} has fractions instead of ${dtype}`)
   if (data.in === 'list') fillFromList(made, data.values)
   return made
 }
 
-/** Half floats lie in lists of integers as their patterns; 4-bit integers as pairs. */
+/** Half floats are stored in lists of integers as bit patterns; 4-bit integers as pairs. */
 function fillFromList({ dtype, data }: Tensor, values: readonly (number | bigint)[]): void {
   if (data instanceof BigInt64Array || data instanceof BigUint64Array) {
     for (const [index, value] of values.entries()) data[index] = BigInt(value)

@@ -62,7 +62,7 @@ async function readBack(nodes: readonly Node[], outputs: readonly string[]): Pro
   return (await readModel(bufferSource('model.onnx', bytes), { oldestOpset: 1 })).graph
 }
 
-test('reading gives back what was written', async () => {
+test('reading restores the written model', async () => {
   const nodes = [node(['x', '', 'number'], 'y', ATTRIBUTES), node(['y', ...constants.keys()], 'z')]
   const graph = await readBack(nodes, ['z', 'y'])
   expect(graph.nodes).toEqual(nodes)

@@ -1,5 +1,5 @@
-// Findings: facts about the whole model that handlers note while they translate its nodes. In: what one layer
-// has. Out: what all have, or an error that names the node that differs.
+// Findings: facts about the whole model that handlers note while they translate its nodes. In: the properties
+// of one layer. Out: the common properties of all, or an error that names the node that differs.
 import type { RopeScaling } from '../../../core/arch/config/config.ts'
 import type { Node } from '../ir/graph.ts'
 import { unclaimed } from '../ir/operator.ts'
@@ -24,7 +24,7 @@ export interface Findings {
   /** How layers rotate that attend to everything, and those with a window. */
   readonly ropes: { all?: FoundRotation; local?: FoundRotation }
   /**
-   * Number of positions in the RoPE table or the learned table. The model was trained for at most so many.
+   * Number of positions in the RoPE table or the learned table. The maximum that the model was trained for.
    */
   tablePositions: number | undefined
   readonly norms: Set<'rms' | 'layer'>
@@ -107,7 +107,7 @@ export function noteRope(
     findings.tablePositions = Math.min(findings.tablePositions ?? positions, positions)
 }
 
-/** Notes that a control value is proven only for so many positions. */
+/** Notes that a control value is proven only for this many positions. */
 export function limitProof(findings: Findings, positions: number, why: string): void {
   const { proven } = findings
   if (proven === undefined || positions < proven.positions) findings.proven = { positions, why }

@@ -1,5 +1,5 @@
-// Applies what only the whole step shows: the factor of embeddings, one table of rotations if all layers
-// rotate alike, and norms that attention took over.
+// Applies facts that only the whole step shows: the factor of embeddings, one table of rotations if all
+// layers rotate alike, and norms that attention took over.
 import { type Graph, type Node, type NodeOf, producersOf, readersOf } from '../../../core/graph/nodes.ts'
 import { type Findings, localRope } from './findings.ts'
 

@@ -38,7 +38,7 @@ export async function proveRope(
   }
   const { rope, dims: found, positions } = await ropeOf(t, node, [cos, sin])
   if (found !== dims)
-    throw unclaimed(node, `its tables ${cos} and ${sin} have ${found / 2} angles where ${dims / 2} are due`)
+    throw unclaimed(node, `its tables ${cos} and ${sin} have ${found / 2} angles instead of ${dims / 2}`)
   await provePositions(t, node, chosen, positions)
   noteRope(t.findings, node, kind, { ...rope, table, dims }, positions)
 }

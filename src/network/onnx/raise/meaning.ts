@@ -1,4 +1,4 @@
-// Meanings: what a value of the ONNX graph stands for while it is translated.
+// Meanings: what a value of the ONNX graph represents during translation.
 import type { RopePairing } from '../../../core/arch/config/config.ts'
 import type { Activation, Limits, Value, WeightRef } from '../../../core/graph/ir.ts'
 import type { Node } from '../ir/graph.ts'
@@ -132,7 +132,7 @@ export interface Heads {
   readonly scale: number
   readonly norm?: { readonly weight: WeightRef; readonly epsilon: number } | undefined
   readonly rope?: Rotation | undefined
-  /** What they are limited to after their norm and rotation, before `scale`. */
+  /** Their limit after norm and rotation, before `scale`. */
   readonly limits?: Limits | undefined
   /** The state before the tokens; `''`: none, as before a concatenation. */
   readonly past: string
@@ -188,7 +188,7 @@ export interface Turned {
   readonly of: Heads
   /**
    * `plain`: x times `by`. `half`: the turned x, times `by` where it is there. `pairs`: the same as pairs,
-   * which have an axis of their own.
+   * which have their own axis.
    */
   readonly form: 'plain' | 'half' | 'pairs'
   readonly pairing: RopePairing
@@ -214,7 +214,7 @@ export interface Scores {
   readonly k: Heads
   readonly scale: number
   readonly cap: number
-  /** What they are limited to after `scale`. */
+  /** Their limit after `scale`. */
   readonly limits?: Limits | undefined
   /** `causal`: the operator itself hides later positions. Several hide what any of them hides. */
   readonly mask?: readonly Mask[] | 'causal' | undefined

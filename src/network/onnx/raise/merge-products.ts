@@ -19,7 +19,7 @@ export function nameSteps(graph: Graph, weights: WeightTable): Graph {
   for (const [layer, { dt, b }] of scans.entries()) {
     const step = linearOf(dt)
     const select = linearOf(b)
-    // Parts begin at whole groups of inputs, so that step sizes share no scale with what comes after them.
+    // Parts begin at whole groups of inputs, so that step sizes share no scale with the following rows.
     const rank = step?.weight.k ?? 0
     const isApart =
       step !== undefined &&

@@ -14,7 +14,7 @@ export interface StepSizes {
   readonly past: number
 }
 
-/** The value that a run of the graph gives to one of its integer inputs. */
+/** The value of one of the graph's integer inputs in a run. */
 type Given = 'zeros' | 'ones' | 'positions' | 'last' | 'total'
 
 /** The nodes that one value is made of. */

@@ -26,9 +26,8 @@ export class Products {
     return made
   }
 
-  /**
-   * Columns of a product as one of their own. Where nothing else reads the whole, it is left out of the plan.
-   * `runs`: the first of some columns, and how many. Undefined for rows that no product makes.
+  /** Columns of a product as a separate product. If nothing else reads the whole, it is omitted from the
+   * plan. `runs`: the first of some columns, and how many. Undefined for rows that no product makes.
    */
   columns(label: string, value: Value, runs: StoredRuns): Value | undefined {
     const product = this.#made.get(value)

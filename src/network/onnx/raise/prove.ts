@@ -1,5 +1,5 @@
-// Proves what a control value must be. It is computed for steps on both sides of every number that it may be
-// compared with. The result is the number of positions for which the proof is valid, or an error.
+// Proves the required form of a control value. It is computed for steps on both sides of every number that it
+// may be compared with. The result is the number of positions for which the proof is valid, or an error.
 
 import { isHalfbyteError } from '../../../core/base/errors.ts'
 import type { Node } from '../ir/graph.ts'
@@ -115,7 +115,7 @@ function viewOf(
     if (found <= HIDDEN) return false
     throw unclaimed(
       node,
-      `its mask ${name} adds ${found} to a score of head ${head}, where 0 or a large negative number is due; ` +
+      `its mask ${name} adds ${found} to a score of head ${head} instead of 0 or a large negative number; ` +
         'slopes (ALiBi) are not read, and positions are rotations or learned rows',
     )
   }
@@ -126,7 +126,7 @@ function viewOf(
 function windowOf(node: Node, name: string, views: readonly View[], sizes: StepSizes): number {
   const planes = Math.max(...views.map((view) => view.planes))
   const total = sizes.tokens + sizes.past
-  // Each mask is asked, so that each is known to have no other numbers.
+  // Each mask is checked, so that all are known to have no other numbers.
   const windows = Array.from({ length: planes }, (_, head) =>
     seenOf(node, name, sizes, (row, column) =>
       views.map((view) => view.isSeen(head, row, column)).every((each) => each),
@@ -244,8 +244,8 @@ export async function firstRow(t: Translator, node: Node, name: string, rows: nu
 }
 
 /**
- * From this length on, a value that becomes wrong only limits the context. A value that is wrong earlier is
- * refused.
+ * From this length on, a value that becomes wrong only limits the context. A value that is wrong at an
+ * earlier position is rejected.
  */
 const LEAST_CONTEXT = 1024
 

@@ -1,9 +1,9 @@
-// Sentences for what no step computes: the value that was seen, and the nearest form that is read.
+// Messages for values that no step computes: the value that was found, and the nearest supported form.
 import type { Dim } from '../ir/dims.ts'
 import type { Graph, Node } from '../ir/graph.ts'
 import type { Meaning } from './meaning.ts'
 
-/** Operators, and what is read in their place. The first that fits is named. */
+/** Operators, and the forms that are supported instead. The first that fits is named. */
 const NEAREST: readonly (readonly [RegExp, string])[] = [
   [
     /^(\w*Relu|Elu|Celu|Selu|Mish|Erf|Hard\w+|Softsign|Clip)$/,

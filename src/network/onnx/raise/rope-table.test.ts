@@ -69,7 +69,7 @@ test.each([
   })
 })
 
-test('frequencies that are f16 are read as they are, which may be powers of no base', async () => {
+test('f16 frequencies are read unchanged, even if they are powers of no base', async () => {
   await fc.assert(
     fc.asyncProperty(shape, async ({ base, half }) => {
       const found = await recognised({ theta: () => base, half, table: f16, angle: f16 })

@@ -104,7 +104,7 @@ function rowsOf(
   if (rows !== tokens || width !== dim || tensor.data.length !== rows * width)
     throw unclaimed(
       node,
-      `${name} has the shape [${tensor.dims}] where [${tokens}, ${isBetween ? '1, ' : ''}${dim}] is due`,
+      `${name} has the shape [${tensor.dims}] instead of [${tokens}, ${isBetween ? '1, ' : ''}${dim}]`,
     )
   const value = reader(tensor)
   const half = dims / 2
@@ -194,7 +194,7 @@ export async function recogniseRope(rows: RopeRows): Promise<FoundRope | undefin
   return undefined
 }
 
-/** What the table is multiplied by, as YaRN multiplies it: the cosine at position 0. */
+/** The factor of the table, as in YaRN: the cosine at position 0. */
 function magnitudeIn({ cos }: Angles, { value }: Precision): number {
   const [magnitude = 1] = cos
   return Math.abs(magnitude - 1) <= value || !(magnitude > 0) ? 1 : magnitude

@@ -23,9 +23,8 @@ export interface Factor {
   readonly axes: readonly number[]
 }
 
-/**
- * What a factor is. Its own axes: [channels] of `rows`, `gate`, `convolved` and `recalled`; [channels, taps]
- * of `state`, `recent`, `joined`, `kept` and `late`; [channels, states] of `state` and `memory`; those
+/** The kind of a factor. Its own axes: [channels] of `rows`, `gate`, `convolved` and `recalled`; [channels,
+ * taps] of `state`, `recent`, `joined`, `kept` and `late`; [channels, states] of `state` and `memory`; those
  * longer than 1 of `constant`; those that `inner` has, in order, of `call`.
  */
 export type Source =
@@ -43,7 +42,7 @@ export type Source =
   | { readonly of: 'late'; readonly value: Value; readonly more: number }
   | Call
 
-/** The newest inputs, the step's own last. `from`: how many of the oldest are left out. */
+/** The newest inputs, the step's own last. `from`: how many of the oldest are skipped. */
 export interface Recent {
   readonly of: 'recent'
   readonly state: string

@@ -117,7 +117,7 @@ function pairsOf(numbers: readonly number[]): number[] {
 const SPREAD = [1, 2, 5, 7, 17, 67, 131, 333, 777, 1024, 1531, 3001, 6007, 8192, 16_001, 50_021, 131_072]
 const PROMPTS = [5, 67, 333]
 const LONG_PROMPTS = [...PROMPTS, 1, 2, 1024]
-/** Most elements of square values, over all prompts that are computed at once. */
+/** Maximum number of elements of square values, over all prompts that are computed at once. */
 const MOST_SQUARE = 2 ** 22
 /** Tokens of the longest prompt that a square value is computed for. */
 const LONGEST_SQUARE = 2048

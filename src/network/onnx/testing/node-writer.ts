@@ -1,4 +1,4 @@
-// Writes the nodes and constants of a graph, each value under a name of its own.
+// Writes the nodes and constants of a graph, each value under its own name.
 import { floatToHalf } from '../../../core/base/half.ts'
 import type { WrittenAttribute, WrittenNode, WrittenTensor } from './write-model.ts'
 
@@ -35,7 +35,7 @@ export class NodeWriter {
     return outputs[0] as string
   }
 
-  /** Puts what `make` makes in the place of a node. */
+  /** Puts what `make` makes in place of a node. */
   replace(isMeant: (node: WrittenNode) => boolean, make: (node: WrittenNode) => void): void {
     const at = this.nodes.findIndex(isMeant)
     const [node] = this.nodes.splice(at, 1)

@@ -1,4 +1,4 @@
-// `halfbyte calibrate`: shows what the inputs of each matrix are like on a text.
+// `halfbyte calibrate`: shows statistics of each matrix's inputs on a text.
 import { Command } from 'commander'
 import { type Product, walk } from '../../shrink/calibrate/walk.ts'
 import { memoryWork } from '../../shrink/calibrate/work-files.ts'
@@ -19,7 +19,7 @@ interface CalibrateFlags extends CalibrationFlags, Pick<EngineFlags, 'lora'> {
   readonly output?: string
 }
 
-/** What is reported of a product's inputs. Lists have one number per input. */
+/** The reported statistics of a product's inputs. Lists have one number per input. */
 interface Told {
   readonly name: string
   readonly inputs: number
@@ -37,7 +37,7 @@ interface Told {
 export function calibrateCommand(): Command {
   const command = new Command('calibrate')
     .description(
-      'Show what the inputs of each matrix are like on a text: their size, outliers, inputs that are never used.',
+      'Show statistics of each matrix’s inputs on a text: their magnitude, outliers, inputs that are never used.',
     )
     .argument('<model>', MODEL)
     .argument('<text file>', 'UTF-8, or .jsonl with a text or messages in each line')

@@ -60,7 +60,7 @@ async function answerLines(answer: Answer, signal: AbortSignal): Promise<void> {
 }
 
 async function talk(session: Session, answer: Answer): Promise<void> {
-  // While a terminal is read, Ctrl-C goes to readline; otherwise it reaches the process as a signal.
+  // While reading from a terminal, Ctrl-C goes to readline; otherwise it reaches the process as a signal.
   const terminal = createInterface({ input: process.stdin, output: process.stdout, prompt: '> ' })
   let running: Generation | undefined
   let pressed = Number.NEGATIVE_INFINITY

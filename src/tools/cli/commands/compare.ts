@@ -27,7 +27,7 @@ interface CompareFlags extends EngineFlags {
 export function compareCommand(): Command {
   const command = new Command('compare')
     .description(
-      'Compare packs of one model: size, memory, perplexity, speed. All are loaded at once and timed in turns.',
+      'Compare packs of one model: size, memory, perplexity, speed. All are loaded at once and timed alternately.',
     )
     .argument('<model...>', `${MODEL}; the others are compared with the first`)
     .option('--text <file>', 'UTF-8 text to score, and to time the models on')

@@ -57,7 +57,7 @@ export function rerankCommand(): Command {
     .action((model: string, flags: RerankFlags) => interruptible((signal) => rerank(model, flags, signal)))
 }
 
-/** The texts that were given, then the lines of the file; of stdin if there is neither. */
+/** The given texts, then the lines of the file; lines of stdin if there is neither. */
 async function textsOf(given: readonly string[] | undefined, file: string | undefined): Promise<string[]> {
   const lines = given !== undefined && file === undefined ? '' : await readText(file)
   return [...(given ?? []), ...lines.split(/\r?\n/).filter((line) => line !== '')]

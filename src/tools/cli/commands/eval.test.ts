@@ -1,5 +1,5 @@
 // halfbyte eval. In: the real program on a tiny model and small data sets. Out: JSON, table and plot, also
-// after a stop, and what mistakes are answered with.
+// after a stop, and the messages for mistakes.
 import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { beforeAll, expect, test } from 'vitest'
@@ -58,7 +58,7 @@ test('writes JSON, a table and a plot, and shows an earlier model beside', async
   expect(second.out).toMatch(/^\| choices \| 5 questions \| acc, % \| \+0\.0 ± 0\.0 \|$/m)
 }, 120_000)
 
-test('goes on after Ctrl-C to the same result', async () => {
+test('continues after Ctrl-C to the same result', async () => {
   const whole = path('whole.json')
   const output = path('stopped.json')
   expect((await halfbyte('eval', model, ...few, '--output', whole)).code).toBe(0)
@@ -74,7 +74,7 @@ test('goes on after Ctrl-C to the same result', async () => {
   if (code === 130) {
     expect(existsSync(output)).toBe(false)
     const refused = await halfbyte('eval', model, ...few, '--output', output)
-    expect(refused.err).toMatch(/holds an unfinished job; add --resume/)
+    expect(refused.err).toMatch(/contains an unfinished job; add --resume/)
     expect((await halfbyte('eval', model, ...few, '--output', output, '--resume')).code).toBe(0)
   }
   const tasks = async (file: string) =>
@@ -83,7 +83,7 @@ test('goes on after Ctrl-C to the same result', async () => {
   expect(existsSync(`${output}.work`)).toBe(false)
 }, 180_000)
 
-test('replies are asked for in conversations, marked, kept and listed', async () => {
+test('replies are generated in conversations, scored, stored and listed', async () => {
   const gsm = path('gsm8k.jsonl')
   const json = path('replies.json')
   const samples = path('replies.jsonl')
@@ -117,7 +117,7 @@ test('replies are asked for in conversations, marked, kept and listed', async ()
   })
 }, 120_000)
 
-test('mistakes have their own answers', async () => {
+test('mistakes have specific messages', async () => {
   const answers = [
     [['constructor=x'], 2, /give task=file with one of the tasks second_halves, windows/],
     [['squad=x'], 2, /give task=file with one of the tasks second_halves, windows/],

@@ -36,7 +36,7 @@ import { hashOf, hashWeights, jobKey, openWork, type Work } from '../write/work-
 /** Greedy, without penalties and drafts, whatever the model's files recommend. */
 const GREEDY: GenerateOptions = { ...SAMPLER_DEFAULTS, seed: undefined, temperature: 0, speculation: 'off' }
 
-/** A model that answers in conversations of its own. */
+/** A model that answers in its own conversations. */
 const replyModel = (engine: Engine): ReplyModel => ({
   async answer({ messages, tools, stop, maxTokens }: Question, signal) {
     await using session = engine.createSession({ messages: messages.slice(0, -1) })

@@ -11,7 +11,7 @@ import { ended, GREEDY, halfbyte, MAIN, model, path, start, testModels } from '.
 
 testModels()
 
-/** A reply that nobody waits for to its end. */
+/** A reply that nobody waits for. */
 const startEndless = () =>
   start('generate', model, '--raw', '--prompt', 'ab', '--max-tokens', '16000', '--temperature', '0')
 
@@ -35,7 +35,7 @@ describe.concurrent('generate', () => {
     expect(two).toMatchObject({ code: 2, err: expect.stringContaining('there are two prompts') })
   })
 
-  test('prints one JSON object with what it promises, the same on one thread and on two', async () => {
+  test('prints one JSON object with the documented fields, the same on one thread and on two', async () => {
     const runs = await Promise.all(
       ['1', '2'].map((threads) => halfbyte('generate', model, ...GREEDY, '--threads', threads, '--json')),
     )
@@ -142,7 +142,7 @@ describe.concurrent('generate', () => {
     expect(JSON.parse(chat.out).promptTokens).toBeGreaterThan(JSON.parse(raw.out).promptTokens)
   })
 
-  test('ends quietly when nobody reads on', async () => {
+  test('ends quietly when nobody keeps reading', async () => {
     const child = startEndless()
     child.stdout?.once('data', () => child.stdout?.destroy())
     const err = await text(child.stderr!)

@@ -45,7 +45,7 @@ export function modelsCommand(): Command {
 
 const jsonText = (value: unknown): string => JSON.stringify(value, undefined, 2)
 
-/** The same as an array of objects. */
+/** The same, as an array of objects. */
 const listed = () => [
   ...EMBEDDED.map(({ id, about }) => ({ id, isEmbedded: true, about })),
   ...CATALOGUE.map((entry) => ({ ...entry, isEmbedded: false })),
@@ -167,7 +167,7 @@ function sizeFlag(
   return new Map([...before, [name, Number(count)]])
 }
 
-/** The plan. For a model that came as a graph, first what was done to the graph. */
+/** The plan. For a graph model, first the changes made to the graph. */
 const describePlan = ({ file, plan }: PreparedModel): string =>
   [...(file.history ?? []), ...(file.history ? [''] : []), printPlan(plan)].join('\n')
 

@@ -1,5 +1,5 @@
-// The command on ONNX models. In: the real program, a tiny model as an ONNX folder. Out: whether packs of it
-// are those of the same weights under canonical names, however they are made.
+// The command on ONNX models. In: the real program, a tiny model as an ONNX folder. Out: whether its packs
+// equal those of the same weights under canonical names, however they are made.
 import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -30,7 +30,7 @@ beforeAll(async () => {
   expect(await halfbyte('convert', graph, plain, '--weights', 'f32')).toMatchObject({ code: 0, err: '' })
 })
 
-test('the pack of a graph says what the graph says', async () => {
+test('the pack of a graph computes what the graph computes', async () => {
   const logits = async (model: string) => {
     const output = `${model}.logits`
     await halfbyte(

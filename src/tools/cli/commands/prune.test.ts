@@ -1,5 +1,5 @@
 // halfbyte prune. In: the real program on a tiny model. Out: packs and folders with zeros, runs that were
-// killed, and what mistakes are answered with.
+// killed, and the messages for mistakes.
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ testModels()
 const { text, few } = calibrationText('pruning.txt')
 
 describe('prune', () => {
-  test('writes strips without their zeros, and says what each matrix lost', async () => {
+  test('writes strips without their zeros, and reports each matrix’s loss', async () => {
     const output = path('strips.hbm')
     const { code, out } = await halfbyte(
       'prune',
@@ -41,7 +41,7 @@ describe('prune', () => {
     expect((await logits(output)).equals(await logits(dense))).toBe(true)
   }, 240_000)
 
-  test('less is lost by obs than by methods that do not compensate for what they drop', async () => {
+  test('obs loses less than methods that do not compensate for dropped weights', async () => {
     const losses: number[] = []
     for (const method of ['obs', 'wanda', 'magnitude']) {
       const asked = ['--method', method, '--pattern', '2:4', '--weights', 'f32', '--json'] as const
@@ -68,7 +68,7 @@ describe('prune', () => {
     expect((await tail(pack)).equals(await tail(again))).toBe(true)
   }, 240_000)
 
-  test('goes on after it was killed, to the same bytes, and only when asked to', async () => {
+  test('continues after it was killed, to the same bytes, and only when asked to', async () => {
     const whole = path('whole-pruned.hbm')
     const output = path('killed.hbm')
     const asked = ['--calibration', text, '--context', '48', '--windows', '12', '--threads', '1'] as const
@@ -80,19 +80,19 @@ describe('prune', () => {
     expect(existsSync(output)).toBe(false)
     expect(await halfbyte('prune', model, output, ...job)).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/holds an unfinished job; add --resume to continue/),
+      err: expect.stringMatching(/contains an unfinished job; add --resume to continue/),
     })
     const other = await halfbyte('prune', model, output, ...asked, '--sparsity', '0.6', '--resume')
     expect(other).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/holds a job that differs from this one in settings/),
+      err: expect.stringMatching(/contains a job that differs from this one in settings/),
     })
     expect((await halfbyte('prune', model, output, ...job, '--resume')).code).toBe(0)
     expect((await readFile(output)).equals(await readFile(whole))).toBe(true)
     expect(existsSync(`${output}.work`)).toBe(false)
   }, 240_000)
 
-  test('--speed gives each product a sparsity of its own, the same again after a stop', async () => {
+  test('--speed gives each product its own sparsity, the same again after a stop', async () => {
     const whole = path('fast.hbm')
     const output = path('fast-stopped.hbm')
     const job = [...few, '--speed', '1.5', '--weights', 'w8'] as const
@@ -154,7 +154,7 @@ describe('prune', () => {
     const measured = await halfbyte('measure-costs', model, costs, '--samples', '2')
     expect(measured).toMatchObject({ code: 0, out: expect.stringMatching(/^\d+ x 64: [\d.e-]+ ms; sb84 at/) })
     const table = JSON.parse(await readFile(costs, 'utf8'))
-    // Times of a busy machine may say anything; these leave room for half of the products' time.
+    // Times on a busy machine are unreliable; these leave room for half of the products' time.
     const slow = (curve: [number, number][]) => curve.map(([kept]) => [kept, kept])
     const matrices = table.matrices.map((each: { sb84: [number, number][]; sv32: [number, number][] }) => ({
       ...each,
@@ -180,7 +180,7 @@ describe('prune', () => {
     )
   }, 240_000)
 
-  test('drops little of single weights and keeps 8 bits where nothing says how many to drop', async () => {
+  test('drops few weights and keeps 8 bits unless told how many to drop', async () => {
     const output = path('mild.hbm')
     const { code, out } = await halfbyte('prune', model, output, ...few)
     expect(code).toBe(0)
@@ -192,7 +192,7 @@ describe('prune', () => {
     expect(asked.out).toMatch(/ w4_g32: 50\.0 % dropped/)
   }, 120_000)
 
-  test('a file of fewer bits is stored in the bits that are asked for', async () => {
+  test('a file with fewer bits is stored in the requested bits', async () => {
     const output = path('wide.hbm')
     const flags = [
       '--method',
@@ -209,7 +209,7 @@ describe('prune', () => {
     expect((await halfbyte('inspect', output)).out).toMatch(/^layers\.0\.attn_q\.weight .*w8_g32/m)
   }, 60_000)
 
-  test('mistakes in what it is given have their own answers', async () => {
+  test('mistakes in the arguments have specific messages', async () => {
     const answers = [
       [['--sparsity', '0.5'], /^unsupported: obs needs a text to calibrate on; give --calibration FILE/],
       [[...few, '--pattern', 'sv32'], /^unsupported: sv32 does not say how many weights to drop; give/],

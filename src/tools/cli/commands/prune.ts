@@ -38,15 +38,15 @@ interface PruneFlags extends CompressFlags, SparseFlags, BudgetFlags {
   readonly as: 'hbm' | 'safetensors'
 }
 
-/** As typed: what is dropped has defaults that depend on each other. */
+/** As typed: the defaults for what to drop depend on each other. */
 type AskedFlags = Omit<PruneFlags, 'pattern' | 'weights'> & Partial<Pick<PruneFlags, 'pattern' | 'weights'>>
 
 const FORMATS = { f32: 'f32', w8: 'w8_g32', w4: 'w4_g32' } as const
 
-/** What a run drops that is not told how much: SmolLM2-135M predicts text as well without it. */
+/** Default for a run without a sparsity: SmolLM2-135M predicts text as well without it. */
 const MILD = { pattern: 'unstructured', sparsity: 0.1, weights: 'w8' } as const
 
-/** A run that is told how much to drop, by a share, a pattern or a budget, drops strips and keeps 4 bits. */
+/** A run with a sparsity, a pattern or a budget drops strips and keeps 4 bits. */
 function withDefaults(flags: AskedFlags): PruneFlags {
   const { pattern, sparsity, speed, tokensPerSecond, size, loss } = flags
   const isAsked = [pattern, sparsity, speed, tokensPerSecond, size, loss].some((each) => each !== undefined)
@@ -103,7 +103,7 @@ export function pruneCommand(): Command {
   return withCompressOptions(withBudgetOptions(command)).action(pruneAction)
 }
 
-/** What the flags ask for. */
+/** The settings from the flags. */
 interface PruneJob {
   readonly flags: PruneFlags
   readonly pattern: Pattern
@@ -159,7 +159,7 @@ function checkFlags({ method, calibration, as, weights }: PruneFlags): void {
   }
 }
 
-/** What the result depends on: the work of an unfinished run is used only if it is the same. */
+/** Everything that the result depends on: the work of an unfinished run is used only if this is the same. */
 function settingsOf({ flags, pattern, sparsity, allocating }: PruneJob): object {
   const { method, weights, damp, sweeps, scope } = flags
   return {
@@ -193,7 +193,7 @@ async function optionsOf(job: PruneJob, shared: SharedOptions<PrunedReport>): Pr
   }
 }
 
-/** Shares the budget out between the matrices, and tells what the model will need. */
+/** Divides the budget between the matrices, and predicts what the model will need. */
 async function allocate(
   prepared: PreparedModel,
   options: PruneModelOptions,

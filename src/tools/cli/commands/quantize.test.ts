@@ -1,5 +1,5 @@
 // halfbyte quantize and calibrate. In: the real program on a tiny model. Out: packs, resumed ones too, and
-// what mistakes are answered with.
+// the messages for mistakes.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
@@ -20,7 +20,7 @@ describe('quantize', () => {
     expect(out).toMatch(/^layers\.0\.attn_q\.weight \[64,64\] w4m_g32: [\d.]+ % of the error of rounding$/m)
     expect(out).toContain(`${solved}: ${(await readFile(solved)).length} bytes, 14 matrices, `)
     expect(out).toMatch(
-      /^on 376 held-out tokens: perplexity [\d.]+, original [\d.]+ \([+-][\d.]+ %, .*nats a token\)/m,
+      /^on 376 held-out tokens: perplexity [\d.]+, original [\d.]+ \([+-][\d.]+ %, .*nats per token\)/m,
     )
     expect(out).toMatch(/divergence 0\.\d+ nats, same first choice \d+\.\d %\n[a-z].* the original/)
     const inspected = (await halfbyte('inspect', solved)).out
@@ -29,7 +29,7 @@ describe('quantize', () => {
       (await halfbyte('quantize', model, rounded, '--method', 'rtn', '--json', '--license', 'MIT')).out,
     )
     expect(json).toMatchObject({ output: rounded, loss: 0, matrices: { length: 14 } })
-    expect(json.reason).toMatch(/^no text was left to judge it by; give --calibration FILE/)
+    expect(json.reason).toMatch(/^there was no held-out text; give --calibration FILE/)
     const converted = path('converted.hbm')
     await halfbyte('convert', model, converted, '--weights', 'w4')
     // Rounding is what convert does too.
@@ -38,7 +38,7 @@ describe('quantize', () => {
     expect((await readdir(folder)).filter((name) => /\.(part|work)$/.test(name))).toEqual([])
   }, 180_000)
 
-  test('goes on after Ctrl-C to the same bytes, and only when asked to', async () => {
+  test('continues after Ctrl-C to the same bytes, and only when asked to', async () => {
     const whole = path('whole.hbm')
     const output = path('stopped.hbm')
     const asked = ['--calibration', text, '--context', '48', '--windows', '12', '--threads', '1'] as const
@@ -52,18 +52,18 @@ describe('quantize', () => {
     expect(existsSync(output)).toBe(false)
     expect(await halfbyte('quantize', model, output, ...asked)).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/holds an unfinished job; add --resume to continue/),
+      err: expect.stringMatching(/contains an unfinished job; add --resume to continue/),
     })
     expect(await halfbyte('quantize', model, output, ...asked, '--resume', '--damp', '0.02')).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/holds a job that differs from this one in settings/),
+      err: expect.stringMatching(/contains a job that differs from this one in settings/),
     })
     expect((await halfbyte('quantize', model, output, ...asked, '--resume')).code).toBe(0)
     expect((await readFile(output)).equals(await readFile(whole))).toBe(true)
     expect(existsSync(`${output}.work`)).toBe(false)
   }, 240_000)
 
-  test('stores tables as it is asked, and says where it cannot', async () => {
+  test('stores tables as requested, and says where it cannot', async () => {
     const output = path('tables.hbm')
     const asked = [
       'embedded',
@@ -129,7 +129,7 @@ describe('quantize', () => {
     expect((await readdir(folder)).filter((name) => name.startsWith('no.hbm'))).toEqual([])
   })
 
-  test('two formats are judged on the same held-out windows, eight bits as better', async () => {
+  test('two formats are evaluated on the same held-out windows, with eight bits better', async () => {
     const judged = async (weights: string, ...more: readonly string[]) => {
       const asked = [...few, '--weights', weights, '--json', ...more]
       return JSON.parse((await halfbyte('quantize', model, path(`judged-${weights}.hbm`), ...asked)).out)
@@ -214,7 +214,7 @@ describe('quantize', () => {
     expect(existsSync(output)).toBe(false)
   })
 
-  test('mistakes in what it is given have their own answers', async () => {
+  test('mistakes in the arguments have specific messages', async () => {
     await writeFile(path('empty.txt'), '')
     await writeFile(path('wrong.jsonl'), '{"text": "a"}\n{"words": "b"}\n')
     const answers = [
@@ -238,7 +238,7 @@ describe('quantize', () => {
   }, 180_000)
 })
 
-test('calibrate tells what inputs are like, and writes them as JSON', async () => {
+test('calibrate shows statistics of inputs, and writes them as JSON', async () => {
   const asked = ['calibrate', model, text, '--context', '48', '--windows', '3', '--threads', '1'] as const
   const { code, out } = await halfbyte(...asked)
   expect(code).toBe(0)

@@ -166,7 +166,7 @@ function checkTables({ table, head, weights }: QuantizeFlags, as: string): void 
 /** Throws `unsupported` where nothing would change, and for what needs matrices with new codes. */
 function checkKept({ table, head, format }: QuantizeFlags, as: string): void {
   const next =
-    (as !== 'hbm' && 'the output is another file than a pack; write a .hbm') ||
+    (as !== 'hbm' && 'the output is not a pack; write a .hbm') ||
     (format !== undefined && '--format gives them new codes; leave it out, or choose other --weights') ||
     (table === undefined && head === undefined && 'nothing else would change; give --table or --head')
   if (next !== false)

@@ -1,5 +1,5 @@
 // Going on with unfinished jobs. In: the real program, killed at early points or halted, and inputs that
-// changed since. Out: the same bytes as of a run without a stop, or a refusal that says why.
+// changed since. Out: the same bytes as an uninterrupted run, or an error that says why not.
 import type { ChildProcess } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -39,7 +39,7 @@ const sameAs = async (output: string, expected: string) =>
 
 describe('a job that was killed', () => {
   test.each(['', 'lock-1', 'job.json', 'layers.0.attn_q.weight.json', 'layers.0.attn_q.weight.codes'])(
-    'as soon as its folder had "%s" goes on to the same bytes',
+    'as soon as its folder had "%s" continues to the same bytes',
     async (file) => {
       const output = path(`killed-${file}.hbm`)
       const job = ['quantize', model, output, ...asked] as const
@@ -61,7 +61,7 @@ describe('a job that was killed', () => {
     for (const [index, names] of states.entries()) {
       const output = path(`early-${index}.hbm`)
       await mkdir(`${output}.work`)
-      // What a process leaves that is killed while it writes.
+      // The files that a process leaves if it is killed while writing.
       for (const name of names) await writeFile(join(`${output}.work`, name), '{"pid":')
       const more = index % 2 === 0 ? ['--resume'] : []
       expect(await halfbyte('quantize', model, output, ...asked, ...more)).toMatchObject({ code: 0, err: '' })
@@ -69,7 +69,7 @@ describe('a job that was killed', () => {
     }
   }, 120_000)
 
-  test('while it removed its folder leaves nothing in the way', async () => {
+  test('while removing its folder does not block the next run', async () => {
     const output = path('removing.hbm')
     await mkdir(`${output}.work.removed`)
     await writeFile(join(`${output}.work.removed`, 'layers.0.attn_q.weight.codes'), 'x')
@@ -83,13 +83,13 @@ describe('a job that was killed', () => {
     await writeFile(join(`${output}.work`, 'notes.txt'), 'mine')
     expect(await halfbyte('quantize', model, output, ...asked, '--resume')).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/^unsupported: .*is not empty and holds no unfinished job/),
+      err: expect.stringMatching(/^unsupported: .*is not empty and contains no unfinished job/),
     })
     expect(await readdir(`${output}.work`)).toEqual(['notes.txt'])
   }, 60_000)
 })
 
-describe('a job goes on only as the same job', () => {
+describe('a job continues only as the same job', () => {
   test('not with other weights, another adapter, text or version', async () => {
     const output = path('same.hbm')
     const mine = path('mine.gguf')
@@ -108,7 +108,7 @@ describe('a job goes on only as the same job', () => {
     const differs = async (in_: string) =>
       expect(await halfbyte(...job, '--resume')).toMatchObject({
         code: 1,
-        err: expect.stringMatching(`holds a job that differs from this one in ${in_}; repeat`),
+        err: expect.stringMatching(`contains a job that differs from this one in ${in_}; repeat`),
       })
     await copyFile(other, mine)
     await differs('weights')
@@ -154,7 +154,7 @@ describe('a job goes on only as the same job', () => {
     await writeFile(mine, bytes)
     expect(await halfbyte(...job, '--resume')).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/holds a job that differs from this one in weights; repeat/),
+      err: expect.stringMatching(/contains a job that differs from this one in weights; repeat/),
     })
     await copyFile(model, mine)
     expect(await halfbyte(...job, '--resume')).toMatchObject({ code: 0, err: '' })
@@ -164,7 +164,7 @@ describe('a job goes on only as the same job', () => {
 describe('a folder that a process works in', () => {
   const halted: ChildProcess[] = []
 
-  test('is refused to a second one by the name of the first, and free when that was killed', async () => {
+  test('is denied to a second process, naming the first, and free once that was killed', async () => {
     const output = path('held.hbm')
     const job = ['quantize', model, output, ...asked] as const
     const first = start(...job)
@@ -204,7 +204,7 @@ describe('a folder that a process works in', () => {
     const machine = (await import('node:os')).hostname()
     await writeFile(lock, JSON.stringify({ pid, began: '1', machine }))
     const job = ['quantize', model, output, ...asked, '--force'] as const
-    // Linux tells when a process began; elsewhere the number alone counts.
+    // Linux reports when a process began; elsewhere only its id counts.
     if (process.platform === 'linux') expect(await halfbyte(...job)).toMatchObject({ code: 0, err: '' })
     await mkdir(`${output}.work`, { recursive: true })
     await writeFile(lock, JSON.stringify({ pid, machine: 'elsewhere' }))

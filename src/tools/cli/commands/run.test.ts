@@ -35,7 +35,7 @@ test.each(['1', '2'])('outputs are written as .npy with %s threads', async (thre
   expect(written).toEqual((await network.run(INPUTS))['last_hidden_state'])
 })
 
-test('without inputs it says which there are', async () => {
+test('without inputs it lists them', async () => {
   const ended = await halfbyte('run', model)
   expect(ended).toMatchObject({ code: 1, err: expect.stringContaining('input_ids (i64 [batch, tokens])') })
 })
@@ -46,7 +46,7 @@ test('the plan of a graph that is not a decoder is that of a network', async () 
   expect(ended.out).toMatch(/views: \d+ nodes move \d+ bytes as copies, and 0 bytes as compiled/)
 })
 
-test('.npy files keep dtype, shape and elements; others are refused', () => {
+test('.npy files keep dtype, shape and elements; others are rejected', () => {
   for (const tensor of [
     tensorOf('f32', [2, 3], [1, 2, 3, 4, 5, 6.5]),
     tensorOf('i64', [2], [-1, 5]),

@@ -36,13 +36,13 @@ const TURN = '<|im_start|>user\nhello world<|im_end|>\n'
 test.each([
   ['turns.txt', TURN.repeat(3)],
   ['turns.jsonl', lines(...Array.from({ length: 3 }, () => ({ text: TURN })))],
-])('a mark of a turn is one token in %s', async (name, content) => {
+])('a turn mark is one token in %s', async (name, content) => {
   const ids = await idsOf(name, content, 20)
   expect(ids.filter((id) => id === START).length).toBeGreaterThan(1)
   expect(ids.filter((id) => id === END).length).toBeGreaterThan(1)
 })
 
-test('a chat is written by the template of the model, and ends with its last turn', async () => {
+test('a chat is rendered by the model’s template, and ends with its last turn', async () => {
   const messages = [
     { role: 'user', content: 'hello' },
     { role: 'assistant', content: [{ type: 'text', text: 'hello world' }] },
@@ -60,7 +60,7 @@ test('a message cannot end its own turn', async () => {
   expect(ids.indexOf(END)).toBe(-1)
 })
 
-test('a line that is neither, and messages that no template takes, are refused by their number', async () => {
+test('a line that is neither, and messages that no template accepts, are rejected by line number', async () => {
   await expect(idsOf('words.jsonl', lines({ text: 'a' }, { words: 'b' }), 2)).rejects.toMatchObject({
     code: 'format',
     message: expect.stringMatching(

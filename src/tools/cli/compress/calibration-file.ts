@@ -10,11 +10,11 @@ import type { CalibrationText } from '../../shrink/calibrate/calibration-windows
 import { readPieces } from '../files.ts'
 
 /**
- * The texts of a file, read as far as they are asked for. In a .jsonl file, each line has a `text`, or
+ * The texts of a file, read lazily. In a .jsonl file, each line has a `text`, or
  * `messages` in the form of OpenAI's API, with `tools` where there are any. Conversations are written by
  * the model's own chat template. `tokenizer`: undefined for an encoder, which has no conversations. Throws
- * `format` for a line of another form, `unsupported` for messages that the template cannot write or an
- * encoder is given.
+ * `format` for a line of another form, `unsupported` for messages that the template cannot render, or that
+ * are given to an encoder.
  */
 export async function* calibrationTexts(
   path: string,
@@ -39,7 +39,7 @@ export async function* calibrationTexts(
   }
 }
 
-/** All turns, the last one ended; nothing that asks for a reply follows. */
+/** All turns, the last one ended, without a generation prompt. */
 function conversation(
   { messages, tools }: Record<string, unknown>,
   { renderPrompt }: ReturnType<typeof modelText>,
@@ -52,7 +52,7 @@ function conversation(
     const { code } = cause instanceof HalfbyteError ? cause : { code: 'format' as const }
     throw new HalfbyteError(
       code,
-      `${path}: line ${line} cannot be written by the model's chat template (${reasonOf(cause)}); mend the line, or leave it out`,
+      `${path}: line ${line} cannot be written by the model's chat template (${reasonOf(cause)}); fix the line, or remove it`,
       { line },
       { cause },
     )

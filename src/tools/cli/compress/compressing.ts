@@ -86,7 +86,7 @@ export function withCompressOptions(command: Command): Command {
     command
       .option(
         '--held-out <n>',
-        'most windows of the text, after those of --windows, by which the result is compared with the original',
+        'maximum windows of the text, after those of --windows, on which the result is compared with the original',
         whole(0),
         HELD_OUT,
       )
@@ -210,7 +210,7 @@ async function solve<Report>(
   }
 }
 
-/** Without a terminal, lines go to stdout, or to stderr where stdout has something else to say. */
+/** Without a terminal, lines go to stdout, or to stderr if stdout carries other output. */
 export const progressOf = (toStderr: boolean) =>
   runProgress({
     now: () => performance.now(),

@@ -1,4 +1,5 @@
-// Held-out windows. In: counts of windows, changes of the loss. Out: how a text is split, and what is said.
+// Held-out windows. In: counts of windows, changes of the loss. Out: how a text is split, and the printed
+// text.
 import { expect, test } from 'vitest'
 import { meaningOf, qualityText, splitWindows } from './held-out.ts'
 
@@ -15,7 +16,7 @@ test.each([
   [10, 4, 8, 4, 6],
   [12, 12, 0, 12, 0],
 ])(
-  'of %i windows, with %i and %i asked for, %i calibrate and %i judge',
+  'of %i windows, with %i and %i requested, %i calibrate and %i evaluate',
   (count, windows, heldOut, own, held) => {
     const all = Array.from({ length: count }, (_, at) => [at])
     const split = splitWindows(all, { windows, heldOut })
@@ -25,7 +26,7 @@ test.each([
   },
 )
 
-test('a change of the loss is put in words, a gain too, and a loss that is not finite as ruin', () => {
+test('a change in loss is described in words, gains too, and a non-finite loss as ruin', () => {
   const of = (value: number) => meaningOf({ change: { value, error: undefined } })
   expect(of(-0.2)).toMatch(/as good as the original/)
   expect(of(0.03)).toMatch(/a little worse/)
@@ -36,7 +37,7 @@ test('a change of the loss is put in words, a gain too, and a loss that is not f
   expect(of(Number.NaN)).not.toMatch(/as good/)
 })
 
-test('a loss has its sign, also where it is a gain', () => {
+test('a loss has its sign, even if it is a gain', () => {
   const quality = { before: 10, after: 11, kl: { value: 0.02, error: 0 }, tokens: 99 }
   const said = (value: number) =>
     qualityText({ ...quality, change: { value, error: 0.001 }, sameTop: { value: 0.9, error: 0 } })

@@ -1,4 +1,5 @@
-// Judges a compressed model by windows that it was not calibrated on, beside the model that it was made of.
+// Evaluates a compressed model on windows that were not used for calibration, compared with the original
+// model.
 import { isHalfbyteError } from '../../../core/base/errors.ts'
 import { EXACT_KV } from '../../../core/graph/ir.ts'
 import { type Divergence, divergence } from '../../evaluate/divergence.ts'
@@ -6,12 +7,12 @@ import { withModel } from '../models/model.ts'
 import type { EngineFlags } from '../options.ts'
 import { clearProgress, overwrite } from '../terminal/output.ts'
 
-/** Default number of windows that are held out. */
+/** Default number of held-out windows. */
 export const HELD_OUT = 8
 
 /**
- * Windows to calibrate on, and those after them. Of a text that has fewer than both take, an eighth is held
- * out, at its end; of fewer than two windows, none.
+ * Windows to calibrate on, and those after them. If a text has fewer windows than both need, the last eighth
+ * is held out; with fewer than two windows, none.
  */
 export function splitWindows(
   all: readonly (readonly number[])[],
@@ -51,7 +52,7 @@ export async function judged(
   options: JudgeOptions,
 ): Promise<{ readonly quality: Divergence } | { readonly reason: string }> {
   if (options.held.length === 0) {
-    return { reason: 'no text was left to judge it by; give --calibration FILE with more than one window' }
+    return { reason: 'there was no held-out text; give --calibration FILE with more than one window' }
   }
   try {
     return { quality: await judge(options) }
@@ -62,26 +63,26 @@ export async function judged(
   }
 }
 
-/** What a change of the loss means, by its size in nats per token. */
+/** The meaning of a change in loss, by its size in nats per token. */
 const MEANINGS: readonly (readonly [most: number, meaning: string])[] = [
   [0.01, 'on this text the model is as good as the original'],
   [0.05, 'the model is a little worse than the original; most replies will be as good'],
   [0.15, 'the model is clearly worse than the original; look at its replies before you use it'],
-  [0.5, 'the model has lost much of what it could do; spend more bytes or drop fewer weights'],
+  [0.5, 'the model has lost much of its ability; spend more bytes or drop fewer weights'],
   [Number.POSITIVE_INFINITY, 'the model is ruined; spend more bytes or drop fewer weights'],
 ]
 
 export const meaningOf = ({ change }: Pick<Divergence, 'change'>): string =>
   MEANINGS.find(([most]) => change.value <= most)?.[1] ?? MEANINGS.at(-1)![1]
 
-/** Two lines for people: numbers, and what they mean. */
+/** Two lines for users: numbers, and what they mean. */
 export function qualityText(quality: Divergence): string {
   const { before, after, change, kl, sameTop, tokens } = quality
   const percent = (100 * (Math.exp(change.value) - 1)).toFixed(1)
   const error = change.error === undefined ? '' : ` ± ${change.error.toFixed(4)}`
   const sign = change.value < 0 ? '' : '+'
   return [
-    `on ${tokens} held-out tokens: perplexity ${after.toFixed(3)}, original ${before.toFixed(3)} (${sign}${percent} %, ${sign}${change.value.toFixed(4)}${error} nats a token), divergence ${kl.value.toFixed(4)} nats, same first choice ${(100 * sameTop.value).toFixed(1)} %`,
+    `on ${tokens} held-out tokens: perplexity ${after.toFixed(3)}, original ${before.toFixed(3)} (${sign}${percent} %, ${sign}${change.value.toFixed(4)}${error} nats per token), divergence ${kl.value.toFixed(4)} nats, same first choice ${(100 * sameTop.value).toFixed(1)} %`,
     `${meaningOf(quality)}`,
     '',
   ].join('\n')

@@ -15,7 +15,7 @@ const { text, few } = calibrationText('killed.txt')
 const namesIn = (out: string): string[] =>
   [...out.matchAll(/^(layers\.\d+\.\w+\.weight) \[/gm)].map(([, name]) => name!)
 
-/** Kills a run with SIGKILL when it tells of the matrix at this place in `order`, or of a later one. */
+/** Kills a run with SIGKILL when it reports the matrix at this place in `order`, or a later one. */
 async function killedAt(place: number, order: readonly string[], args: readonly string[]): Promise<void> {
   const child = start(...args)
   createInterface({ input: child.stdout! }).on('line', (line) => {

@@ -15,7 +15,7 @@ function rulesOf(...args: readonly string[]) {
 }
 const found = (...args: readonly string[]) => Object.fromEntries(formatsOf(rulesOf(...args), NAMES))
 
-test('a star stands for any characters, and the last rule counts', () => {
+test('a star matches any characters, and the last rule wins', () => {
   expect(found('*.mlp_down.weight=w8', 'layers.10.*=w4m')).toEqual({
     'layers.0.mlp_down.weight': 'w8_g32',
     'layers.10.mlp_down.weight': 'w4m_g32',
@@ -32,6 +32,6 @@ test('names without a star match whole, and parts do not overlap', () => {
   expect(() => found('layers.0.attn_q.weight*weight=w8')).toThrow(/matches none/)
 })
 
-test.each(['layers.0.*', '=w8', 'layers.0.*=w5', 'layers.0.*=w4_channel'])('%s is refused', (text) => {
+test.each(['layers.0.*', '=w8', 'layers.0.*=w5', 'layers.0.*=w4_channel'])('%s is rejected', (text) => {
   expect(() => rulesOf(text)).toThrow(/Give names and w4, w4m or w8/)
 })

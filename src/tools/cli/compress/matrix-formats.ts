@@ -7,7 +7,7 @@ import { MATRIX_FORMATS } from './table-option.ts'
 
 const FORMATS: ReadonlyMap<string, Format> = new Map(Object.entries(MATRIX_FORMATS))
 
-/** Matrices whose whole name matches `pattern`, in which `*` stands for any characters, have this format. */
+/** Matrices whose whole name matches `pattern`, in which `*` matches any characters, have this format. */
 export interface FormatRule {
   readonly pattern: string
   readonly format: Format

@@ -1,4 +1,4 @@
-// Progress of runs. In: a clock that is set, blocks. Out: lines and the time that is left.
+// Progress of runs. In: a clock that is set, blocks. Out: lines and the time left.
 import { expect, test } from 'vitest'
 import { runProgress } from './run-progress.ts'
 

@@ -15,14 +15,14 @@ interface ProgressOutput {
 
 /**
  * Time left is that of the blocks this run has finished, times the blocks left. Blocks that an earlier run
- * finished do not count, and nothing is said before one is finished.
+ * finished do not count, and nothing is printed before one is finished.
  */
 export function runProgress({ now, overwrite, line }: ProgressOutput): (progress: WalkProgress) => void {
   let first: { readonly segment: number; readonly at: number } | undefined
   let last = now()
   let began: { readonly segment: number; readonly at: number } | undefined
   return ({ segment, segments, what, done, total }) => {
-    // A survey goes through all blocks before they are solved.
+    // A survey visits all blocks before they are solved.
     if (first === undefined || segment < (began?.segment ?? 0)) first = { segment, at: now() }
     if (began?.segment !== segment) began = { segment, at: now() }
     const finished = began.segment - first.segment

@@ -108,7 +108,7 @@ function budgetOf({ speed, tokensPerSecond, size, loss }: BudgetFlags): AskedBud
   if (asked.length < 2) return asked[0]
   throw new HalfbyteError(
     'unsupported',
-    `${asked.length} budgets were given and one can be kept; choose one of --speed, --tokens-per-second, --size and --loss`,
+    `${asked.length} budgets were given but only one is possible; choose one of --speed, --tokens-per-second, --size and --loss`,
   )
 }
 

@@ -2,7 +2,7 @@
 import { type Command, Option } from 'commander'
 import type { TableFormats } from '../../shrink/vocabulary/coded-tables.ts'
 
-/** Codes of a single matrix, by what is typed. */
+/** Codes of a single matrix, by the typed value. */
 export const MATRIX_FORMATS = { w4: 'w4_g32', w4m: 'w4m_g32', w8: 'w8_g32' } as const
 
 export interface TableFlags {
@@ -21,7 +21,7 @@ export const withTableOptions = (command: Command): Command =>
     .addOption(
       new Option(
         '--head <format>',
-        'codes of the logits matrix, which becomes a matrix of its own if it was the embedding; default: those of --table',
+        'codes of the logits matrix, which becomes a separate matrix if it was the embedding; default: those of --table',
       ).choices(Object.keys(MATRIX_FORMATS)),
     )
 

@@ -1,5 +1,5 @@
 // halfbyte trim of encoders. In: the real program on random folders of sentence-transformers. Out: smaller
-// folders with the same vectors, and what mistakes are answered with.
+// folders with the same vectors, and the messages for mistakes.
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -31,7 +31,7 @@ const vectorOf = async (folder: string, sentence: string): Promise<readonly numb
   JSON.parse((await halfbyte('embed', folder, '--text', sentence, '--threads', '1')).out).vector
 
 describe('an encoder', () => {
-  test('keeps the vectors of a text with the tokens of the text, in a folder of the same form', async () => {
+  test('keeps the vectors of a text that uses only kept tokens, in a folder of the same format', async () => {
     const output = path('small')
     const flags = ['--keep-text', text, '--threads', '1'] as const
     const { code, out, err } = await halfbyte('trim', encoder, output, ...flags, '--json')
@@ -58,12 +58,12 @@ describe('an encoder', () => {
     [['--table', 'w4'], 'out', /--table is for packs, and an encoder is written as a folder/],
     [[], 'out.hbm', /out\.hbm is the name of a file, and an encoder is written as a folder/],
     [['--languages', 'xx'], 'out', /"xx" is not a language of which Unicode knows the script/],
-  ])('with %j is refused by name', async (flags, output, message) => {
+  ])('with %j is rejected by name', async (flags, output, message) => {
     const ended = await halfbyte('trim', encoder, path(output), '--keep-text', text, ...flags)
     expect(ended).toMatchObject({ code: 1, err: expect.stringMatching(message) })
   })
 
-  test('as GGUF is refused by name, and so is a conversation', async () => {
+  test('as GGUF is rejected by name, and so is a conversation', async () => {
     const ended = await halfbyte('trim', gguf, path('out'), '--keep-text', text)
     expect(ended).toMatchObject({
       code: 1,
@@ -76,7 +76,7 @@ describe('an encoder', () => {
   })
 })
 
-test('without a text and without languages nothing is kept, which is said', async () => {
+test('without a text and without languages nothing would be kept, which is an error', async () => {
   const ended = await halfbyte('trim', 'embedded', path('none.hbm'))
   expect(ended).toMatchObject({ code: 1, err: expect.stringMatching(/give --keep-text FILE, --languages/) })
 })

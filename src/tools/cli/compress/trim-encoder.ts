@@ -30,7 +30,7 @@ import type { TrimFlags } from './trim-flags.ts'
 import { type EncoderSummary, encoderText, kindsOf, type Likeness } from './trim-text.ts'
 import { countTokens, type HeldText, provenTexts, type TextReader } from './trim-texts.ts'
 
-/** Written anew, or about a vocabulary that is no longer the model's. */
+/** Rewritten files, and files about a vocabulary that is no longer the model's. */
 const REPLACED =
   /^(config|tokenizer|tokenizer_config|vocab|added_tokens)\.json$|\.index\.json$|^(vocab|merges)\.txt$|\.model$|\.safetensors$/
 const COPIED = /\.(json|jinja|txt|md)$|^LICEN[CS]E/

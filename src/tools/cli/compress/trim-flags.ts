@@ -7,7 +7,7 @@ export interface TrimFlags extends TableFlags {
   readonly languages?: readonly string[]
   /** Of the text's tokens, how many of the most frequent are kept. */
   readonly keep?: number
-  /** Most pieces of the texts that are held out. */
+  /** Maximum number of pieces of the texts that are held out. */
   readonly heldOut: number
   readonly threads: number | 'auto'
   readonly force?: true

@@ -1,4 +1,4 @@
-// What `trim` tells people: in, counts and comparisons; out, lines.
+// The output of `trim`: in, counts and comparisons; out, lines.
 import type { DivergenceAcross } from '../../evaluate/divergence-across.ts'
 import type { KeptTokens } from '../../shrink/vocabulary/choose-tokens.ts'
 import { visible } from '../terminal/failure.ts'
@@ -11,7 +11,7 @@ export const kindsOf = ({ fixed, counted, merged, foreign }: KeptTokens) => ({
   foreign,
 })
 
-/** What both kinds of models have in common. */
+/** Common to both kinds of models. */
 interface Trimmed {
   readonly output: string
   readonly bytes: number
@@ -44,12 +44,14 @@ function linesOf({ output, bytes, tokens, scripts, table, texts }: Trimmed, kind
   const whose = scripts === undefined ? 'of the text' : `of the scripts ${scripts.join(', ')}`
   return [
     `${tokens.after} of ${tokens.before} tokens: ${tokens.fixed} ${kinds}, ${tokens.counted} more ${whose}, ${tokens.merged} to merge them of`,
-    ...(tokens.foreign === 0 ? [] : [`${tokens.foreign} tokens of the text are of other scripts, and go`]),
+    ...(tokens.foreign === 0
+      ? []
+      : [`${tokens.foreign} tokens of the text are in other scripts and are dropped`]),
     `embedding and logits: ${table.after} bytes, before ${table.before}`,
     `${texts.unchanged} pieces of text read and written unchanged, ${texts.samePieces} of them with the same tokens`,
     ...((texts.foreign ?? 0) === 0
       ? []
-      : [`${texts.foreign} pieces have characters of other scripts, which are unknown to the encoder now`]),
+      : [`${texts.foreign} pieces have characters of other scripts, which the encoder no longer knows`]),
     `${visible(output)}: ${bytes} bytes`,
   ]
 }
@@ -60,7 +62,7 @@ export const textOf = ({ quality, ...trimmed }: Summary): string =>
     ...(quality === undefined
       ? [NOT_COMPARED]
       : [
-          `the held-out texts have ${quality.tokensAfter} tokens, with the original's ${quality.tokens}; predictions are compared at ${quality.places} places, among the tokens that both know`,
+          `the held-out texts have ${quality.tokensAfter} tokens, with the original's ${quality.tokens}; predictions are compared at ${quality.places} places, among the tokens that both have`,
           qualityText(quality).trimEnd(),
         ]),
     '',

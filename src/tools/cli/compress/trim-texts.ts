@@ -30,10 +30,10 @@ export const readerOf = (tokenizer: Tokenizer): TextReader => ({
 
 /** UTF-16 units of a piece, about 500 tokens of English. */
 const PIECE = 2048
-/** Of so many pieces of a file, the last is held out, until there are enough. */
+/** The last of every this many pieces of a file is held out, until there are enough. */
 const HELD_OF = 8
 
-/** Plain text is cut at the ends of lines or words where there are any. */
+/** Plain text is split at the ends of lines or words if there are any. */
 async function* piecesOfFile(
   file: string,
   { tokenizer }: Pick<TextReader, 'tokenizer'>,
@@ -76,7 +76,7 @@ interface Piece {
   readonly isHeld: boolean
 }
 
-/** The pieces of all files, the same ones held out each time. Throws what reading the files throws. */
+/** The pieces of all files, with the same ones held out each time. Throws what reading the files throws. */
 async function* allPieces(
   files: readonly string[],
   reader: TextReader,

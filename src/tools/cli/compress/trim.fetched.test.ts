@@ -12,7 +12,7 @@ const STORY =
   'Once upon a time there was a little girl named Lily. She had a red ball and a small dog.\n' +
   'One day the dog ran into the big garden, and Lily could not find him. "Where are you?" she said.\n'
 
-test('SmolLM2 keeps its predictions with the tokens of a text', async () => {
+test('SmolLM2, trimmed to the tokens of a text, keeps its predictions', async () => {
   const text = path('stories.txt')
   await writeFile(text, STORY.repeat(100))
   const flags = ['--keep-text', text, '--held-out', '1', '--json', '--force'] as const

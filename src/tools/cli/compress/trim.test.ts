@@ -1,5 +1,5 @@
-// halfbyte trim. In: the real program on the embedded model and stories260K. Out:
-// packs that say what the original says, and what mistakes are answered with.
+// halfbyte trim. In: the real program on the embedded model and stories260K. Out: packs with the original's
+// output, and the messages for mistakes.
 
 import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
@@ -47,7 +47,7 @@ describe('trim', () => {
     expect(tokens.after).toBeLessThan(tokens.before / 4)
     expect(table.after / table.before).toBeCloseTo(tokens.after / tokens.before, 2)
     expect(texts.samePieces).toBeGreaterThan(10)
-    // What the original gave to tokens that are gone is shared out among the others.
+    // The probability that the original gave to removed tokens is redistributed.
     expect(quality.kl.value).toBeLessThan(1e-5)
     expect(quality.change.value).toBeLessThan(0)
     expect(quality.tokensAfter).toBe(quality.tokens)
@@ -78,7 +78,7 @@ describe('trim', () => {
     expect(both).not.toHaveProperty('quality')
   }, 120_000)
 
-  test('a table of 4 bits is solved on the text, and keeps more of the predictions than a rounded one', async () => {
+  test('a 4-bit table solved on the text keeps more of the predictions than a rounded one', async () => {
     const [solved, whole, rounded] = ['solved.hbm', 'whole.hbm', 'rounded.hbm'].map(path) as [
       string,
       string,
@@ -101,7 +101,7 @@ describe('trim', () => {
     expect(quality.kl.value).toBeGreaterThan(0)
   }, 240_000)
 
-  test('languages keep the tokens of their scripts without a text, and narrow a text', async () => {
+  test('languages keep the tokens of their scripts without a text, and restrict a text', async () => {
     const trim = async (...flags: string[]) => {
       const { out, err } = await halfbyte(
         'trim',
@@ -117,7 +117,7 @@ describe('trim', () => {
     const latin = await trim('--languages', 'en')
     const greek = await trim('--languages', 'el')
     expect([latin.scripts, greek.scripts]).toEqual([['Latn'], ['Grek']])
-    // Its vocabulary is English: what is left has no letters, and bytes write every text.
+    // Its vocabulary is English: the kept tokens have no letters, and bytes write every text.
     expect(latin.tokens.after).toBeGreaterThan(greek.tokens.after * 5)
     expect(greek.texts.unchanged).toBe(latin.texts.unchanged)
     expect(latin).not.toHaveProperty('quality')

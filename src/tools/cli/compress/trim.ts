@@ -1,4 +1,4 @@
-// `halfbyte trim`: writes a model with the tokens of a text only, as a .hbm pack.
+// `halfbyte trim`: writes a model with only the tokens of a text, as a .hbm pack.
 import { stat } from 'node:fs/promises'
 import { Command, Option } from 'commander'
 import { HalfbyteError } from '../../../core/base/errors.ts'
@@ -36,7 +36,7 @@ import {
   windowsOf,
 } from './trim-texts.ts'
 
-/** Most tokens of a held-out text, in a model that was trained for as many. */
+/** Maximum number of tokens of a held-out text, if the model supports as many. */
 const HELD_TOKENS = 1024
 
 /** The text for which the codes of a table are solved: windows of it, and tokens of a window. */
@@ -65,12 +65,12 @@ export function trimCommand(): Command {
     )
     .option(
       '--keep <n>',
-      'of the tokens of the text, how many of the most frequent to keep; default: all. Bytes, special tokens and what they are merged of come on top',
+      'of the tokens of the text, how many of the most frequent to keep; default: all. Bytes, special tokens and the parts that they are merged from are kept in addition',
       whole(0),
     )
     .option(
       '--held-out <n>',
-      'most pieces of the texts that are not counted, by which the result is compared with the original',
+      'maximum pieces of the texts that are held out to compare the result with the original',
       whole(0),
       HELD_OUT,
     )
@@ -118,7 +118,7 @@ interface Made {
   readonly before: { readonly rows: number; readonly bytes: number }
   readonly tableBytes: number
   readonly held: readonly HeldText[]
-  /** Most tokens of a held-out text. */
+  /** Maximum number of tokens of a held-out text. */
   readonly context: number
   readonly texts: number
   readonly samePieces: number
@@ -159,8 +159,9 @@ async function write(
 }
 
 /**
- * Codes of the logits matrix by GPTQ, for the hidden states of the text. Undefined where none are asked for,
- * where the matrix has these codes already, and where there is no text of one window: rounding does it then.
+ * Codes of the logits matrix by GPTQ, for the hidden states of the text. Undefined if none are requested, if
+ * the matrix already has these codes, or if there is less than one window of text: the weights are then
+ * rounded.
  */
 async function solvedTable(
   trimmed: PreparedModel,
@@ -193,7 +194,7 @@ async function solvedTable(
 const tableBytesOf = ({ tensors }: Awaited<ReturnType<typeof packContents>>): number =>
   tensors.reduce((sum, { name, bytes }) => sum + (TABLES.includes(name) ? bytes : 0), 0)
 
-/** Both run in the encodings that they are stored in: most of their matrices are the same. */
+/** Both run in their stored encodings: most of their matrices are the same. */
 async function judge(
   model: string,
   output: string,

@@ -1,5 +1,5 @@
-// Tests of the catalogue in a terminal. In: the real program, a stand-in hub with a tiny model at every
-// address. Out: whether each name leads to an answer, and what is said before the download.
+// Tests of the catalogue in a terminal. In: the real program, a fake hub with a tiny model at every address.
+// Out: whether each name leads to an answer, and what is printed before the download.
 import { spawn } from 'node:child_process'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { LLAMA_1B } from '../../../../lab/bench/shapes.ts'
@@ -54,7 +54,7 @@ test('its repository alone means the same file', async () => {
   expect(hub.requests.every((request) => request.includes(`/${file}`))).toBe(true)
 }, 60_000)
 
-test('a model that does not fit is refused before its download, with what would help', async () => {
+test('a model that does not fit is rejected before its download, with what would help', async () => {
   const { address } = CATALOGUE[0]!
   const path = new URL(hubUrl(parseHubAddress(address)!)).pathname.slice(1)
   const { header, size } = hollowModel({ ...LLAMA_1B, ...HUGE }, 'Q8_0')

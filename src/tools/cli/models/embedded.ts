@@ -1,14 +1,14 @@
-// The models that come with the program, by the names under which commands take them.
+// The models included with the program, by the names that commands accept.
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 
 export interface EmbeddedModel {
-  /** What is typed in place of a path. */
+  /** Names accepted in place of a path. */
   readonly id: string
   /** File in the folder of embedded models. */
   readonly file: string
-  /** One sentence that helps a person choose. */
+  /** One sentence that helps a user choose. */
   readonly about: string
 }
 
@@ -34,7 +34,7 @@ const pathOf = (file: string): string | undefined =>
     existsSync(path),
   )
 
-/** The models that are there. */
+/** The models that are present. */
 export const EMBEDDED: readonly EmbeddedModel[] = MODELS.filter(
   ({ file }, index) => index === 0 || pathOf(file) !== undefined,
 )

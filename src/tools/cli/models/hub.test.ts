@@ -33,7 +33,7 @@ beforeEach(() => {
 })
 afterAll(() => hub.close())
 
-/** The program in the test's folder, with a hub of its own. */
+/** The program in the test's folder, with its own hub. */
 const there = (...args: readonly string[]): Promise<Ended> =>
   ended(
     spawn(process.execPath, [MAIN, ...args], {
@@ -57,7 +57,7 @@ describe('a name with one slash', () => {
     expect([only.code, fit.code, ids.code]).toEqual([0, 0, 0])
   }, 120_000)
 
-  test('is a repository of graphs, each of which costs something else', async () => {
+  test('is a repository of graphs, each with a different cost', async () => {
     const graph = join(
       import.meta.dirname,
       '../../../../test/conformance/onnx/exports/qwen2-cache/model.onnx',
@@ -75,7 +75,7 @@ describe('a name with one slash', () => {
     expect(missed.filter((line, index) => missed.indexOf(line) !== index)).toEqual([])
   }, 120_000)
 
-  test('is a path where there is one, unless the hub is named', async () => {
+  test('is a path if one exists, unless the hub is named', async () => {
     const asked = (part: string) => hub.requests.filter((request) => request.includes(part))
     const [{ out }, here, ids] = await Promise.all([
       halfbyte('generate', path('folder'), ...GREEDY),
@@ -89,7 +89,7 @@ describe('a name with one slash', () => {
     expect(asked('owner/here')[0]).toBe('GET /owner/here/resolve/main/config.json')
   }, 120_000)
 
-  test('that is neither says what it was taken for', async () => {
+  test('that is neither has an error that says how it was interpreted', async () => {
     const { code, err } = await there('inspect', 'owner/gone')
     expect(code).toBe(1)
     expect(err).toContain(

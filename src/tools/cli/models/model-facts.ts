@@ -1,4 +1,4 @@
-// What `halfbyte inspect` tells of a model, as numbers: printed as they are by --json, and in words without.
+// The output of `halfbyte inspect`, as numbers: printed unchanged with --json, and in words otherwise.
 import { BLOCK_POSITIONS } from '../../../core/abi/constants.ts'
 import { weightOf } from '../../../core/arch/tensors/names.ts'
 import { planTotals } from '../../../core/graph/plan/cost.ts'

@@ -78,7 +78,7 @@ export async function withModel<T>(
   })
 }
 
-/** Runs tokens from an empty state. Each call uses a sequence of its own. */
+/** Runs tokens from an empty state. Each call uses its own sequence. */
 export function forwardRows(built: BuiltModel): ForwardRows {
   return async (tokens, onRow, signal) => {
     const sequence = built.newSequence()

@@ -33,7 +33,7 @@ function noteCalls(module: object): () => void {
   }
 }
 
-// Mocks of modules would miss those that earlier test files of this process have imported.
+// Module mocks would miss modules that earlier test files of this process have imported.
 let restore: readonly (() => void)[] = []
 beforeAll(() => {
   restore = [noteCalls(fs), noteCalls(fs.promises)]

@@ -1,4 +1,4 @@
-// The messages between the engine and its picture thread.
+// The messages between the engine and its image thread.
 import type { WireError } from '../../../core/base/errors.ts'
 import type { Pixels } from '../../../core/formats/pixels.ts'
 import type { CutPicture, CutRules } from '../../../core/vision/cut-picture.ts'
@@ -9,7 +9,7 @@ export interface PictureRequest {
   readonly rules: CutRules
 }
 
-/** `reason`: what an error says that is not a HalfbyteError. */
+/** `reason`: the message of an error that is not a HalfbyteError. */
 export type PictureReply =
   | { readonly type: 'cut'; readonly cut: CutPicture }
   | { readonly type: 'failed'; readonly error: WireError }

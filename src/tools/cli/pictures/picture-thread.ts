@@ -1,12 +1,12 @@
-// Reads pictures on a thread of their own, so that a large one stops no other reply: one after the other,
-// each in a new worker, whose end gives back all of its memory.
+// Reads images on their own thread, so that a large one does not block other replies: one after the other,
+// each in a new worker, whose memory is released when it ends.
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { unlessAborted } from '../../../core/base/time/abort.ts'
 import { SerialQueue } from '../../../core/base/time/serial-queue.ts'
 import type { Host } from '../../../core/runtime/host.ts'
 import type { PictureReply, PictureRequest } from './picture-messages.ts'
 
-/** A picture worker that has started. */
+/** An image worker that has started. */
 interface PicturePort {
   postMessage(message: PictureRequest, transfer?: readonly unknown[]): void
   onMessage(listener: (message: PictureReply) => void): void
@@ -14,7 +14,7 @@ interface PicturePort {
   terminate(): void
 }
 
-/** The largest picture takes 2 s on a slow processor. A machine that is this late does too much else. */
+/** The largest image takes 2 s on a slow processor. A machine that is this late does too much else. */
 const MOST_MS = 60_000
 
 export function pictureThread(start: () => PicturePort): NonNullable<Host['cutPicture']> {

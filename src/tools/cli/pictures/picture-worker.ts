@@ -1,4 +1,4 @@
-// The picture worker in Node: decodes and cuts one picture.
+// The image worker in Node: decodes and cuts one image.
 import { parentPort } from 'node:worker_threads'
 import { isHalfbyteError, reasonOf } from '../../../core/base/errors.ts'
 import { cutPicture } from '../../../core/vision/cut-picture.ts'

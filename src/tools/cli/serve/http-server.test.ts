@@ -1,4 +1,4 @@
-// The HTTP server: OpenAI's own client and plain requests on a toy model, and who is refused.
+// The HTTP server: OpenAI's own client and plain requests on a toy model, and who is rejected.
 import { request } from 'node:http'
 import { connect } from 'node:net'
 import OpenAI from 'openai'
@@ -62,7 +62,7 @@ test('a request that is wrong gets the reason, and the next one an answer', asyn
   expect((await fetch(`${address}/models`)).status).toBe(200)
 })
 
-test('without the key a request is refused', async () => {
+test('without the key a request is rejected', async () => {
   const address = await served({ apiKey: 'secret' })
   await expect(clientOf(address, 'guess').models.list()).rejects.toMatchObject({ status: 401 })
   expect((await clientOf(address, 'secret').models.list()).data).toHaveLength(1)
@@ -96,7 +96,7 @@ const statusFor = (address: string, host: string): Promise<number | undefined> =
     sent.once('error', reject).end()
   })
 
-test('a name that a stranger leads to this machine is refused', async () => {
+test('a name that a stranger leads to this machine is rejected', async () => {
   const address = await served()
   expect(await statusFor(address, 'evil.example:80')).toBe(403)
   expect(await statusFor(address, 'localhost:1')).toBe(200)
@@ -109,7 +109,7 @@ function unfinished(address: string) {
   return sent
 }
 
-test('more requests than allowed are told to ask later', async () => {
+test('requests beyond the limit get a retry-later error', async () => {
   const begun = Promise.withResolvers<void>()
   const released = Promise.withResolvers<string>()
   await using engine = await fakeEngine(() => {
@@ -127,7 +127,7 @@ test('more requests than allowed are told to ask later', async () => {
   expect((await fetch(`${serving.address}/models`)).status).toBe(200)
 })
 
-test('bodies that do not end take no place, and are ended after a silence', async () => {
+test('bodies that do not end take no slot, and are closed after a timeout', async () => {
   const lines: RequestLine[] = []
   const address = await served({
     mostRequests: 1,
@@ -155,12 +155,12 @@ const answerTo = (address: string, bytes: string): Promise<string> =>
   })
 
 test.each([
-  ['a target that is no address', 'GET http://[ HTTP/1.1', 400],
+  ['an invalid target', 'GET http://[ HTTP/1.1', 400],
   ['a method of proxies', 'TRACE /v1/models HTTP/1.1', 400],
   ['a tunnel', 'CONNECT example.org:443 HTTP/1.1', 400],
   ['no method', '/v1/models HTTP/1.1', 400],
   ['another protocol', 'GET /v1/models FTP/1.1', 400],
-  ['a percent code that is none', 'GET /v1/%ZZ HTTP/1.1', 404],
+  ['an invalid percent escape', 'GET /v1/%ZZ HTTP/1.1', 404],
   ['a host of its own', 'GET http://example.org/v1/models HTTP/1.1', 200],
 ])('a request line with %s is answered', async (_, line, status) => {
   const address = await served()
@@ -168,7 +168,7 @@ test.each([
   expect(await answerTo(address, bytes)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
 })
 
-test('a reader that leaves ends its reply, and closing ends those under way', async () => {
+test('a reader that leaves ends its reply, and closing ends those in progress', async () => {
   const lines: RequestLine[] = []
   const serving = await serveEngine(await openToy(), {
     port: 0,

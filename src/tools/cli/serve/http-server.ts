@@ -1,5 +1,5 @@
-// An HTTP server that answers as OpenAI's from models in this process: who may ask, how many at once, and
-// the way between Node's requests and those of the adapter.
+// An HTTP server that answers like OpenAI's, from models in this process: access control, the request limit,
+// and the conversion between Node's requests and the adapter's.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { Readable } from 'node:stream'
@@ -16,7 +16,7 @@ export interface ServeOptions {
   readonly host?: string | undefined
   /** 0: any free port. */
   readonly port: number
-  /** Requests without this key are refused with 401. Default: no key. */
+  /** Requests without this key are rejected with 401. Default: no key. */
   readonly apiKey?: string | undefined
   /** Origins of pages that may ask; `*` for all. Default: none. */
   readonly origins?: readonly string[] | undefined
@@ -25,7 +25,8 @@ export interface ServeOptions {
   /** Answers `/v1/rerank`. Default: the model. */
   readonly reranker?: Embedder | undefined
   /**
-   * Requests that are answered at a time; more are refused with 429. A body that is being received is none.
+   * Requests that are answered at a time; more are rejected with 429. A request whose body is still being
+   * received does not count.
    */
   readonly mostRequests: number
   /** For tests. */
@@ -45,7 +46,7 @@ export interface RequestLine {
 export interface Serving {
   /** The base address for clients, with `/v1`. */
   readonly address: string
-  /** Aborts the replies under way, and resolves when the port is free. */
+  /** Aborts the replies in progress, and resolves when the port is free. */
   close(): Promise<void>
 }
 
@@ -115,7 +116,7 @@ class Handler {
     try {
       await this.#respond(request, response)
     } catch {
-      // The client has gone, or the server closes: nobody reads an answer.
+      // The client has disconnected, or the server is closing: nobody reads an answer.
       response.destroy()
     }
     const milliseconds = performance.now() - started
@@ -138,7 +139,7 @@ class Handler {
     } catch (error) {
       if (!(error instanceof RefusedBody)) throw error
       if (error.status !== 408) return send(response, refusedBody(error))
-      // A client that stopped sending may not read either, so nothing is left in its connection.
+      // A client that stopped sending may not read either, so nothing is written to its connection.
       response.statusCode = error.status
       response.destroy()
     }
@@ -161,9 +162,9 @@ class Handler {
     if (this.#answering >= mostRequests) throw busy(`${mostRequests} requests are under way`)
   }
 
-  /** The only request that Node gives without a response. */
+  /** The only request that Node passes without a response. */
   refuseTunnel({ url: path = '' }: IncomingMessage, socket: Socket): void {
-    // A client that resets the connection is gone all the same.
+    // A client that resets the connection also counts as disconnected.
     socket.on('error', () => undefined)
     socket.end('HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n')
     this.#options.onRequest?.({ method: 'CONNECT', path, status: 400, milliseconds: 0 })
@@ -217,7 +218,7 @@ function refusedBody({ status, message, code }: RefusedBody): Response {
 
 const hasBody = (method: string): boolean => method !== 'GET' && method !== 'HEAD'
 
-/** The request without its body. Undefined for a target that is no address, and for methods of proxies. */
+/** The request without its body. Undefined for an invalid target, and for proxy methods. */
 function webTarget({ method = 'GET', url = '/' }: IncomingMessage): Request | undefined {
   try {
     // The target may also be a whole address, of any host.

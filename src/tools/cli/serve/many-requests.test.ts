@@ -1,5 +1,5 @@
 // A short form of the soak of the server (npm run soak:serve): three rounds of twenty requests at a time
-// through OpenAI's client, with aborts in the middle, on a server in a process of its own.
+// through OpenAI's client, with aborts in the middle, on a server in its own process.
 import { expect, test } from 'vitest'
 import { Random } from '../../../../test/helpers/random.ts'
 import { Watched } from '../../../../test/soak/serve/watched.ts'

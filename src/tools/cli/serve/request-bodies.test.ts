@@ -1,5 +1,5 @@
 // Bodies of requests. In: streams that stop, leave or bring too much, and a clock that the test moves. Out:
-// the bytes, or the reason why a body is refused, and how many bytes are still held.
+// the bytes, or the reason why a body is rejected, and how many bytes are still held.
 import { PassThrough, type Readable } from 'node:stream'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { type BodyLimits, RefusedBody, RequestBodies } from './request-bodies.ts'
@@ -54,7 +54,7 @@ test('a body ends after a silence, and only then', async () => {
   expect([bodies.held, vi.getTimerCount()]).toEqual([0, 0])
 })
 
-test('a body beyond the limit of one is refused before it ends', async () => {
+test('a body beyond the limit of one is rejected before it ends', async () => {
   const bodies = new RequestBodies(LIMITS)
   const stream = new PassThrough()
   const end = outcome(bodies, stream)
@@ -63,7 +63,7 @@ test('a body beyond the limit of one is refused before it ends', async () => {
   expect([bodies.held, vi.getTimerCount()]).toEqual([0, 0])
 })
 
-test('where all bodies take too much, the longest gives way', async () => {
+test('if all bodies together take too much, the longest is dropped', async () => {
   const bodies = new RequestBodies(LIMITS)
   const long = new PassThrough()
   const short = new PassThrough()
@@ -91,7 +91,7 @@ test('bytes of requests that are being answered count', async () => {
   expect(await outcome(bodies, later)).toBe('41 bytes')
 })
 
-test('more bodies than allowed are refused, until a client leaves', async () => {
+test('more bodies than allowed are rejected, until a client leaves', async () => {
   const bodies = new RequestBodies(LIMITS)
   const streams = Array.from({ length: 3 }, () => new PassThrough())
   const ends = streams.map((stream) => outcome(bodies, stream))

@@ -1,4 +1,4 @@
-// Reads the bodies of requests before they take a place: bounds on one, on all together and on a silence.
+// Reads request bodies before they take a slot, with bounds on one, on all together and on idle time.
 import { finished, type Readable } from 'node:stream'
 import { bodyTooLong, MOST_BODY_BYTES } from '../../../adapters/openai-server/fetch.ts'
 
@@ -62,8 +62,8 @@ export class RequestBodies {
   }
 
   /**
-   * Rejects with `RefusedBody` for a body that is too long or sends nothing for a while, and where the
-   * bodies of all requests take too much; with the stream's error if the client leaves.
+   * Rejects with `RefusedBody` for a body that is too long or idle for too long, or if the bodies of all
+   * requests take too much; with the stream's error if the client disconnects.
    */
   async read(stream: Readable): Promise<HeldBody> {
     const { readers } = this.#limits
@@ -112,7 +112,7 @@ export class RequestBodies {
       })
   }
 
-  /** The longest body gives way, so that nobody can keep short ones out. */
+  /** The longest body is dropped, so that nobody can block short ones. */
   #refuseBeyondLimits(reader: Reader): void {
     const { allBytes, bodyBytes } = this.#limits
     if (reader.bytes > bodyBytes) reader.refuse(new RefusedBody(400, 'unsupported', bodyTooLong(bodyBytes)))

@@ -1,4 +1,4 @@
-// `halfbyte serve`: the real command on a random model, asked over HTTP and ended by Ctrl-C.
+// `halfbyte serve`: the real command with a random model, used over HTTP and ended by Ctrl-C.
 import { once } from 'node:events'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ import { ended, halfbyte, model, path, start, testModels } from '../testing/prog
 
 testModels()
 
-test('it says where it answers, logs requests, and ends with Ctrl-C', async () => {
+test('it prints its address, logs requests, and ends with Ctrl-C', async () => {
   const child = start('serve', model, '--port', '0', '--threads', '1')
   const [line] = await once(child.stdout!, 'data')
   const [, address] = /^.* answers at (http:\/\/127\.0\.0\.1:\d+\/v1)\n$/.exec(String(line)) ?? []
@@ -28,7 +28,7 @@ test('it says where it answers, logs requests, and ends with Ctrl-C', async () =
   expect(err).toMatch(/^POST \/v1\/completions 200 \d+\.\d\d s$/m)
 })
 
-test('pictures reach a model that sees, by the command and over HTTP', async () => {
+test('images reach a vision model, from the command and over HTTP', async () => {
   const speaker = randomLlama({ seed: 38, gain: 1.5, speaks: true, contextLength: 1024 })
   const template = '{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}'
   const metadata = { 'tokenizer.chat_template': ['string', template] } as const
@@ -72,7 +72,7 @@ test('pictures reach a model that sees, by the command and over HTTP', async () 
           role: 'user',
           content: [
             { type: 'image_url', image_url: { url } },
-            // The command puts a picture on a line of its own.
+            // The command puts an image on its own line.
             { type: 'text', text: '\nab' },
           ],
         },

@@ -38,7 +38,7 @@ export function serveCommand(): Command {
     .addOption(visionOption())
     .option('--embedder <model>', 'encoder for /v1/embeddings, as of "halfbyte embed"; default: <model>')
     .option('--reranker <model>', 'reranker for /v1/rerank, as of "halfbyte rerank"; default: no reranking')
-    .option('--port <n>', 'port; 0 takes a free one', whole(0, MOST_PORT), 8080)
+    .option('--port <n>', 'port; 0 picks a free one', whole(0, MOST_PORT), 8080)
     .option(
       '--host <address>',
       'address to listen on; anything but 127.0.0.1 opens it to the network',

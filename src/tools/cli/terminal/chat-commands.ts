@@ -6,7 +6,7 @@ interface ChatCommand {
   /** How it is typed. */
   readonly form: string
   readonly about: string
-  /** Resolves with what is printed. */
+  /** Resolves to the output. */
   run(session: Session, argument: string): string | Promise<string>
 }
 
@@ -15,7 +15,7 @@ const COMMANDS: ReadonlyMap<string, ChatCommand> = new Map(
     help: { form: '/help', about: 'list the commands', run: () => help() },
     reset: {
       form: '/reset',
-      about: 'clear the conversation, but keep the system text',
+      about: 'clear the conversation, but keep the system prompt',
       run(session) {
         session.setMessages([])
         return 'conversation cleared'
@@ -41,8 +41,8 @@ function help(): string {
 }
 
 /**
- * What a command prints; undefined for a line that is a message. A line with a blank before the slash is one,
- * and so is a path.
+ * A command's output; undefined for a line that is a message. A line with a space before the slash is a
+ * message, and so is a path.
  */
 export async function runChatCommand(line: string, session: Session): Promise<string | undefined> {
   const [, name, argument = ''] = /^\/([a-z]+)(?:\s+(.*?))?\s*$/.exec(line) ?? []

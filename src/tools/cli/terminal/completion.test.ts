@@ -1,4 +1,4 @@
-// In: the commands of the program, and bash where it is there. Out: scripts that name all of them, parse and
+// In: the commands of the program, and bash if present. Out: scripts that name all of them, parse and
 // complete.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { Command, Option } from 'commander'
@@ -16,7 +16,7 @@ const COMMANDS = [
 
 const hasBash = spawnSync('bash', ['--version']).status === 0
 
-/** What bash offers for the words of a line, the last of which is being written. */
+/** Bash's completions for the words of a line, the last of which is being typed. */
 function offered(script: string, line: readonly string[]): string[] {
   const words = line.map((word) => `'${word}'`).join(' ')
   const asked = `${script}\nCOMP_WORDS=(${words})\nCOMP_CWORD=${line.length - 1}\n_halfbyte\nprintf '%s\\n' "\${COMPREPLY[@]}"`
@@ -32,7 +32,7 @@ test.skipIf(!hasBash)('bash completes commands, their options and files', () => 
   expect(offered(script, ['halfbyte', 'talk', 'package.js'])).toEqual(['package.json'])
 })
 
-test('zsh and fish are told what each command and option means', () => {
+test('zsh and fish get descriptions of each command and option', () => {
   const zsh = completionScript('zsh', COMMANDS)
   expect(zsh).toContain(`'talk:Say it\\: the model'\\''s words'`)
   expect(zsh).toContain(`look) offered=('--quiet:say less' '--help:show what the command does') ;;`)

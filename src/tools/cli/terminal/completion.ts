@@ -1,4 +1,4 @@
-// `halfbyte completion`: scripts with which a shell completes commands, options and files.
+// `halfbyte completion`: scripts that let a shell complete commands, options and files.
 import { Argument, Command } from 'commander'
 import { wrongOption } from '../../../core/base/check-options.ts'
 
@@ -6,14 +6,14 @@ import { wrongOption } from '../../../core/base/check-options.ts'
 interface Known {
   readonly name: string
   readonly about: string
-  /** Long names, with what they mean and the values that they may have. */
+  /** Long names, with their descriptions and possible values. */
   readonly options: readonly { readonly flag: string; readonly about: string; readonly takesValue: boolean }[]
 }
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const
 type Shell = (typeof SHELLS)[number]
 
-/** `commands` are asked for when the command runs, so that it finds itself among them. */
+/** `commands` is called when the command runs, so that it includes itself. */
 export function completionCommand(commands: () => readonly Command[]): Command {
   return new Command('completion')
     .description(
@@ -45,11 +45,11 @@ const knownOf = (command: Command): Known => ({
     ...command.options.flatMap(({ long, description, required, optional }) =>
       long ? [{ flag: long, about: firstSentence(description), takesValue: required || optional }] : [],
     ),
-    { flag: '--help', about: 'show what the command does', takesValue: false },
+    { flag: '--help', about: 'show help for the command', takesValue: false },
   ],
 })
 
-/** Of what a command or an option does, for a list. */
+/** The short description of a command or option. */
 export const firstSentence = (text: string): string => /^.*?[^.](?=\.(?:\s|$)|$)/s.exec(text)?.[0] ?? text
 
 /** Within single quotes of any of the shells' scripts. */

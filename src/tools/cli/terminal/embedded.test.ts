@@ -23,7 +23,7 @@ test.each([
   for (const id of IDS) expect(told).toMatch(new RegExp(`(^|[" ])${id}[" ]`))
 })
 
-test('the list says what each embedded model is good at', async () => {
+test('the list describes the strengths of each embedded model', async () => {
   const { out } = await halfbyte('models')
   for (const { about } of EMBEDDED) expect(out).toContain(about)
 })

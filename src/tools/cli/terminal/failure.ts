@@ -8,14 +8,14 @@ import type { TextChunk } from '../../../engine/api/types.ts'
 /** Control characters except line breaks and tabs, and characters that change the direction of text. */
 const OBEYED = /[^\P{Cc}\n\t]|[\u202a-\u202e\u2066-\u2069]/gu
 
-/** Escapes of JSON, so JSON keeps its meaning. */
+/** JSON escapes, so that JSON stays valid. */
 export const visible = (text: string): string =>
   text.replaceAll(OBEYED, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
 /** For names. Line breaks are escaped too, so that a name cannot look like another line. */
 export const visibleLine = (text: string): string => visible(text).replaceAll('\n', '\\n')
 
-/** Dimmed for a terminal that has styles, unless `NO_COLOR` asks for none. */
+/** Dimmed on a terminal with styles, unless `NO_COLOR` is set. */
 export function dimmed(text: string, { NO_COLOR = '', TERM }: NodeJS.ProcessEnv = process.env): string {
   return NO_COLOR !== '' || TERM === 'dumb' ? text : `\x1b[2m${text}\x1b[22m`
 }
@@ -28,7 +28,7 @@ export function replyPiece({ text, reasoning }: Pick<TextChunk, 'text' | 'reason
 
 export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController()
-  // The listener runs once. Then Node's default applies, for work that takes too long to stop.
+  // The listener runs once. After that Node's default applies, for work that takes too long to stop.
   const interrupt = () => controller.abort()
   process.once('SIGINT', interrupt)
   try {
@@ -38,7 +38,7 @@ export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>
   }
 }
 
-/** What the command says to the shell. */
+/** The exit code. */
 export const EXIT_CODES = { done: 0, failed: 1, wrongUsage: 2, stopped: 130 } as const
 
 const NO_ROOM = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])

@@ -41,7 +41,7 @@ function describeGraphs(graphs: readonly GraphOffer[]): string[] {
   return ['', ...aligned(rows), `The default is ${graphs[0]?.file}: ${why}.`]
 }
 
-/** In the form in which a person types them. */
+/** In the form in which a user types them. */
 const flagsOf = ({ contextLength, kvCache, weights }: Smaller): string =>
   [
     ...(contextLength === undefined ? [] : [`--context ${contextLength}`]),
@@ -67,7 +67,7 @@ export async function offer(model: string, flags: EngineFlags, signal: AbortSign
   try {
     report = await probeEngine(model, flags, signal)
   } catch (error) {
-    // The load explains better what is wrong with a model.
+    // The load has a better error message for an invalid model.
     if (isHalfbyteError(error)) return
     throw error
   }

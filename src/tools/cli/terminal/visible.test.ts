@@ -15,7 +15,7 @@ test('text is dimmed unless NO_COLOR or a dumb terminal forbid it', () => {
   expect(dimmed('thought', { TERM: 'dumb' })).toBe('thought')
 })
 
-test('control characters and turns of direction are written out, line breaks and tabs stay', () => {
+test('control and direction characters are escaped, line breaks and tabs stay', () => {
   expect(visible('a\tb\nc\x1b[2J\x9b2J\r\x7f\u202edcba')).toBe(
     'a\tb\nc\\u001b[2J\\u009b2J\\u000d\\u007f\\u202edcba',
   )

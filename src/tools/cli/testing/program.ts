@@ -16,7 +16,7 @@ const built = process.env['HALFBYTE_COMMAND']
 export const MAIN =
   built === undefined ? fileURLToPath(new URL('../main.ts', import.meta.url)) : resolve(built)
 
-/** Test files that run one after another in a process take turns with it. */
+/** Test files of one process share it, one after another. */
 export const folder = join(tmpdir(), `halfbyte-cli-${randomUUID()}`)
 export const path = (name: string): string => join(folder, name)
 /** A random model of 16,384 positions that generates text; `folder` holds the same as safetensors. */

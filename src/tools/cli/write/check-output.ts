@@ -8,7 +8,7 @@ import { systemError } from '../terminal/failure.ts'
 
 export const forceOption = (): Option => new Option('--force', 'overwrite an existing output')
 
-/** What a command reads and is about to write. */
+/** A command's input and its planned output. */
 export interface Writing {
   /** `<model>` as typed. */
   readonly model: string
@@ -26,7 +26,7 @@ export async function checkOutput({ model, output, force = false }: Writing): Pr
   if ((await inputsOf(model)).includes(place)) {
     throw new HalfbyteError(
       'unsupported',
-      `${output} is the model that is read, which writing would destroy; give another place`,
+      `${output} is the input model, which writing would destroy; give another path`,
       { output },
     )
   }
@@ -34,7 +34,7 @@ export async function checkOutput({ model, output, force = false }: Writing): Pr
   if (found === undefined) return checkPlace(output)
   throw new HalfbyteError(
     'unsupported',
-    `${found} exists already; give another place, or --force to replace it`,
+    `${found} already exists; give another path, or --force to replace it`,
     { output },
   )
 }
@@ -59,14 +59,14 @@ async function checkPlace(output: string): Promise<void> {
   })
 }
 
-/** Makes the folder of an output that is complete but for its writing. */
+/** Creates the folder of an output that is ready to be written. */
 export async function makeFolder(output: string): Promise<void> {
   await mkdir(dirname(resolve(output)), { recursive: true }).catch((error) => {
     throw systemError(error, 'unsupported', `${output} cannot be written`, 'choose another place')
   })
 }
 
-/** What a command writes, and the ending of its name. Folders have none. */
+/** A command's output format and its file extension. Folders have none. */
 const KINDS = {
   hbm: ['a .hbm pack', '.hbm'],
   gguf: ['a GGUF file', '.gguf'],
@@ -92,7 +92,7 @@ export function checkName(output: string, kind: keyof typeof KINDS): void {
 
 const placeNamed = (path: string): Promise<string> => realpath(path).catch(() => resolve(path))
 
-/** The files of a model on this machine, and the folder that it is; none of a model at an address. */
+/** The files of a model on this machine, or its folder; empty for a model at an address. */
 async function inputsOf(model: string): Promise<readonly string[]> {
   const place = await placeOf(model)
   if (isUrl(place)) return []

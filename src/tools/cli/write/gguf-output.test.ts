@@ -1,5 +1,5 @@
-// halfbyte convert to GGUF. In: the real program on a tiny folder. Out: a file that says the same, and what
-// mistakes are answered with.
+// halfbyte convert to GGUF. In: the real program on a tiny folder. Out: an equivalent file, and the messages
+// for mistakes.
 import { existsSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { GREEDY, halfbyte, model, path, testModels } from '../testing/program.ts'
@@ -7,7 +7,7 @@ import { GREEDY, halfbyte, model, path, testModels } from '../testing/program.ts
 testModels()
 
 describe('convert to GGUF', () => {
-  test('writes a file that says what the folder says, under the name of the folder', async () => {
+  test('writes a file equivalent to the folder, named after it', async () => {
     const [whole, small] = [path('whole.gguf'), path('small.gguf')]
     expect((await halfbyte('convert', path('folder'), whole)).out).toMatch(/^\S+whole\.gguf: \d+ bytes\n$/)
     expect(await halfbyte('convert', path('folder'), small, '--format', 'q4_0')).toMatchObject({ code: 0 })

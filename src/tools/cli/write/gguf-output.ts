@@ -25,7 +25,7 @@ const DEFAULT_FORMAT = 'f16'
 export const ggufFormatOption = (): Option =>
   new Option(
     '--format <type>',
-    `for an output that ends in .gguf, made of a folder with safetensors: what matrices are stored in; default: ${DEFAULT_FORMAT}. K-quants (q2_k to q6_k) are written by the Python package llama-cpp-python`,
+    `for a .gguf output made from a safetensors folder: the type of its matrices; default: ${DEFAULT_FORMAT}. K-quants (q2_k to q6_k) are written by the Python package llama-cpp-python`,
   ).choices(FORMATS)
 
 export const pythonOption = (): Option =>
@@ -73,7 +73,7 @@ interface GgufFlags extends Pick<EngineFlags, 'lora'> {
   readonly license?: string
 }
 
-/** A folder's files are named `model`, so the name of the folder says more. */
+/** A folder's files are named `model`, so the folder's name is more informative. */
 const modelNameOf = (model: string): string => basename(resolve(model))
 
 /** Throws what opening, `modelGguf`, `checkLlamaCpp` and writing throw. Returns the file's bytes. */

@@ -1,5 +1,5 @@
 // K-quants by llama.cpp. In: the real program, and Pythons whose llama-cpp-python is missing, fails or does
-// not end. Out: what each is answered with, and that no file stays.
+// not end. Out: the message for each, and that no file is left.
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { setTimeout as after } from 'node:timers/promises'

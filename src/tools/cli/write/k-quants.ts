@@ -25,7 +25,7 @@ export type KQuant = (typeof K_QUANTS)[number]
 
 export const isKQuant = (format: string): format is KQuant => K_QUANTS.some((name) => name === format)
 
-/** The program that `--python` names, or where there is none, the one that most systems have. */
+/** The program given by `--python`, or the one that most systems have. */
 export const DEFAULT_PYTHON = process.platform === 'win32' ? 'python' : 'python3'
 
 /** Below this, a disk on which llama.cpp failed counts as full: the file system keeps some for itself. */
@@ -60,7 +60,7 @@ interface LlamaCpp {
   readonly python: string
 }
 
-/** Throws `unsupported` where there is no Python, or none with the package, before any work is done. */
+/** Throws `unsupported` if there is no Python, or none with the package, before any work is done. */
 export async function checkLlamaCpp({ format, python }: LlamaCpp, signal: AbortSignal): Promise<void> {
   const install = `install it ("${python} -m pip install llama-cpp-python"), name a Python that has it with --python`
   const { failure } = await runPython(python, [format], signal)
@@ -73,9 +73,9 @@ export async function checkLlamaCpp({ format, python }: LlamaCpp, signal: AbortS
 }
 
 /**
- * Writes the model whose F16 file is `chunks`, which needs room beside the output until it is done. The
- * output appears when it is complete. Throws what `writeOutput` throws, `storage-full` if the disk is full
- * and `unsupported` if llama.cpp fails.
+ * Writes the model whose F16 file is `chunks`, which needs disk space in addition to the output until it is
+ * done. The output appears when it is complete. Throws what `writeOutput` throws, `storage-full` if the disk
+ * is full and `unsupported` if llama.cpp fails.
  */
 export async function writeKQuants(
   output: string,
@@ -103,7 +103,7 @@ async function fileAt(output: string): Promise<string> {
   if (found === undefined || found.isFile()) return place
   throw new HalfbyteError(
     'unsupported',
-    `${output} is not a file, and llama.cpp writes K-quants to files only; give another place`,
+    `${output} is not a file, and llama.cpp writes K-quants only to files; give another path`,
     { output },
   )
 }
@@ -131,7 +131,7 @@ async function runPython(
 
 const lastLine = (said: string): string => said.trim().split('\n').at(-1)?.trim() ?? ''
 
-/** llama.cpp does not say that a disk is full, so the disk is asked while the incomplete file is on it. */
+/** llama.cpp does not report a full disk, so the free space is checked while the incomplete file exists. */
 async function failed(output: string, failure: string): Promise<HalfbyteError> {
   const disk = await statfs(dirname(output)).catch(() => undefined)
   const isFull = disk !== undefined && disk.bavail * disk.bsize < FULL_BYTES

@@ -29,7 +29,7 @@ export function readNpy(name: string, bytes: Uint8Array): NetworkTensor {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const text = (from: number, to: number) => new TextDecoder('latin1').decode(bytes.subarray(from, to))
   if (bytes.byteLength < PREFIX + 2 || MAGIC.some((byte, at) => bytes[at] !== byte))
-    throw malformed(name, 'it does not begin as a .npy file')
+    throw malformed(name, 'it does not begin like a .npy file')
   const isFirst = view.getUint8(6) === 1
   const start = isFirst ? PREFIX : PREFIX + 2
   const end = start + (isFirst ? view.getUint16(8, true) : view.getUint32(8, true))

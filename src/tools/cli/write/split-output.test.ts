@@ -1,4 +1,4 @@
-// Tests of split output. In: bytes that come in pieces, and what goes wrong on the way. Out: all parts, or no
+// Tests of split output. In: bytes that arrive in pieces, and failures on the way. Out: all parts, or no
 // file at all.
 import { mkdtempSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
@@ -37,7 +37,7 @@ test.each([
   expect(new Uint8Array(Buffer.concat(files))).toEqual(BYTES)
 })
 
-test('nothing stays of a model that fails, and its error is the one that is thrown', async () => {
+test('a failed model leaves no file, and its own error is thrown', async () => {
   const cause = new Error('the disk of the model')
   async function* failing(): AsyncGenerator<Uint8Array> {
     yield* pieces(600)
@@ -48,7 +48,7 @@ test('nothing stays of a model that fails, and its error is the one that is thro
   expect(await readdir(folder)).toEqual([])
 })
 
-test('nothing stays of what was stopped', async () => {
+test('an aborted write leaves no file', async () => {
   const controller = new AbortController()
   async function* stopping(): AsyncGenerator<Uint8Array> {
     yield* pieces(600)
@@ -60,14 +60,14 @@ test('nothing stays of what was stopped', async () => {
   expect(await readdir(folder)).toEqual([])
 })
 
-test('nothing stays where a part cannot take its name', async () => {
+test('no file is left if a part cannot be renamed', async () => {
   await mkdir(join(folder, 'big-00002-of-00003.hbm', 'full'), { recursive: true })
   const writing = writeParts(output, pieces(1000), 400, () => 1000)
   await expect(writing).rejects.toMatchObject({ code: 'unsupported' })
   expect(await readdir(folder)).toEqual(['big-00002-of-00003.hbm'])
 })
 
-test('more parts than are read are refused before one is written', async () => {
+test('more parts than are read are rejected before one is written', async () => {
   const writing = writeParts(output, pieces(1000), 1, () => 1000)
   await expect(writing).rejects.toMatchObject({
     code: 'unsupported',

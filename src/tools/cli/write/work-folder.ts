@@ -23,8 +23,7 @@ const LOCK = /^lock-(\d{1,9})$/
 
 interface Holder {
   readonly pid: number
-  /**
-   * Distinguishes the process from a later one with the same number; undefined if the system does not say.
+  /** Distinguishes the process from a later one with the same id; undefined if the system does not report it.
    */
   readonly began?: string | undefined
   readonly machine: string
@@ -72,7 +71,10 @@ async function lastLock(folder: string): Promise<number> {
   return Math.max(0, ...names.map((name) => Number(LOCK.exec(name)?.[1] ?? 0)))
 }
 
-/** An incomplete lock belongs to a process that was killed, or to one that will find ours before its own. */
+/**
+ * An incomplete lock belongs to a killed process, or to one that will see our lock before it completes its
+ * own.
+ */
 async function refuseIfHeld(folder: string, number: number): Promise<void> {
   const path = join(folder, `lock-${number}`)
   const holder = await readFile(path, 'utf8').then(holderOf, () => undefined)
@@ -83,7 +85,7 @@ async function refuseIfHeld(folder: string, number: number): Promise<void> {
   throw new HalfbyteError(
     'unsupported',
     isHere
-      ? `process ${pid} works in the folder ${folder}; wait until it has ended, or end it, and give --resume`
+      ? `process ${pid} is using the folder ${folder}; wait until it has ended, or end it, and give --resume`
       : `process ${pid} on ${machine} works in the folder ${folder}; wait until it has ended, or remove ${path} if it has`,
     { path: folder, pid, machine },
   )
@@ -113,11 +115,11 @@ async function isRunning({ pid, began }: Holder): Promise<boolean> {
 /** When a process began, in ticks since the machine did: field 22 of /proc/<pid>/stat, which Linux has. */
 async function beginning(pid: number): Promise<string | undefined> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
-  // The second field is a name in brackets, which may hold anything.
+  // The second field is a name in brackets, which may contain anything.
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
 }
 
-/** By names that a person can read: a different job is refused with the names of what differs. */
+/** By names that a user can read: a different job is rejected with the names of what differs. */
 export interface JobKey {
   /** Work of another version is not continued, because its methods may differ. */
   readonly version: string
@@ -132,7 +134,7 @@ export const jobKey = (parts: Readonly<Record<string, string | object>>): JobKey
 })
 
 /**
- * SHA-256 of every weight as it is read, changed by adapters or not. Reads all of them once. Throws what
+ * SHA-256 of every weight as read, with or without adapters. Reads all of them once. Throws what
  * reading throws, or the signal's reason.
  */
 export async function hashWeights(
@@ -197,15 +199,14 @@ export interface Work extends WorkFiles {
 
 /**
  * Opens the folder of a job. With `resume`, continues with the files of an earlier run. A folder that a
- * process left before there was any work in it is taken as a new one. Throws `unsupported` when the folder
- * holds something else, a job with another key, one that nobody asked to resume, or one that another process
- * works on.
+ * process left before doing any work counts as new. Throws `unsupported` when the folder holds something
+ * else, a job with another key, one that nobody asked to resume, or one that another process works on.
  */
 export async function openWork(path: string, key: JobKey, resume: boolean): Promise<Work> {
   const names = await namesIn(path)
   const isOwn = names.includes(KEY) || names.every((name) => isLock(name) || name === KEY + PART)
   if (!isOwn)
-    throw refused(path, 'is not empty and holds no unfinished job', 'choose another output or remove it')
+    throw refused(path, 'is not empty and contains no unfinished job', 'choose another output or remove it')
   await mkdir(path, { recursive: true }).catch((error) => {
     throw systemError(error, 'unsupported', `${path} cannot be made`, 'choose another place')
   })
@@ -231,15 +232,15 @@ export async function openWork(path: string, key: JobKey, resume: boolean): Prom
 }
 
 function checkKey(path: string, text: string, key: JobKey, resume: boolean): void {
-  if (!resume) throw refused(path, 'holds an unfinished job', 'add --resume to continue it, or remove it')
+  if (!resume) throw refused(path, 'contains an unfinished job', 'add --resume to continue it, or remove it')
   const known = parsed(text)
   const parts = [...new Set([...Object.keys(key), ...Object.keys(known)])]
   const others = parts.filter((part) => JSON.stringify(known[part]) !== JSON.stringify(key[part]))
   if (others.length === 0) return
   throw refused(
     path,
-    `holds a job that differs from this one in ${others.join(', ')}`,
-    'repeat that job as it was, or remove the folder to begin again',
+    `contains a job that differs from this one in ${others.join(', ')}`,
+    'repeat that job unchanged, or remove the folder to start again',
   )
 }
 

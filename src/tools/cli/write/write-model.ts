@@ -102,12 +102,12 @@ export interface ModelOutput {
   readonly as: 'hbm' | 'gguf' | 'gptq' | 'safetensors'
   readonly prepared: PreparedModel
   readonly contents: PackContents
-  /** For `safetensors`: rows of F32 that take the place of matrices, by canonical name. */
+  /** For `safetensors`: F32 rows that replace matrices, by canonical name. */
   readonly tensors?: ReadonlyMap<string, TensorInfo> | undefined
   readonly signal: AbortSignal
 }
 
-/** Throws what the writers throw, `storage-full`, or the signal's reason. */
+/** Throws the writers' errors, `storage-full`, or the signal's reason. */
 export async function writeModel(target: ModelOutput): Promise<void> {
   const { output, as, prepared, contents, tensors = new Map(), signal } = target
   if (as === 'gguf') await writeOutput(output, quantizedGguf(prepared, contents, signal), signal)

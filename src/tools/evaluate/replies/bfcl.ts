@@ -42,8 +42,8 @@ interface BfclFunction {
 }
 
 /**
- * `accuracy`: the reply is one call, of the right function with right arguments. Throws `format` for items
- * that are asked and have no answer.
+ * `accuracy`: the reply is one call, of the right function with right arguments. Throws `format` for asked
+ * items without an answer.
  */
 export async function bfcl(
   name: BfclTask,

@@ -1,5 +1,5 @@
-// Drawn items. In: lines in pieces, seeds and limits. Out: the items that the whole list would give, how few
-// are kept, and refusals with the number of the line.
+// Drawn items. In: lines in pieces, seeds and limits. Out: the same items as from the whole list, few of them
+// kept in memory, and errors with line numbers.
 import { expect, test } from 'vitest'
 import { Random } from '../../../core/generate/sampler/random.ts'
 import { bfcl } from './bfcl.ts'
@@ -23,7 +23,7 @@ const numbers = (count: number) =>
 const draw = (text: string, options: DrawOptions) =>
   drawItems(file(text).stream, ({ value }) => value['at'] as number, options)
 
-/** What a list of all items gives. */
+/** The result with a list of all items. */
 function wholeOrder(count: number, seed: number | undefined): number[] {
   const list = Array.from({ length: count }, (_, at) => at)
   if (seed === undefined) return list
@@ -35,7 +35,7 @@ function wholeOrder(count: number, seed: number | undefined): number[] {
   return list
 }
 
-test('a seed, a limit and spared lines give the beginning of the whole order', async () => {
+test('a seed, a limit and reserved lines give the beginning of the whole order', async () => {
   for (const count of [0, 1, 2, 17]) {
     for (const seed of [undefined, 1, 7]) {
       for (const limit of [undefined, 0, 1, 5, 16, 40]) {
@@ -78,7 +78,7 @@ test('only a seed with a limit reads the file twice', async () => {
   }
 })
 
-test('a file that changes between two readings is refused', async () => {
+test('a file that changes between two readings is rejected', async () => {
   let readings = 0
   const stream = { name: 'd', pieces: () => numbers(9 - readings++) }
   await expect(drawItems(stream, (line) => line, { seed: 1, limit: 2 })).rejects.toMatchObject({
@@ -87,7 +87,7 @@ test('a file that changes between two readings is refused', async () => {
   })
 })
 
-test('a wrong line after those that are asked is refused with its number', async () => {
+test('an invalid line after the asked ones is rejected with its number', async () => {
   const good = JSON.stringify({ question: 'q', answer: '#### 1' })
   for (const options of [{ limit: 1 }, { limit: 1, seed: 1 }]) {
     for (const [wrong, message] of [
@@ -104,7 +104,7 @@ test('a wrong line after those that are asked is refused with its number', async
   }
 })
 
-test('a line without an end is refused before it is whole', async () => {
+test('a line without an end is rejected before it is whole', async () => {
   let pieces = 0
   const stream = {
     name: 'data.jsonl',

@@ -1,17 +1,17 @@
-// Draws the items of a data set that are asked. In: its lines, in pieces. Out: those items in their order,
-// and how many there are. Every line is checked, and only what is asked stays in memory.
+// Draws the items of a dataset to ask. In: its lines, in pieces. Out: those items in their order,
+// and how many there are. Every line is checked, but only asked items stay in memory.
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { drawnOrder } from '../tasks/order.ts'
 import { type DataStream, type Line, streamLines } from '../tasks/read.ts'
 import type { ReplyTaskOptions } from './reply-task.ts'
 
-/** Most characters of the lines whose items are kept. */
+/** Maximum number of characters of the lines whose items are kept. */
 const MOST_CHARACTERS = 1 << 28
 
 export interface DrawOptions extends Pick<ReplyTaskOptions, 'seed' | 'limit'> {
   /** Lines at the end that are not items. Default 0. */
   readonly spared?: number
-  /** Most characters of the lines that are kept. Default 2^28. */
+  /** Maximum number of characters of the lines that are kept. Default 2^28. */
   readonly mostCharacters?: number
 }
 

@@ -15,7 +15,7 @@ export interface Gsm8kOptions extends ReplyTaskOptions {
 }
 
 const MOST_TOKENS = 256
-/** Without examples, nothing else tells the model the form that `strict-match` looks for. */
+/** Without examples, nothing else tells the model the format that `strict-match` expects. */
 const FORM =
   'Solve it step by step. Then write the answer as a number on a last line of its own that begins with "#### ".'
 
@@ -36,7 +36,7 @@ export async function gsm8k(
   if (worked.length < shots || count === 0) {
     const number = worked.length < shots ? (first?.count ?? last.length) : count + last.length
     const place = { file: (worked.length < shots && examples ? examples : file).name, number }
-    throw wrong(place, `is the last, too early for ${shots} examples; give fewer --shots`)
+    throw wrong(place, `is the last line, too few for ${shots} examples; give fewer --shots`)
   }
   const before = worked.flatMap(({ question, answer }) => [
     { role: 'user', content: asQuestion(question) } as const,

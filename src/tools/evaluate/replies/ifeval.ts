@@ -11,8 +11,8 @@ const MOST_TOKENS = 1280
 /**
  * `inst_level`: the share of instructions that are followed. `prompt_level`: the share of prompts whose
  * instructions are all followed. `loose`: also by the reply without its first line, its last line or its
- * asterisks. An instruction that cannot be checked here is left out, and with it its prompt of
- * `prompt_level`. Source: `ifeval` of lm-evaluation-harness.
+ * asterisks. An instruction that cannot be checked here is skipped, and so is its prompt in `prompt_level`.
+ * Source: `ifeval` of lm-evaluation-harness.
  */
 export async function ifeval(file: DataStream, options: ReplyTaskOptions): Promise<ReplyTask> {
   const read = (line: Line): ReplyItem => {
@@ -39,7 +39,12 @@ export async function ifeval(file: DataStream, options: ReplyTaskOptions): Promi
     }
   }
   const drawn = await drawItems(file, read, options)
-  return replyTask('ifeval', drawn, options, 'instructions about a language that its script does not tell')
+  return replyTask(
+    'ifeval',
+    drawn,
+    options,
+    'instructions about a language that its script does not identify',
+  )
 }
 
 /** Undefined for instructions that cannot be checked. */

@@ -2,14 +2,14 @@
 // regular expressions are Python's.
 import { isCount, type JsonObject } from '../../../core/base/values.ts'
 
-/** These come before a name, so a capital after them does not begin a sentence. */
+/** These precede a name, so a capital after them does not begin a sentence. */
 const TITLES = new Set(
   'mr mrs ms dr prof sen rep gov gen col st jan feb mar apr jun jul aug sept oct nov dec'.split(' '),
 )
 /** A capital after them begins a sentence. */
 const ABBREVIATIONS = new Set(['vs', 'jr', 'sr', 'inc', 'ltd', 'co', 'corp'])
 
-/** A mark of an end, what closes after it, marks that stand alone, and white space. */
+/** An end mark, closing marks after it, standalone marks, and white space. */
 const END = /(?<=\S)[.?!]+["'”’)\]}*_]*(?:\s+[.?!]+(?=\s|$))*(?=\s)/g
 
 /** A line break alone does not end a sentence. */
@@ -68,7 +68,7 @@ const SCRIPTS: ReadonlyMap<string, string> = new Map([
 
 /**
  * Whether most letters are of the language's script. Undefined for a language that shares its script with
- * others (Latin, Cyrillic, Arabic, Devanagari): telling those apart takes a model of each language.
+ * others (Latin, Cyrillic, Arabic, Devanagari): distinguishing those takes a model of each language.
  */
 function scriptCheck(language: string): ((text: string) => boolean) | undefined {
   const script = SCRIPTS.get(language)
@@ -83,7 +83,7 @@ export type Check = (text: string) => boolean
 /** `unknown`: not an instruction of IFEval, or an argument is missing. */
 type Found = Check | 'unchecked' | 'unknown'
 
-/** Python's `\w`. `\b` stands at the border between such a character and another one. */
+/** Python's `\w`. `\b` matches at the boundary between such a character and any other. */
 const WORD = '[\\p{L}\\p{N}_]'
 const BORDER = `(?:(?<=${WORD})(?!${WORD})|(?<!${WORD})(?=${WORD}))`
 

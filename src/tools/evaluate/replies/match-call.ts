@@ -9,7 +9,7 @@ export interface Parameter {
 
 export interface PossibleCall {
   readonly name: string
-  /** All right values, by parameter. If '' is among them, the parameter may be left out. */
+  /** All right values, by parameter. If '' is among them, the parameter may be omitted. */
   readonly values: Readonly<Record<string, readonly unknown[]>>
 }
 
@@ -60,7 +60,7 @@ function kindOf(value: unknown): Kind {
 
 /**
  * A value of another type than the parameter's is right where the answers have that type: they then name a
- * variable, and are compared as they stand.
+ * variable, and are compared unchanged.
  */
 function matchesValue(value: unknown, { type, items }: Parameter, answers: readonly unknown[]): boolean {
   const expected = KINDS.get(type)
@@ -81,7 +81,7 @@ function matchesValue(value: unknown, { type, items }: Parameter, answers: reado
   return isAmong(simple(value), answers.map(simple))
 }
 
-/** Each entry is among those that the answer allows, and each missing one may be left out. */
+/** Each entry is among those that the answer allows, and each missing one is optional. */
 function matchesObject(value: unknown, answer: unknown): boolean {
   if (!isObject(value) || !isObject(answer)) return false
   const allowed = (key: string): readonly unknown[] => [answer[key]].flat().map(simple)
@@ -92,14 +92,14 @@ function matchesObject(value: unknown, answer: unknown): boolean {
   )
 }
 
-/** The answer '' stands for an empty list. */
+/** The answer '' represents an empty list. */
 const matchesObjects = (value: readonly unknown[], answers: readonly unknown[]): boolean =>
   answers.some((answer) => {
     const listed = Array.isArray(answer) ? answer : []
     return listed.length === value.length && value.every((each, at) => matchesObject(each, listed[at]))
   })
 
-/** A text without case, blanks and most punctuation, so that "April 1, 2024" is "april 1 2024". */
+/** A text without case, spaces and most punctuation, so that "April 1, 2024" is "april 1 2024". */
 const simple = (value: unknown): unknown =>
   typeof value === 'string'
     ? value

@@ -1,5 +1,5 @@
-// Tasks of replies. In: small data sets, replies and calls. Out: questions, marks, what is left out, drawn
-// orders, and rejections of files that are not data sets.
+// Tasks of replies. In: small data sets, replies and calls. Out: questions, scores, skipped items, drawn
+// orders, and errors for files that are not datasets.
 import { describe, expect, test } from 'vitest'
 import { runTask } from '../task.ts'
 import { bfcl, bfclIrrelevance } from './bfcl.ts'
@@ -22,7 +22,7 @@ const reply = (text: string, toolCalls: readonly RepliedCall[] = [], finishReaso
   promptTokens: 1,
   tokens: [],
 })
-/** A model that always says the same, and what it was asked. */
+/** A model that always gives the same answer, and records its prompts. */
 const saying = (said: Reply) => {
   const asked: Question[] = []
   const model: ReplyModel = {
@@ -37,7 +37,7 @@ const saying = (said: Reply) => {
 describe('gsm8k', () => {
   const lines = ['one', 'two', 'three'].map((question, at) => ({ question, answer: `so\n#### ${at}` }))
 
-  test('without examples the question says which form the answer has', async () => {
+  test('without examples the question specifies the answer format', async () => {
     const { model, asked } = saying(reply('I think 1, no:\n#### 2\nor 3'))
     const task = await gsm8k(of(...lines), undefined, {})
     const results = await runTask(model, task, { signal })
@@ -72,10 +72,10 @@ describe('gsm8k', () => {
       'Question: three\nAnswer:',
     ])
     await expect(gsm8k(of(...lines), undefined, { shots: 3 })).rejects.toThrow(
-      /line 3 is the last, too early for 3/,
+      /line 3 is the last line, too few for 3/,
     )
     await expect(gsm8k(of(...lines), of(lines[0]), { shots: 3 })).rejects.toThrow(
-      /line 1 is the last, too early for 3/,
+      /line 1 is the last line, too few for 3/,
     )
   })
 
@@ -98,7 +98,7 @@ describe('ifeval', () => {
   const marksOf = async (text: string, ids: readonly string[], kwargs: readonly object[]) =>
     (await ifeval(of(item(ids, kwargs)), {})).items[0]!.mark(reply(text))
 
-  test('strict marks take the reply as it is, loose ones also without its ends and asterisks', async () => {
+  test('strict scores use the reply unchanged, loose ones also try it without its ends and asterisks', async () => {
     const ids = ['punctuation:no_comma', 'startend:quotation']
     expect(await marksOf('Sure, here:\n*"no comma"*', ids, [{}, {}])).toEqual({
       prompt_level_strict_acc: [false],
@@ -109,14 +109,14 @@ describe('ifeval', () => {
     expect((await marksOf('', ids, [{}, {}]))['inst_level_loose_acc']).toEqual([false, false])
   })
 
-  test('a language that shares its script is left out, and with it the prompt', async () => {
+  test('a language that shares its script is skipped, and so is the prompt', async () => {
     const file = of(item(['language:response_language', 'punctuation:no_comma'], [{ language: 'de' }, {}]))
     const task = await ifeval(file, { maxTokens: 9 })
     const results = await runTask(saying(reply('ja', [], 'length')).model, task, { signal })
     expect(results[0]!.marks).toMatchObject({ prompt_level_strict_acc: [], inst_level_strict_acc: [true] })
     expect(task.notes!(results)).toEqual([
-      '1 of 1 replies were cut at 9 tokens',
-      '1 instructions about a language that its script does not tell were left out',
+      '1 of 1 replies were cut off at 9 tokens',
+      '1 instructions about a language that its script does not identify were skipped',
     ])
     expect(await marksOf('나는 간다', ['language:response_language'], [{ language: 'ko' }])).toMatchObject({
       prompt_level_strict_acc: [true],
@@ -185,7 +185,7 @@ describe('ifeval', () => {
       /lacks an argument/,
     ],
     ['too few arguments', { instruction_id_list: ['punctuation:no_comma'], kwargs: [] }, /as many "kwargs"/],
-  ])('%s is refused with its line', async (_, fields, message) => {
+  ])('%s is rejected with its line', async (_, fields, message) => {
     await expect(ifeval(of({ key: 1, prompt: 'p', ...fields }), {})).rejects.toThrow(
       expect.objectContaining({ code: 'format', message: expect.stringMatching(message) }),
     )
@@ -213,7 +213,7 @@ describe('bfcl', () => {
   }
   const call = (given: RepliedCall['arguments'], name = 'geo.area') => ({ name, arguments: given })
 
-  test('tools have the types of JSON Schema, also where a property is called type', async () => {
+  test('tools have JSON Schema types, even if a property is called type', async () => {
     const [item] = (await bfcl('bfcl_simple', of(question), of(truth), {})).items
     expect(item!.question.tools).toEqual([
       {
@@ -240,7 +240,7 @@ describe('bfcl', () => {
     ['a wrong number', [call({ base: 11 })], false],
     ['no required argument', [call({ type: 'right triangle' })], false],
     ['an unknown argument', [call({ base: 10, more: 1 })], false],
-    ['an empty list for one that may be left out', [call({ base: 10, sides: [] })], true],
+    ['an empty list for an optional one', [call({ base: 10, sides: [] })], true],
     ['another function', [call({ base: 10 }, 'geo.size')], false],
     ['two calls', [call({ base: 10 }), call({ base: 10 })], false],
     ['no call', [], false],
@@ -254,7 +254,7 @@ describe('bfcl', () => {
     ['a fraction where a whole number is due', 5.5, { type: 'integer' }, [5], false],
     ['a truth value is not a number', true, { type: 'integer' }, [1], false],
     ['a variable where a number is due', 'x_1', { type: 'integer' }, ['x_1'], true],
-    ['a variable is compared as it stands', 'X1', { type: 'integer' }, ['x_1'], false],
+    ['a variable is compared unchanged', 'X1', { type: 'integer' }, ['x_1'], false],
     ['lists in their order', ['B.', 'a'], { type: 'array', items: { type: 'string' } }, [['b', 'A']], true],
     ['lists in another order', ['a', 'b'], { type: 'array', items: { type: 'string' } }, [['b', 'a']], false],
     [
@@ -309,7 +309,7 @@ describe('bfcl', () => {
       () => bfclIrrelevance(of({ ...question, question: [[{ role: 'user' }]] }), {}),
       /without content/,
     ],
-  ])('%s is refused with its line', async (_, make, message) => {
+  ])('%s is rejected with its line', async (_, make, message) => {
     await expect(make()).rejects.toThrow(
       expect.objectContaining({ code: 'format', message: expect.stringMatching(message) }),
     )

@@ -1,4 +1,4 @@
-// Tasks whose items are whole replies. Each item keeps the reply beside its marks, so every score can be
+// Tasks whose items are whole replies. Each item stores the reply with its scores, so that every score can be
 // checked.
 import { mean, type Task } from '../task.ts'
 
@@ -31,7 +31,7 @@ export interface Reply {
   /** Without the calls. */
   readonly text: string
   readonly toolCalls: readonly RepliedCall[]
-  /** `length`: it was cut at `maxTokens`. */
+  /** `length`: it was cut off at `maxTokens`. */
   readonly finishReason: string
   readonly promptTokens: number
   /** Ids as generated, without the end of turn. */
@@ -67,21 +67,20 @@ export interface ReplyItem {
 }
 
 export interface ReplyTask extends Task<ReplyModel, MarkedReply> {
-  /** Those that are asked, in their order: `limit` of `count`. */
+  /** The asked items, in order: `limit` of `count`. */
   readonly items: readonly ReplyItem[]
 }
 
 export interface ReplyTaskOptions {
   /** Items are taken in an order drawn by this seed. Default: the file's order. */
   readonly seed?: number | undefined
-  /** Most items that are asked; only these are kept in memory. Default: all. */
+  /** Maximum number of items that are asked; only these are kept in memory. Default: all. */
   readonly limit?: number | undefined
-  /** Most tokens of a reply. Default: the task's own. */
+  /** Maximum number of tokens of a reply. Default: the task's own. */
   readonly maxTokens?: number | undefined
 }
 
-/**
- * A reply takes seconds on a small machine, and a run that is stopped loses those after the last kept one.
+/** A reply takes seconds on a small machine, and an interrupted run loses those after the last stored one.
  */
 const KEPT_REPLIES = 16
 
@@ -119,8 +118,8 @@ export function replyTask(
       const leftOut = results.reduce((sum, each) => sum + each.leftOut, 0)
       const most = items[0]?.question.maxTokens
       return [
-        ...(cut > 0 ? [`${cut} of ${results.length} replies were cut at ${most} tokens`] : []),
-        ...(leftOut > 0 ? [`${leftOut} ${what} were left out`] : []),
+        ...(cut > 0 ? [`${cut} of ${results.length} replies were cut off at ${most} tokens`] : []),
+        ...(leftOut > 0 ? [`${leftOut} ${what} were skipped`] : []),
       ]
     },
   }

@@ -29,7 +29,7 @@ const SEPARATOR = ' '
  */
 function choiceTask(name: string, all: readonly ChoiceItem[], seed?: number): ChoiceTask {
   const items = drawn(all, seed)
-  // The choices of WinoGrande are contexts. Their lengths say nothing about the continuation.
+  // The choices of WinoGrande are contexts. Their lengths are unrelated to the continuation.
   const isNormed = items.every(({ pairs }) => pairs.every(([context]) => context === pairs[0]?.[0]))
   return {
     name,
@@ -142,7 +142,7 @@ const cleaned = (text: string): string =>
     .replace(/\[.*?\]/g, '')
     .replaceAll('  ', ' ')
 
-/** The labels are in the lines or in a file of their own, one a line. */
+/** The labels are in the lines or in their own file, one a line. */
 export function piqa(file: DataFile, labels?: DataFile, seed?: number): ChoiceTask {
   const given = labels?.text.split('\n').filter((each) => each.trim() !== '')
   const lines = readLines(file)

@@ -1,4 +1,4 @@
-// The order in which the items of a data set are asked.
+// The order in which the items of a dataset are asked.
 import { Random } from '../../../core/generate/sampler/random.ts'
 
 /** Fisher and Yates' shuffle of the whole numbers below `count`. */
@@ -12,6 +12,6 @@ export function drawnOrder(count: number, seed: number): Uint32Array {
   return order
 }
 
-/** The items in an order drawn by the seed, or as they are. */
+/** The items in a random order drawn with the seed, or unchanged. */
 export const drawn = <Item>(items: readonly Item[], seed: number | undefined): readonly Item[] =>
   seed === undefined ? items : Array.from(drawnOrder(items.length, seed), (index) => items[index]!)

@@ -1,4 +1,4 @@
-// Reads the lines of a data set as JSON objects, from a text or piece by piece. Errors name the line.
+// Reads the lines of a dataset as JSON objects, from a text or piece by piece. Errors name the line.
 import { linesOf, type TextPieces } from '../../../core/base/bytes.ts'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { parseJson } from '../../../core/base/json.ts'
@@ -32,7 +32,7 @@ export function readLines({ name, text }: DataFile): Line[] {
 }
 
 /**
- * The same lines, one after another, with their characters. Throws `format` also for a line that is too long.
+ * The same lines, one after another, with their characters. Also throws `format` for a line that is too long.
  */
 export async function* streamLines(
   { name, pieces }: DataStream,

@@ -68,8 +68,8 @@ export const detokenizeWikitext = (page: string): string =>
 
 /**
  * The first window scores its own tokens after `prefix`; each later one scores the next `maxTokens` tokens,
- * the first of them after the token before. The last window is moved back as far as it can be, so what it
- * scores has a long context. Source: `get_rolling_token_windows` with `context_len` 1 and
+ * the first of them after the token before. The last window is moved back as far as possible, so that its
+ * scored tokens have a long context. Source: `get_rolling_token_windows` with `context_len` 1 and
  * `make_disjoint_window` of lm-evaluation-harness 0.4.
  */
 export function rollingWindows(ids: readonly number[], prefix: number, maxTokens: number): EncodedPair[] {
@@ -90,7 +90,7 @@ export function rollingWindows(ids: readonly number[], prefix: number, maxTokens
 export const pageWindows = (model: EvaluatedModel, page: string): EncodedPair[] =>
   rollingWindows(encodeText(model, detokenizeWikitext(page)), prefixToken(model), model.maxTokens)
 
-/** How a text is cut into windows that do not overlap. */
+/** How a text is split into windows that do not overlap. */
 export interface WindowRules {
   readonly name: 'second_halves' | 'windows'
   /** Tokens of a window. */
@@ -107,9 +107,8 @@ export interface WindowRules {
 }
 
 /**
- * `second_halves`: llama.cpp's. Each window scores what comes after its middle.
- * `windows`: GPTQ's. Each window scores all but its first token. Throws `format` for a text
- * shorter than a window.
+ * `second_halves`: llama.cpp's. Each window scores the tokens after its middle. `windows`: GPTQ's. Each
+ * window scores all but its first token. Throws `format` for a text shorter than a window.
  */
 export function windowTask({ name, context, ids, total = ids.length, bos, forward }: WindowRules): Task {
   const count = Math.floor(total / context)

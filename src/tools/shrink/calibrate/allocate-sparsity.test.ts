@@ -79,7 +79,7 @@ describe.each([
     expect(Math.abs(stored / small.prediction.bytes - 1)).toBeLessThan(0.01)
   }, 60_000)
 
-  test('a budget out of reach is refused with its numbers', async () => {
+  test('a budget out of reach is rejected with its numbers', async () => {
     const model = await prepared(files)
     const own = options()
     const allocated = (budget: SparsityBudget) => allocateSparsity(model, { ...own, costs, budget })

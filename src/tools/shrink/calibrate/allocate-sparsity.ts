@@ -34,7 +34,7 @@ export interface Prediction {
   /** Absent if the costs do not say what else a token takes. */
   readonly tokensPerSecond?: number | undefined
   readonly denseTokensPerSecond?: number | undefined
-  /** Most bytes of all tensors of the pack. */
+  /** Maximum bytes of all tensors of the pack. */
   readonly bytes: number
   /** Mean share of the energy of matrices' products. */
   readonly loss: number
@@ -58,7 +58,7 @@ interface Choice extends SparsityChoice {
 }
 
 /**
- * Products are surveyed in the float model; a survey that was stopped goes on. Throws `unsupported` for a
+ * Products are surveyed in the float model; a survey that was stopped continues. Throws `unsupported` for a
  * budget out of reach or a matrix without a cost, and what `walk` throws.
  */
 export async function allocateSparsity(

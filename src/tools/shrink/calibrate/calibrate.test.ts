@@ -171,7 +171,7 @@ describe('a quantised model', () => {
     expect(tail(b)).toEqual(tail(a))
   })
 
-  test('a run that was stopped anywhere goes on to the same bytes, on threads too', async () => {
+  test('a run that was stopped anywhere continues to the same bytes, on threads too', async () => {
     const solver = await loadSolver()
     let writes = 0
     const counted = countedWork(memoryWork(), () => writes++)

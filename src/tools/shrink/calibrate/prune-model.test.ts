@@ -57,7 +57,7 @@ test.each(Object.entries(models))('%s: every matrix has the zeros that were aske
   }
 })
 
-test('8 bits of rows with masks of their own are rounded: zeros stay, and the rest is as in f32', async () => {
+test('8 bits of rows with their own masks are rounded: zeros stay, and the rest is as in f32', async () => {
   const pruned = async (format: 'f32' | 'w8_g32') => {
     const pattern = parsePattern('unstructured')
     const options = { ...shared(), method: 'obs', pattern, sparsity: 0.1, sweeps: 0 } as const

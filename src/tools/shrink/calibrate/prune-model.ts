@@ -89,7 +89,7 @@ export async function pruneModel(prepared: PreparedModel, options: PruneModelOpt
 }
 
 /**
- * Rows with masks of their own would need a factor each to solve codes, about k^3 / 3 multiply-adds a row.
+ * Rows with their own masks would need a factor each to solve codes, about k^3 / 3 multiply-adds a row.
  * Rounding to eight bits loses little, and keeps zeros.
  */
 const isRounded = ({ format, pattern }: PruneModelOptions): boolean =>

@@ -24,7 +24,7 @@ export interface QuantizeOptions extends Omit<FactorOptions, 'dense'>, SolveOpti
   readonly format: Format | 'mixed' | 'keep'
   /** Formats of single matrices, by name; not with `mixed` or `keep`. */
   readonly formats?: ReadonlyMap<string, Format> | undefined
-  /** Most bytes of the pack's tensors; `mixed` only. */
+  /** Maximum bytes of the pack's tensors; `mixed` only. */
   readonly budgetBytes?: number | undefined
   /** Codes of the logits matrix, which `gptq` solves. Default: it is left as it is. */
   readonly head?: Format | undefined

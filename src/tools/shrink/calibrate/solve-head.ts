@@ -42,7 +42,7 @@ export interface SolvedHead {
 
 const EMBEDDING = 'embed.weight'
 const LOGITS = 'output.weight'
-/** Most rows of a step. */
+/** Maximum number of rows of a step. */
 const STEP_TOKENS = 256
 
 /** The name of the matrix that makes logits: the embedding's, where it is the same. */

@@ -60,7 +60,7 @@ export interface WalkProgress {
   readonly total: number
 }
 
-/** Most rows of a step. */
+/** Maximum number of rows of a step. */
 const STEP_TOKENS = 256
 
 /**
@@ -159,7 +159,7 @@ async function openSide(context: Context, weights: Weights, file: string | undef
   }
 }
 
-/** The segment as a model of its own. Matrices are f32; tables keep the encoding of the model. */
+/** The segment as its own model. Matrices are f32; tables keep the encoding of the model. */
 function prepareSegment({ prepared, segment }: Context, weights: Weights, length: number): PreparedModel {
   const own = new Map<string, PackedEncoding>()
   for (const { ref, encoding } of prepared.plan.slots) {

@@ -85,7 +85,7 @@ test.each([
   expect(await read(tensor, n, k)).toEqual(plain(decode(coded)))
 })
 
-test('GPTQ refuses what it does not hold, and says what does', () => {
+test('GPTQ rejects what it cannot hold, and suggests a format that can', () => {
   expect(() => gptqMatrix('w', codedOf('w4m_g32', 8, 32))).toThrow(
     /w4m has minimums between; choose --weights w4/,
   )

@@ -25,7 +25,7 @@ describe.each(FORMATS)('a matrix laid as %s', (format) => {
     ])
   })
 
-  test('has the bytes that the loader makes of the same weights', () => {
+  test('has the same bytes as the loader’s conversion of these weights', () => {
     if (format === 'w4m_g32') return
     const n = 45
     const k = 172

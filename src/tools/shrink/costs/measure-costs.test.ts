@@ -70,7 +70,7 @@ test('stops when it is told to', async () => {
 test.each([
   ['sb84', 8, 4],
   ['sv32', 32, 1],
-] as const)('%s: stand-ins drop whole units, about as many as asked', async (format, rows, inputs) => {
+] as const)('%s: stand-ins drop whole units, about as many as requested', async (format, rows, inputs) => {
   const n = 96
   const k = 256
   for (const base of ['w4_g32', 'w8_g32'] as const) {

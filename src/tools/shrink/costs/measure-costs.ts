@@ -44,7 +44,7 @@ export interface Paced {
   release(): void
 }
 
-/** Reads the first ids with a sequence of its own. Throws what the scheduler throws. */
+/** Reads the first ids with its own sequence. Throws what the scheduler throws. */
 export async function pace(
   { scheduler, newSequence }: Pick<BuiltModel, 'scheduler' | 'newSequence'>,
   ids: readonly number[],

@@ -49,7 +49,7 @@ test('added tokens beyond the rows are left out', () => {
   expect(found.tokens).toHaveLength(268)
 })
 
-test('a way to cut that no name of GGUF has is refused', () => {
+test('a way to cut that no name of GGUF has is rejected', () => {
   const pre_tokenizer = {
     type: 'Sequence',
     pretokenizers: [

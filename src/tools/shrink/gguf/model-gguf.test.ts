@@ -52,13 +52,13 @@ test('rows that are not whole blocks are F16', async () => {
   expect(tensors.get('blk.0.ffn_up.weight')?.dtype).toBe('Q8_0')
 })
 
-test('a window, which llama.cpp does not give this family, is refused', async () => {
+test('a window, which llama.cpp does not give this family, is rejected', async () => {
   await expect(written({ window: 16 }, 'F16')).rejects.toThrow(
     /GGUF's keys for llama cannot say this model's window, so another model would be read; write a \.hbm/,
   )
 })
 
-test('a rotation that the keys cannot say is refused', async () => {
+test('a rotation that the keys cannot say is rejected', async () => {
   const rope_scaling = {
     rope_type: 'longrope',
     short_factor: Array(8).fill(1),

@@ -98,7 +98,7 @@ const BLOCK = 32
  * the number of threads.
  */
 export const SLAB_ROWS = 64
-/** Most columns of the room `panel`. */
+/** Maximum number of columns of the room `panel`. */
 export const PANEL_INPUTS = BLOCK
 /** A pivot below this share of the mean diagonal is what rounding leaves of zero. */
 export const LEAST_PIVOT = 1e-13

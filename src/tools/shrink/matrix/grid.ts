@@ -79,7 +79,7 @@ export function setGrid(grid: Grid, scale: number, minimum: number): void {
   loadGrid(grid, shiftedFloat(scale), shiftedFloat(minimum))
 }
 
-/** Sets the grid from what is stored. */
+/** Sets the grid from the stored values. */
 export function loadGrid(grid: Grid, scalePattern: number, minimumPattern: number): void {
   const half = halfTable()
   grid.scalePattern = scalePattern

@@ -74,7 +74,7 @@ describe('mixed formats', () => {
     }
   })
 
-  test('a budget below the smallest is refused with what is missing', () => {
+  test('a budget below the smallest is rejected with what is missing', () => {
     expect(() => chooseFormats(products, 3 * small - 7)).toThrow(/raise --budget by 7 bytes or more/)
   })
 })

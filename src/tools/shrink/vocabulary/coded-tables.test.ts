@@ -59,7 +59,7 @@ test('tables become codes of the format that is asked for, and nothing else does
   expect(encodingsOf(coded({}))).toEqual(['embed.weight f32', 'other f32'])
 })
 
-test('a head of another format becomes a matrix of its own', async () => {
+test('a head of another format becomes its own matrix', async () => {
   const untied = coded({ table: 'w4_g32', head: 'w8_g32' })
   expect(encodingsOf(untied)).toEqual(['embed.weight w4_g32', 'output.weight w8_g32', 'other f32'])
   expect(untied.config).toEqual({ tiedEmbeddings: false })
@@ -67,7 +67,7 @@ test('a head of another format becomes a matrix of its own', async () => {
   expect(coded({ table: 'w4_g32', head: 'w4_g32' }).config).toEqual({ tiedEmbeddings: true })
 })
 
-test('a head that is a matrix of its own takes its format, or that of the table', () => {
+test('a head that is its own matrix takes its format, or that of the table', () => {
   const names = ['embed.weight', 'output.weight']
   expect(encodingsOf(coded({ table: 'w4_g32' }, names))).toEqual(names.map((name) => `${name} w4_g32`))
   expect(encodingsOf(coded({ head: 'w8_g32' }, names))).toEqual(['embed.weight f32', 'output.weight w8_g32'])

@@ -23,7 +23,7 @@ const SLAB = 2048
 export interface TableFormats {
   /** Default: as the contents have it. */
   readonly table?: Format | undefined
-  /** Default: `table`. Another one makes the logits matrix a matrix of its own where it was the embedding. */
+  /** Default: `table`. Another one makes the logits matrix its own matrix where it was the embedding. */
   readonly head?: Format | undefined
 }
 

@@ -67,7 +67,7 @@ describe.each(SPECS)('%s', (_, spec, text) => {
   })
 })
 
-test('a text that a trimmed vocabulary spells in another way is refused', () => {
+test('a text that a trimmed vocabulary spells in another way is rejected', () => {
   const { before, tokenizer, proof } = trimmedTo(words, 'the cat')
   expect(() => proof.check(before.encode('cat'), tokenizer.encode('cab'))).toThrow(/a text is another/)
   expect(() => proof.check(before.encode('cat'), tokenizer.encode('c a t'))).toThrow(/other tokens/)
@@ -141,7 +141,7 @@ describe('languages', () => {
   })
 })
 
-test('a vocabulary of another kind is refused by name', () => {
+test('a vocabulary of another kind is rejected by name', () => {
   const spec: JsonTokenizerSpec = { kind: 'json', tokenizer: { model: { type: 'WordLevel', vocab: {} } } }
   expect(() => hasMerges(spec)).toThrow(/of the kind "WordLevel", whose vocabulary cannot be trimmed/)
 })

@@ -63,7 +63,7 @@ describe('the rows of a table have the bits that they had', () => {
     },
   )
 
-  test('a table without its zeros is refused with the next step', async () => {
+  test('a table without its zeros is rejected with the next step', async () => {
     await expect(gatherRows({ ...stored, packed: 'w4_g32_sb84' }, ROWS, signal)).rejects.toMatchObject({
       code: 'unsupported',
       message: expect.stringContaining('trim the model before it is pruned'),

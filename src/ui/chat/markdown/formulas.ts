@@ -1,5 +1,5 @@
-// Formulas. In: a Markdown parser. Out: the same parser, which also knows TeX between $…$, $$…$$, \(…\) and
-// \[…\].
+// Formulas. In: a Markdown parser. Out: the same parser, which now also recognises TeX between $…$, $$…$$,
+// \(…\) and \[…\].
 import type MarkdownIt from 'markdown-it'
 
 type Parser = InstanceType<typeof MarkdownIt>
@@ -10,7 +10,7 @@ type BlockRule = Parameters<Parser['block']['ruler']['push']>[1]
 export const FORMULA = 'formula'
 export const FORMULA_BLOCK = 'formula_block'
 
-/** How a formula opens and closes. Longer marks come first. */
+/** Opening and closing marks of formulas, longest first. */
 const MARKS = [
   { open: '$$', close: '$$', isDisplay: true },
   { open: '$', close: '$', isDisplay: false },
@@ -41,9 +41,9 @@ const inline: InlineRule = (state, silent) => {
 }
 
 /**
- * A formula whose marks begin a block and end a line. While its end is missing, it takes all lines up to an
- * empty one, since a line such as `+ b` would begin a list. It ends no paragraph: what has been shown of that
- * would change if the formula turned out to be none. There the inline rule finds it.
+ * A formula whose marks begin a block and end a line. While its end is missing, it includes all lines up to
+ * an empty one, because a line such as `+ b` would begin a list. It never ends a paragraph: the text already
+ * shown would change if this turned out not to be a formula. The inline rule finds it there.
  */
 const block: BlockRule = (state, line, endLine, silent) => {
   const begin = (state.bMarks[line] ?? 0) + (state.tShift[line] ?? 0)
@@ -67,7 +67,7 @@ const block: BlockRule = (state, line, endLine, silent) => {
   return true
 }
 
-/** The next `close` that no backslash escapes; -1 without one, or after an empty line. */
+/** The next unescaped `close`; -1 if there is none before an empty line. */
 function endOf(text: string, start: number, close: string): number {
   let end = text.indexOf(close, start)
   while (close === '$' && end > 0 && text[end - 1] === '\\') end = text.indexOf(close, end + 1)

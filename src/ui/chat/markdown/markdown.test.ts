@@ -43,29 +43,29 @@ describe('Markdown', () => {
     expect(tree(text)).toEqual(expected)
   })
 
-  test('an ordered list starts where it says', () => {
+  test('an ordered list starts at its number', () => {
     expect(parseMarkdown('3. c\n4. d')[0]?.piece).toMatchObject({ tag: 'ol', start: 3 })
   })
 
-  test('a code block has its language and text, also while its end is missing', () => {
+  test('a code block has its language and text, even while its end is missing', () => {
     const expected = { tag: 'pre', language: 'js', children: ['let a = 1\n'] }
     expect(parseMarkdown('```js\nlet a = 1\n```')[0]?.piece).toEqual(expected)
     expect(parseMarkdown('```js\nlet a = 1\n')[0]?.piece).toEqual(expected)
   })
 })
 
-test('what is read out has no marks', () => {
+test('text that is read aloud has no marks', () => {
   expect(plainText('# A **b**\n\n- `c`\n- [d](https://e.example)\n\n|f|g|\n|-|-|\n|1|2|')).toBe(
     'A b\nc\nd\n\nf, g\n1, 2',
   )
 })
 
-describe('what a model writes cannot act', () => {
+describe('a model’s output cannot do anything', () => {
   test('HTML is text', () => {
     expect(tree('<img src=x onerror=alert(1)>')).toEqual(['p(<img src=x onerror=alert(1)>)'])
   })
 
-  test('images are their description', () => {
+  test('images are shown as their alt text', () => {
     expect(tree('![a cat](https://example.com/cat.png)')).toEqual(['p(a cat)'])
   })
 
@@ -76,12 +76,12 @@ describe('what a model writes cannot act', () => {
     },
   )
 
-  test('a link to the web is one', () => {
+  test('a link to the web stays a link', () => {
     expect(tree('[x](https://example.com/a)')).toEqual(['p(a<https://example.com/a>(x))'])
   })
 })
 
-test('blocks keep their source while the text after them grows, so that they need not be rendered again', () => {
+test('blocks stay the same object while the text after them grows, so they are not rendered again', () => {
   const text = '# Title\n\nFirst paragraph.\n\n- one\n- two\n\n```\ncode\n```\n\nLast words.'
   const whole = parseMarkdown(text)
   for (let length = 1; length < text.length; length++) {
@@ -94,7 +94,7 @@ test('blocks keep their source while the text after them grows, so that they nee
   }
 })
 
-test('every letter of a text without marks is shown', () => {
+test('every letter of plain text is shown', () => {
   fc.assert(
     fc.property(fc.array(fc.stringMatching(/^[a-z]+$/), { minLength: 1 }), (words) => {
       const shown = parseMarkdown(words.join(' ')).map(({ piece }) => piece.children.join(''))
@@ -106,14 +106,14 @@ test('every letter of a text without marks is shown', () => {
 const only = (text: string) => parseMarkdown(text)[0]?.piece
 const insides = (piece: Piece | undefined) => (piece?.children ?? []) as readonly Piece[]
 
-test('bare addresses become links, and names of files do not', () => {
+test('bare addresses become links, but file names do not', () => {
   const links = insides(only('See https://example.com/a_b, readme.md and www.example.com.'))
   expect(links.filter((part) => part.tag === 'a')).toEqual([
     { tag: 'a', children: ['https://example.com/a_b'], href: 'https://example.com/a_b' },
   ])
 })
 
-test('items of a task list know whether they are done, tight or loose', () => {
+test('items of a task list, tight or loose, know whether they are done', () => {
   for (const between of ['\n', '\n\n']) {
     const items = insides(only(['- [x] **one**', '- [ ] two', '- [y] three'].join(between)))
     expect(items.map(({ isDone }) => isDone)).toEqual([true, false, undefined])
@@ -125,7 +125,7 @@ test('items of a task list know whether they are done, tight or loose', () => {
   }
 })
 
-test('cells stand at the side that the table gives their column', () => {
+test('cells are aligned as the table specifies for their column', () => {
   const [head] = insides(only('|a|b|c|d|\n|:-|:-:|-:|-|\n|1|2|3|4|'))
   const [row] = insides(head)
   expect(insides(row).map(({ align }) => align)).toEqual(['left', 'center', 'right', undefined])
@@ -156,7 +156,7 @@ describe('a text that grows', () => {
   const ends = ['\n', '\n\n', '\r\n']
   const line = fc.tuple(fc.constantFrom(...lines), fc.constantFrom(...ends)).map((parts) => parts.join(''))
 
-  test('is at every length what it would be if it were read at once', () => {
+  test('is at every length the same as if parsed at once', () => {
     fc.assert(
       fc.property(fc.array(line, { maxLength: 12 }), fc.integer({ min: 1, max: 9 }), (parts, step) => {
         const text = parts.join('')
@@ -171,7 +171,7 @@ describe('a text that grows', () => {
     )
   })
 
-  test('keeps the blocks that have ended, and reads another text anew', () => {
+  test('keeps finished blocks, and parses a different text from scratch', () => {
     const growing = new GrowingMarkdown()
     const text = 'One.\n\n- two\n- three\n\nFour\nfive'
     const before = growing.blocks(text)
@@ -192,7 +192,7 @@ describe('a text that grows', () => {
 describe('the parts of a text', () => {
   const paragraph = fc.stringMatching(/^[a-z]{1,300}$/)
 
-  test('are its blocks, few letters each, and those that are full stay while it grows', () => {
+  test('are short runs of blocks, and full ones stay while the text grows', () => {
     fc.assert(
       fc.property(fc.array(paragraph, { minLength: 1, maxLength: 20 }), paragraph, (paragraphs, last) => {
         const sources = (parts: ReturnType<typeof inParts>) =>

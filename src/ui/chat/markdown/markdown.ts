@@ -8,7 +8,7 @@ export const plainText = (markdown: string): string =>
     .join('\n')
     .trim()
 
-/** Elements that stand on lines of their own. */
+/** Block elements. */
 const LINES: readonly Piece['tag'][] = ['li', 'p', 'tr', 'br', 'pre', 'blockquote']
 
 function textOf(piece: Piece | string): string {
@@ -17,7 +17,7 @@ function textOf(piece: Piece | string): string {
   return LINES.includes(piece.tag) ? `${inside}\n` : inside
 }
 
-/** Elements that a model's text may turn into. */
+/** Elements that a model's text may become. */
 export type Tag =
   | ('p' | 'h2' | 'h3' | 'ul' | 'ol' | 'li' | 'blockquote' | 'hr' | 'br' | 'pre' | 'code')
   | ('table' | 'thead' | 'tbody' | 'tr' | 'th' | 'td' | 'strong' | 'em' | 's' | 'a' | 'span' | 'math')
@@ -31,17 +31,17 @@ export interface Piece {
   readonly start?: number
   /** Language of a code block. */
   readonly language?: string
-  /** Side of a table's column. */
+  /** Alignment of a table column. */
   readonly align?: Align
   /** Whether an item of a task list is done. */
   readonly isDone?: boolean
-  /** Present if a formula stands on a line of its own. Its child is TeX. */
+  /** Present if a formula is on its own line. Its child is TeX. */
   readonly isDisplay?: boolean
 }
 
 type Align = 'left' | 'center' | 'right'
 
-/** A block at the top level and its source lines. While these are the same, the block object is the same. */
+/** A top-level block and its source lines. While these stay the same, so does the block object. */
 export interface Block {
   readonly source: string
   /** Offset of its first line in the text. */
@@ -55,17 +55,17 @@ const theParser = (): InstanceType<typeof MarkdownIt> => {
   if (parser !== undefined) return parser
   const rules = ['table', 'strikethrough', 'linkify']
   parser = new MarkdownIt('commonmark', { html: false, linkify: true }).enable(rules)
-  // Names of files such as readme.md end like names of sites.
+  // File names such as readme.md end like domain names.
   addFormulas(parser)
   parser.linkify.set({ fuzzyLink: false, fuzzyEmail: false })
   return parser
 }
 
-/** As the parser takes them. */
+/** In the parser's format. */
 const LINE_END = /\r\n?|\n/g
 const LAST_END = /(\r\n?|\n)$/
 
-/** Headings in an answer rank below those of the page. */
+/** Headings in an answer are lower-level than those of the page. */
 const TAGS: ReadonlyMap<string, Tag> = new Map(
   Object.entries({
     p: 'p',
@@ -91,7 +91,7 @@ const TAGS: ReadonlyMap<string, Tag> = new Map(
   }),
 )
 
-/** Parses Markdown while it streams: an unfinished fence, list or table is shown as far as it goes. */
+/** Parses Markdown while it streams: an unfinished fence, list or table is shown so far as it exists. */
 export function parseMarkdown(text: string): Block[] {
   const starts = [0, ...Array.from(text.matchAll(LINE_END), ({ 0: end, index }) => index + end.length)]
   const blocks: Block[] = []
@@ -108,7 +108,7 @@ export function parseMarkdown(text: string): Block[] {
 
 /** A streaming answer: finished blocks are not parsed again. */
 export class GrowingMarkdown {
-  /** Later text does not change these, except for link definitions, which models do not write. */
+  /** Later text does not change these, except through link definitions, which models do not write. */
   #ended: readonly Block[] = []
   /** The text of the finished blocks. */
   #read = ''
@@ -123,7 +123,7 @@ export class GrowingMarkdown {
     const open = parseMarkdown(rest)
     const all = [...this.#ended, ...open]
     const { at = 0 } = open.at(-1) ?? {}
-    // The start of a line may belong to an item of the list before it.
+    // The start of a line may belong to the preceding list item.
     if (at > 0 && /[\r\n]/.test(rest.slice(at))) {
       this.#ended = [...this.#ended, ...open.filter((block) => block.at < at)]
       this.#read = text.slice(0, this.#read.length + at)
@@ -132,10 +132,10 @@ export class GrowingMarkdown {
   }
 }
 
-/** Characters that fill a part. */
+/** Characters of a full part. */
 const PART = 240
 
-/** Splits a text into short parts at block boundaries. Later text does not change the parts that are full. */
+/** Splits a text into short parts at block boundaries. Later text does not change full parts. */
 export function inParts(blocks: readonly Block[]): readonly (readonly Block[])[] {
   const parts: Block[][] = []
   let room = 0
@@ -151,8 +151,8 @@ export function inParts(blocks: readonly Block[]): readonly (readonly Block[])[]
 }
 
 /**
- * Splits a flat token list at its top level: each part is one leaf, or an open token, its content and its
- * close token.
+ * Splits a flat token list at its top level: each part is either a leaf, or an open token with its content
+ * and its close token.
  */
 function eachTree(tokens: readonly Token[], visit: (tree: readonly Token[]) => void): void {
   let start = 0
@@ -179,7 +179,7 @@ function pieces(tokens: readonly Token[]): (Piece | string)[] {
 function container(token: Token, children: readonly (Piece | string)[]): readonly (Piece | string)[] {
   if (token.tag === 'a') return [link(String(token.attrGet('href') ?? ''), children)]
   const tag = TAGS.get(token.tag)
-  // The parser hides the paragraphs of a tight list.
+  // The parser hides paragraphs in tight lists.
   if (tag === undefined || token.hidden) return children
   if (tag === 'ol') return [{ tag, children, start: Number(token.attrGet('start') ?? 1) }]
   if (tag === 'li') return [item(children)]
@@ -189,7 +189,7 @@ function container(token: Token, children: readonly (Piece | string)[]): readonl
 
 const TASK = /^\[([ xX])\]\s+/
 
-/** An item of a list; of a task list, if its text starts with a box. */
+/** A list item, or a task list item if its text starts with a checkbox. */
 function item(children: readonly (Piece | string)[]): Piece {
   const [first, ...others] = children
   const [text, ...inside] =
@@ -209,7 +209,7 @@ function leaf(token: Token): readonly (Piece | string)[] {
   switch (token.type) {
     case 'inline':
       return pieces(token.children ?? [])
-    // Models end lines where they mean it: verses, addresses, the turns of a dialogue.
+    // Models' line breaks are meaningful: verses, addresses, turns of a dialogue.
     case 'softbreak':
     case 'hardbreak':
       return [{ tag: 'br', children: [] }]
@@ -225,7 +225,7 @@ function leaf(token: Token): readonly (Piece | string)[] {
     case 'code_block':
       return [{ tag: 'pre', children: [token.content], language: token.info.trim().split(/\s/, 1)[0] ?? '' }]
     default:
-      // Text, HTML as text, and an image's description: nothing is loaded from elsewhere.
+      // Text, HTML as text, and an image's alt text: nothing is loaded from elsewhere.
       return token.content === '' ? [] : [token.content]
   }
 }

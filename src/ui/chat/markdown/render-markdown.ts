@@ -11,13 +11,13 @@ interface MarkdownWords {
   readonly copyCode: string
   readonly table: string
   readonly formula: string
-  /** Stands for the language of a code block that names none. */
+  /** Shown as the language of a code block that names none. */
   readonly code: string
 }
 
-/** Richer forms of some texts, for pages that load what these take. */
+/** Richer renderings of code and formulas, for pages that load the libraries. */
 export interface RichForms {
-  /** The content of a code block. Undefined: the text as it is. */
+  /** The content of a code block. Undefined: plain text. */
   readonly code?: (text: string, language: string) => TemplateResult | undefined
   /** A formula from TeX. Undefined: its source. */
   readonly formula?: (tex: string, isDisplay: boolean) => unknown

@@ -1,5 +1,5 @@
-// Conversations of a widget. In: a toy engine, questions, tools, documents. Out: the entries that are shown,
-// and what the model was told.
+// Conversations of a widget. In: a toy engine, questions, tools, documents. Out: the displayed entries, and
+// the model's prompts.
 import { expect, test } from 'vitest'
 import type { Engine } from '../../../engine/api/engine.ts'
 import { openToy, PLAIN } from '../../../engine/api/testing/toy-engine.ts'
@@ -31,7 +31,7 @@ function conversation() {
   return { it, complete, runs, shown }
 }
 
-/** The engine, and what each of its prompts was. */
+/** The engine, with its prompts. */
 async function heard(): Promise<{ readonly engine: Engine; readonly prompts: (readonly Message[])[] }> {
   const engine = await openToy()
   const prompts: (readonly Message[])[] = []
@@ -70,7 +70,7 @@ test('a question is answered, and the next one continues the conversation', asyn
   expect(shown.at(-1)).toBe('still 4')
 })
 
-test('what a stopped answer has stays, and it can be taken back and given again', async () => {
+test('a stopped answer keeps its text, and can be removed and generated again', async () => {
   const { it } = conversation()
   const engine = await openToy()
   // Its answer takes long enough to be stopped.
@@ -89,7 +89,7 @@ test('what a stopped answer has stays, and it can be taken back and given again'
   expect(it.entries.at(-1)).toEqual({ role: 'assistant', content: `You said ${question}` })
 })
 
-test('a failed answer leaves the question waiting, and says why', async () => {
+test('a failed answer leaves its question unanswered, and says why', async () => {
   const { it } = conversation()
   const engine = await openToy()
   it.ask('hello')
@@ -100,7 +100,7 @@ test('a failed answer leaves the question waiting, and says why', async () => {
   expect([it.error, it.entries.length]).toEqual([undefined, 2])
 })
 
-test('a cleared conversation drops the answer under way, and the next one is not disturbed', async () => {
+test('clearing drops the answer in progress, without disturbing the next conversation', async () => {
   const { it, complete } = conversation()
   const engine = await openToy()
   it.ask('hello')
@@ -114,7 +114,7 @@ test('a cleared conversation drops the answer under way, and the next one is not
   expect(complete).toHaveLength(3)
 })
 
-test('passages go before the question that they are for, and before no later one', async () => {
+test('passages are put before the question that they belong to, not before later ones', async () => {
   const { it } = conversation()
   const { engine, prompts } = await heard()
   const documents = [
@@ -152,7 +152,7 @@ test('an encoder alone decides which passages are nearest, whatever words they s
   expect(kinds).toEqual(['document', 'query'])
 })
 
-test('documents are cut at paragraphs and sentences, and nothing of them is lost', () => {
+test('documents are split at paragraphs and sentences, and nothing is lost', () => {
   const sentence = 'A kettle stands on the stove and sings. '
   const document = `Short one.\n\nShort two.\n\n${sentence.repeat(40)}\n\n${'x'.repeat(1500)}`
   const passages = cut(document)
@@ -165,7 +165,7 @@ test('documents are cut at paragraphs and sentences, and nothing of them is lost
 const call = (name: string, args = {}) =>
   `<tool_call>${JSON.stringify({ name, arguments: args })}</tool_call>`
 
-test('tools run in order, and the answer is made from their results and errors', async () => {
+test('tools run in order, and the answer uses their results and errors', async () => {
   const { it, runs } = conversation()
   const tools: WidgetTool[] = [
     { name: 'add', execute: ({ a, b }) => Number(a) + Number(b) },
@@ -190,7 +190,7 @@ test('tools run in order, and the answer is made from their results and errors',
   expect(answer?.content).toContain('error: no such order')
 })
 
-test('a tool that ignores the signal does not hold the conversation', async () => {
+test('a tool that ignores the signal does not block the conversation', async () => {
   const { it, runs } = conversation()
   const engine = await openToy()
   const tools: WidgetTool[] = [
@@ -211,7 +211,7 @@ test('a tool that ignores the signal does not hold the conversation', async () =
   expect((await it.answer(engine, SETTINGS))?.content).toBe('You said hi')
 })
 
-test('what is kept is read back, and what is damaged or foreign is left out', () => {
+test('stored entries are read back, without damaged or foreign ones', () => {
   const store = new Map<string, string>()
   const storage = {
     getItem: (key: string) => store.get(key) ?? null,
@@ -243,7 +243,7 @@ test('what is kept is read back, and what is damaged or foreign is left out', ()
   expect(new Kept('none', 'help').read()).toEqual([])
 })
 
-test('an answer that grows is kept as one that was stopped, and not before its first word', () => {
+test('a streaming answer is stored as a stopped one, and not before its first word', () => {
   const question: Entry = { role: 'user', content: 'a' }
   expect(unfinished([question, { role: 'assistant', content: '' }])).toEqual([question])
   expect(unfinished([question, { role: 'assistant', content: 'b' }])).toEqual([

@@ -8,7 +8,7 @@ import { fill } from '../../chat/texts.ts'
 import type { Entry, Passage, Settings, ToolRun, WidgetTool } from './entries.ts'
 import { PassageIndex } from './passages.ts'
 
-/** Share of the context that passages may take. */
+/** Share of the context that passages may use. */
 const PASSAGES_SHARE = 0.5
 
 /** What happens to an answer under way. */
@@ -54,12 +54,12 @@ export class Conversation {
     return this.#error
   }
 
-  /** True if the last question has no answer, so that `answer` gives it one. */
+  /** True if the last question has no answer, which `answer` then generates. */
   get isWaiting(): boolean {
     return this.#activity === undefined && this.#entries.at(-1)?.role === 'user'
   }
 
-  /** Replaces what is shown. Ends an answer under way. */
+  /** Replaces the entries. Ends an answer in progress. */
   restore(entries: readonly Entry[]): void {
     this.#abandon()
     this.#entries = entries
@@ -75,7 +75,7 @@ export class Conversation {
     this.#events.onChange()
   }
 
-  /** Drops the last answer, so that the question before it waits for another. */
+  /** Drops the last answer, so that its question can be answered again. */
   takeBack(): void {
     this.#abandon()
     const last = this.#entries.findLastIndex(({ role }) => role === 'user')
@@ -83,7 +83,10 @@ export class Conversation {
     this.#events.onChange()
   }
 
-  /** Answers the question that waits. Resolves with the answer; undefined if it failed or none waits. */
+  /**
+   * Answers the open question. Resolves with the answer; undefined if it failed or there is no open
+   * question.
+   */
   async answer(engine: Engine, settings: Settings): Promise<Entry | undefined> {
     if (!this.isWaiting) return undefined
     const stop = new AbortController()
@@ -112,13 +115,13 @@ export class Conversation {
     }
   }
 
-  /** Ends the answer under way; what it has so far stays. */
+  /** Ends the answer in progress; its text so far stays. */
   stop(): void {
     this.#generation?.cancel()
     this.#stop?.abort()
   }
 
-  /** Ends everything; the engine stays. */
+  /** Ends everything except the engine. */
   async dispose(): Promise<void> {
     this.stop()
     await this.#endSession()
@@ -214,7 +217,7 @@ export class Conversation {
     return passages
   }
 
-  /** An answer under way goes nowhere. */
+  /** An answer in progress is discarded. */
   #abandon(): void {
     this.stop()
     this.#stop = undefined

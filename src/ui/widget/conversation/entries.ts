@@ -1,4 +1,4 @@
-// Entries. The types of what a conversation shows, and of what a page gives it.
+// Entries. The types of a conversation's entries, and of the page's input.
 import type { ExecuteOptions, GenerateOptions, RunnableTool } from '../../../engine/api/types.ts'
 import type { Encoder } from '../../chat/encoder-slot.ts'
 
@@ -9,21 +9,21 @@ export interface WidgetTool extends RunnableTool {
   execute(args: { readonly [name: string]: unknown }, options: ExecuteOptions): unknown
 }
 
-/** A text that answers are looked up in. */
+/** A text in which answers are looked up. */
 export interface WidgetDocument {
   readonly text: string
-  /** Shown with passages of it, and read by the model. */
+  /** Shown with its passages, and read by the model. */
   readonly title?: string | undefined
-  /** Where it can be read, for a link. */
+  /** Its address, for a link. */
   readonly url?: string | undefined
 }
 
-/** A passage that the model was given for an answer. */
+/** A passage given to the model for an answer. */
 export interface Passage {
   readonly text: string
   readonly title?: string | undefined
   readonly url?: string | undefined
-  /** Its place in the document: part `part` of `parts`, from 1. */
+  /** Its position in the document: part `part` of `parts`, from 1. */
   readonly part?: number | undefined
   readonly parts?: number | undefined
 }
@@ -34,16 +34,16 @@ export interface ToolRun {
   readonly label: string
   readonly arguments: { readonly [name: string]: unknown }
   readonly state: 'running' | 'done' | 'failed'
-  /** What the model was told: the result, or the error's message. */
+  /** What the model received: the result, or the error message. */
   readonly result?: string | undefined
 }
 
-/** One message, as it is shown. */
+/** One displayed message. */
 export interface Entry {
   readonly role: 'user' | 'assistant'
   /** Markdown in answers, plain text in questions. */
   readonly content: string
-  /** What the model thought before it answered. */
+  /** The model's thought before its answer. */
   readonly thoughts?: string | undefined
   /** Why an answer ended early. */
   readonly ending?: 'stopped' | 'length' | undefined
@@ -51,12 +51,12 @@ export interface Entry {
   readonly toolRuns?: readonly ToolRun[] | undefined
 }
 
-/** What the page says of the replies; read anew for each of them. */
+/** The page's reply options, read for each reply. */
 export interface Settings {
   readonly system: string | undefined
   readonly tools: readonly WidgetTool[]
   readonly documents: readonly (string | WidgetDocument)[]
-  /** What finds passages; undefined: the language model does. */
+  /** The encoder that finds passages; undefined: the language model does. */
   readonly encoder?: (() => Promise<Encoder | undefined>) | undefined
   readonly generateOptions: GenerateOptions
   /** The text with `{passages}` and `{question}` that the model reads. */

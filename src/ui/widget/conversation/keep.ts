@@ -1,4 +1,4 @@
-// Keeping conversations. In: what is shown, where the page keeps it. Out: the same on the next visit.
+// Stores conversations. In: the entries, and where to store them. Out: the same entries on the next visit.
 import { parseJson } from '../../../core/base/json.ts'
 import { isCount, isObject } from '../../../core/base/values.ts'
 import type { Entry } from './entries.ts'
@@ -6,12 +6,12 @@ import type { Entry } from './entries.ts'
 /** `tab`: until the tab closes; `device`: until it is cleared. */
 export type Keep = 'none' | 'tab' | 'device'
 
-/** Messages that are kept: the newest. */
+/** Maximum number of stored messages: the newest. */
 const MOST_ENTRIES = 200
 
 /**
- * The entries to keep while an answer grows: with what there is of it, as if it were stopped here. The page
- * may end before the answer does.
+ * The entries to store while an answer streams: with its text so far, as if it were stopped here. The page
+ * may close before the answer ends.
  */
 export function unfinished(entries: readonly Entry[]): readonly Entry[] {
   const last = entries.at(-1)
@@ -20,7 +20,7 @@ export function unfinished(entries: readonly Entry[]): readonly Entry[] {
   return last.content === '' ? before : [...before, { ...last, ending: 'stopped' }]
 }
 
-/** Where the conversation `name` of a page is kept. Storage may be refused: then nothing is kept. */
+/** Where the conversation `name` is stored. If storage is denied, nothing is stored. */
 export class Kept {
   readonly #keep: Keep
   readonly #key: string
@@ -44,7 +44,7 @@ export class Kept {
     }
   }
 
-  /** False if the storage is full or refused. The conversation goes on without it. */
+  /** False if storage is full or denied. The conversation continues without it. */
   write(entries: readonly Entry[]): boolean {
     try {
       if (entries.length === 0) this.#storage?.removeItem(this.#key)
@@ -69,7 +69,10 @@ const isEntry = (value: unknown): value is Entry =>
 
 const isListOfObjects = (value: unknown): boolean => Array.isArray(value) && value.every(isObject)
 
-/** Only what is shown, and only texts where texts are shown: other scripts of the page write there too. */
+/**
+ * Reads only displayed fields, and only strings where strings are displayed: other scripts of the page can
+ * write there too.
+ */
 function plain({ role, content, thoughts, ending, passages, toolRuns }: Entry): Entry {
   const text = (value: unknown) => (typeof value === 'string' ? value : undefined)
   return {

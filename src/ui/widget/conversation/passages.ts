@@ -1,9 +1,9 @@
-// Passages. In: documents, a question, an engine. Out: the passages that are nearest to the question.
+// Passages. In: documents, a question, an engine. Out: the passages nearest to the question.
 //
-// An encoder places texts by their matter, so its cosines are the score. Hidden states of a language model
-// share a large common part, so passages are compared after their mean has been taken away. Small models
-// place texts by their manner as much as by their matter; words that question and passage have in common,
-// the rare ones above all, are therefore half of the score.
+// An encoder embeds texts by content, so its cosines are the score. Hidden states of a language model share a
+// large common part, so passages are compared after subtracting their mean. Small models embed texts by style
+// as much as by content; so half of the score comes from words that question and passage share, especially
+// rare ones.
 import { cosine } from '../../../core/base/cosine.ts'
 import type { Engine } from '../../../engine/api/engine.ts'
 import type { Encoder } from '../../chat/encoder-slot.ts'
@@ -12,7 +12,7 @@ import type { Passage, WidgetDocument } from './entries.ts'
 
 /** Passages for one question. */
 const MOST_PASSAGES = 3
-/** Passages for one call of `embed`: a page that stops waits for at most so many. */
+/** Passages per call of `embed`: on a stop, the page waits for at most this many. */
 const BATCH = 8
 
 interface Indexed {
@@ -86,7 +86,7 @@ export class PassageIndex {
   }
 }
 
-/** A document's passages, each with where it comes from. */
+/** A document's passages, each with its source. */
 export function cut(document: string | WidgetDocument): Passage[] {
   const { text, title, url } = typeof document === 'string' ? { text: document } : document
   const texts = cutText(text)
@@ -102,7 +102,7 @@ function meanOf(vectors: readonly Float32Array[]): Float32Array {
   return first.map((_, at) => vectors.reduce((sum, vector) => sum + vector[at]!, 0) / vectors.length)
 }
 
-/** Cosines with each vector, after `mean` is taken away from both. */
+/** Cosines with each vector, after subtracting `mean` from both. */
 function cosines(asked: Float32Array, vectors: readonly Float32Array[], mean?: Float32Array): number[] {
   const moved = (vector: Float32Array) => (mean ? vector.map((value, at) => value - mean[at]!) : vector)
   const from = moved(asked)

@@ -2,7 +2,10 @@
 import type { ClassAttributes, HTMLAttributes } from 'react'
 import type { HalfbyteChat, HalfbyteChatEvents, HalfbyteChatProps } from '../element.ts'
 
-/** React 19 sets properties and listens by these names; React 18 sets attributes only: use a ref there. */
+/**
+ * React 19 sets properties and adds listeners by these names; React 18 only sets attributes: use a ref
+ * there.
+ */
 type Listeners = {
   [Name in keyof HalfbyteChatEvents as `on${Name}`]?: (event: HalfbyteChatEvents[Name]) => void
 }

@@ -2,7 +2,7 @@
 import type { DefineComponent, HTMLAttributes } from 'vue'
 import type { HalfbyteChatEvents, HalfbyteChatProps } from '../element.ts'
 
-/** `@halfbyte-ready` is the property `onHalfbyteReady`. */
+/** `@halfbyte-ready` becomes the property `onHalfbyteReady`. */
 type Listeners = {
   [Name in keyof HalfbyteChatEvents as Name extends `halfbyte-${infer Rest}`
     ? `onHalfbyte${Capitalize<Rest>}`

@@ -1,18 +1,18 @@
-// The engines of a page. In: where a model is, load options. Out: one engine for all widgets that ask for the
-// same.
+// The engines of a page. In: a model's location, load options. Out: one engine for all widgets with the same
+// values.
 import type { Engine } from '../../../engine/api/engine.ts'
 import { engineKey } from '../../../engine/api/request/load-request.ts'
 import type { LoadOptions, LoadProgress, ModelSource } from '../../../engine/api/types.ts'
 
 export type LoadEngine = (source: ModelSource, options: LoadOptions) => Promise<Engine>
 
-/** A widget's part in an engine. */
+/** A widget's share of an engine. */
 export interface Lease {
-  /** Rejects as the load does. Undefined progress: the load has only begun. */
+  /** Rejects like the load. Undefined progress: the load has just begun. */
   readonly engine: Promise<Engine>
-  /** The engine is no longer needed here. It ends when nobody needs it. */
+  /** Releases the engine, which is disposed when nobody uses it. */
   release(): void
-  /** The engine answers nothing more: the next caller gets another. */
+  /** The engine has failed: the next caller gets another. */
   discard(): void
 }
 
@@ -25,7 +25,7 @@ interface Shared {
   users: number
 }
 
-/** Frameworks take elements out and put them back: an engine without users lives this long. */
+/** Frameworks remove elements and put them back, so an unused engine lives this long. */
 const LINGER_MS = 10_000
 
 export class EnginePool {
@@ -38,14 +38,14 @@ export class EnginePool {
     this.#lingerMs = lingerMs
   }
 
-  /** True if the engine is here or on its way, so that joining it downloads nothing more. */
+  /** True if the engine exists or is loading, so that joining it downloads nothing more. */
   has(source: ModelSource, options: LoadOptions): boolean {
     const key = engineKey(source, options)
     return key !== undefined && this.#engines.has(key)
   }
 
   join(source: ModelSource, options: LoadOptions, onProgress: (progress: LoadProgress) => void): Lease {
-    // What cannot be compared is nobody else's.
+    // Values that cannot be compared are not shared.
     const key = engineKey(source, options) ?? Symbol()
     const shared = (typeof key === 'string' && this.#engines.get(key)) || this.#start(source, options, key)
     shared.users++
@@ -92,13 +92,13 @@ export class EnginePool {
 
   #endUnused(shared: Shared, key: string | symbol): void {
     if (shared.users > 0) return
-    // Nobody waits for this download any more.
+    // Nobody is waiting for this download any more.
     if (!shared.isLoaded) {
       this.#forget(shared, key)
       shared.abort.abort()
       return
     }
-    // Nobody can join what was discarded. Among tabs it would otherwise take the lead once more.
+    // Nobody can join a discarded engine. With shared tabs it would otherwise become leader again.
     const isOver = typeof key !== 'string' || this.#engines.get(key) !== shared
     setTimeout(
       () => {

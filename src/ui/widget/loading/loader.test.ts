@@ -1,5 +1,5 @@
-// The phases of a model. In: plans, toy engines, and what the outside says. Out: the phases that are shown,
-// and how many engines there are.
+// The phases of a model. In: plans, toy engines, fake responses. Out: the displayed phases, and the number of
+// engines.
 import { expect, test } from 'vitest'
 import { turns } from '../../../../test/helpers/turns.ts'
 import { HalfbyteError } from '../../../core/base/errors.ts'
@@ -21,7 +21,7 @@ const REPORT = {
   suggestion: undefined,
 }
 
-/** What a widget finds outside; `asked` has what was asked for, in order. */
+/** A fake environment; `asked` records the requests in order. */
 function outside({ load = () => openToy() as Promise<Engine>, report = REPORT, stored = 0 } = {}) {
   const asked: string[] = []
   const loads: LoadEngine = (_, options) => {
@@ -51,7 +51,7 @@ function loader(it: Outside) {
   }
 }
 
-test('a download is asked for with its size, and begins with consent', async () => {
+test('consent for a download is asked for with its size, and the download starts with consent', async () => {
   const { it, asked } = outside()
   const { loader: own, phases, names } = loader(it)
   await own.begin(PLAN)
@@ -62,7 +62,7 @@ test('a download is asked for with its size, and begins with consent', async () 
   expect(asked).toEqual(['probe', 'load ""'])
 })
 
-test('a size that the page gives is not asked for, and a stored model needs no consent', async () => {
+test('a size given by the page is not requested, and a stored model needs no consent', async () => {
   const fresh = outside()
   const first = loader(fresh.it)
   await first.loader.begin({ ...PLAN, bytes: 7 })
@@ -73,7 +73,7 @@ test('a size that the page gives is not asked for, and a stored model needs no c
   expect(second.names()).toEqual(['checking', 'loading', 'ready'])
 })
 
-test('a model that would not fit is loaded as the probe suggests', async () => {
+test('a model that would not fit is loaded with the settings suggested by the probe', async () => {
   const report = { ...REPORT, fits: false, suggestion: { contextLength: 32 } }
   const { it, asked } = outside({ report: report as unknown as typeof REPORT })
   const { loader: own } = loader(it)
@@ -82,7 +82,7 @@ test('a model that would not fit is loaded as the probe suggests', async () => {
   expect(asked).toEqual(['probe', 'load 32'])
 })
 
-test('widgets with the same model share one engine, also while it loads, and joining asks nothing', async () => {
+test('widgets with the same model share one engine, even while it loads, and joining makes no request', async () => {
   const { it, asked } = outside()
   const one = loader(it)
   const two = loader(it)
@@ -96,7 +96,7 @@ test('widgets with the same model share one engine, also while it loads, and joi
   expect(asked).toEqual(['load ""', 'load 9'])
 })
 
-test('an engine ends with its last user, and one that the page gave does not', async () => {
+test('an engine ends with its last user, but the page’s own does not', async () => {
   const { it } = outside()
   const one = loader(it)
   const two = loader(it)
@@ -115,7 +115,7 @@ test('an engine ends with its last user, and one that the page gave does not', a
   expect(await given.countTokens('a')).toBeGreaterThan(0)
 })
 
-test('a failure is shown and the next try loads anew, as it does after an engine broke', async () => {
+test('a failure is shown and the next try loads again, as after an engine failure', async () => {
   const error = new HalfbyteError('network', 'no answer')
   let count = 0
   const { it } = outside({ load: () => (count++ === 0 ? Promise.reject(error) : openToy()) })
@@ -131,7 +131,7 @@ test('a failure is shown and the next try loads anew, as it does after an engine
   expect(count).toBe(3)
 })
 
-test('an engine that broke ends with its last user at once', async () => {
+test('a failed engine is disposed with its last user at once', async () => {
   const pool = new EnginePool(() => openToy(), 1e6)
   const { loader: own } = loader({ ...outside().it, pool })
   await own.load(PLAN)
@@ -158,7 +158,7 @@ test('cancelling aborts a load that nobody else waits for', async () => {
   expect([two.phase.name, signal?.aborted]).toEqual(['idle', true])
 })
 
-test('a model that is none fails with its sentence', async () => {
+test('an invalid model fails with its sentence', async () => {
   const { loader: own, phases } = loader(outside().it)
   await own.begin({ source: 7 as never, options: {} })
   expect(phases.at(-1)).toMatchObject({ name: 'failed', error: { code: 'unsupported' } })

@@ -1,4 +1,4 @@
-// The model of a widget. In: a gesture, the person's consent, a page's own engine. Out: the phase to show,
+// The model of a widget. In: a gesture, the user's consent, the page's own engine. Out: the phase to show,
 // and an engine.
 //
 //   idle -> checking -> consent -> loading -> ready
@@ -23,15 +23,15 @@ export type Phase =
   | { readonly name: 'ready'; readonly engine: Engine }
   | { readonly name: 'failed'; readonly error: unknown }
 
-/** What the page says of the model. */
+/** The page's settings for the model. */
 export interface ModelPlan {
   readonly source: ModelSource
   readonly options: LoadOptions
-  /** Bytes of the download if the page knows them; they are not asked for then. */
+  /** Size of the download in bytes if the page knows it; no request is then made. */
   readonly bytes?: number | undefined
 }
 
-/** What the loader asks outside of the page. */
+/** The loader's external dependencies. */
 export interface Outside {
   readonly pool: EnginePool
   probe(source: ModelSource, options: ProbeOptions): Promise<ProbeReport>
@@ -46,7 +46,7 @@ export class Loader {
   #lease: Lease | undefined
   #check: AbortController | undefined
   #loading: Promise<void> = Promise.resolve()
-  /** What makes the model fit, if the probe says that it would not. */
+  /** Settings that make the model fit, if the probe says that it would not. */
   #smaller: LoadOptions = {}
 
   constructor(outside: () => Outside, onChange: (phase: Phase) => void) {
@@ -68,7 +68,7 @@ export class Loader {
     this.#show({ name: 'ready', engine })
   }
 
-  /** After a gesture: asks for consent if something must be downloaded, and else loads. */
+  /** After a gesture: asks for consent if something must be downloaded, and otherwise loads. */
   async begin(plan: ModelPlan): Promise<void> {
     if (!['idle', 'failed'].includes(this.#phase.name)) return
     const check = new AbortController()
@@ -125,13 +125,13 @@ export class Loader {
     }
   }
 
-  /** Ends what has begun. An engine that others use goes on. */
+  /** Cancels a load in progress. An engine that others use continues. */
   cancel(): void {
     this.#release()
     this.#show({ name: 'idle' })
   }
 
-  /** The engine failed: the next load makes another. `isTold`: the error has been shown. */
+  /** The engine failed: the next load creates another. `isTold`: the error has been shown. */
   fail(error: unknown, isTold = false): void {
     this.#lease?.discard()
     this.#release()
@@ -139,7 +139,7 @@ export class Loader {
     else this.#show({ name: 'failed', error })
   }
 
-  /** The widget was taken out of the page. An engine of the page's own stays for when it is put back. */
+  /** The widget was removed from the page. The page's own engine stays, in case the widget is put back. */
   leave(): void {
     if (this.#lease === undefined && this.#check === undefined) return
     this.cancel()

@@ -1,5 +1,5 @@
-// Styles: colours, type, plain elements, the frame. In: the page's custom properties. Out: a sheet that
-// belongs to the element alone, so no policy on inline styles concerns it.
+// Styles: colours, type, plain elements, the frame. In: the page's custom properties. Out: a constructed
+// style sheet, to which policies on inline styles do not apply.
 import { css } from 'lit'
 
 export const baseStyles = css`

@@ -1,4 +1,4 @@
-// Styles: the log, notices, the composer. In: the variables of base.ts. Out: a sheet of the element.
+// Styles: the log, notices, the message input. In: the variables of base.ts. Out: a style sheet.
 import { css } from 'lit'
 
 export const conversationStyles = css`

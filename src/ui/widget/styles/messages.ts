@@ -1,4 +1,4 @@
-// Styles: messages, calls and sources. In: the shared rules. Out: a sheet of the element.
+// Styles: messages, calls and sources. In: the shared rules. Out: a style sheet.
 import { css } from 'lit'
 
 export const messageStyles = css`

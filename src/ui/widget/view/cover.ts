@@ -1,5 +1,5 @@
-// The cover. In: a bubble that is open on a phone, its keyboard. Out: a panel of the visible size, which
-// keeps the focus, since it covers the page.
+// The cover. In: an open bubble on a phone, the on-screen keyboard. Out: a panel of the visible size that
+// traps focus, because it covers the page.
 import type { ReactiveController, ReactiveControllerHost } from 'lit'
 
 /** The width in pixels up to which the panel covers the page. The style sheet has the same value. */
@@ -12,7 +12,7 @@ export class Cover implements ReactiveController {
   readonly #isOpen: () => boolean
   readonly #refocus: () => void
 
-  /** `isOpen`: whether the panel is one that opens, and is open. */
+  /** `isOpen`: whether this is a bubble whose panel is open. */
   constructor(host: ReactiveControllerHost & HTMLElement, isOpen: () => boolean, refocus: () => void) {
     this.#host = host
     this.#isOpen = isOpen
@@ -33,7 +33,7 @@ export class Cover implements ReactiveController {
     for (const name of EVENTS) window.visualViewport?.removeEventListener(name, this.#onChange)
   }
 
-  /** A keyboard covers a part of the page that style sheets of some browsers do not know of. */
+  /** The keyboard covers part of the page, which style sheets cannot detect in some browsers. */
   hostUpdated(): void {
     const panel = this.#panel
     const { visualViewport } = window
@@ -44,7 +44,7 @@ export class Cover implements ReactiveController {
     panel.style.top = isFitted ? `${offsetTop}px` : ''
   }
 
-  /** Takes back the focus that leaves for the covered page. */
+  /** Takes back focus that moves to the covered page. */
   readonly onFocusOut = ({ relatedTarget: next }: FocusEvent): void => {
     if (!this.isCovering || !(next instanceof Node)) return
     const isInside = this.#panel?.contains(next) || (next !== this.#host && this.#host.contains(next))

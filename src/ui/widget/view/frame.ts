@@ -1,5 +1,5 @@
-// The frame of the chat. In: words, what is open and empty. Out: the templates of the bar, of the log before
-// its first message, and of a bubble's button.
+// The frame of the chat. In: texts, state. Out: the templates of the title bar, of the empty log, and of a
+// bubble's button.
 import { html, nothing, type TemplateResult } from 'lit'
 import { drawing, PATHS } from '../../chat/icons.ts'
 import type { Words } from '../words.ts'
@@ -18,7 +18,7 @@ export const icon = drawing({
 interface BarView {
   readonly words: Words
   readonly heading: string
-  /** Begins a new conversation; undefined while there is none. */
+  /** Starts a new conversation; undefined while the current one is empty. */
   readonly onClear: (() => void) | undefined
   /** Closes the panel; undefined if it cannot be closed. */
   readonly onClose: (() => void) | undefined
@@ -68,7 +68,7 @@ export function launcherView(words: Words, isOpen: boolean, onToggle: () => void
     <slot name="launcher">${icon(isOpen ? 'close' : 'chat')}</slot></button>`
 }
 
-/** What is offered for a question of an earlier visit, or one that was stopped before its answer began. */
+/** Offered for an unanswered question of an earlier visit, or one stopped before its answer began. */
 export function waitingView(words: Words, onRetry: () => void): TemplateResult {
   return html`<div class="notice loading" part="notice"><div class="row">
     <button type="button" class="outline retry" part="button" @click=${onRetry}>${icon('again')}<span>${words.retry}</span></button>

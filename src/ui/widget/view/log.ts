@@ -1,4 +1,5 @@
-// The log. In: a conversation's entries. Out: its messages, or the empty state, and the way to its end.
+// The log. In: a conversation's entries. Out: its messages, or the empty state, and the button that jumps to
+// the end.
 import { html, nothing, type TemplateResult } from 'lit'
 import { guard } from 'lit/directives/guard.js'
 import { repeat } from 'lit/directives/repeat.js'
@@ -15,13 +16,13 @@ import { emptyView, icon } from './frame.ts'
 interface EntryView {
   readonly entry: Entry
   readonly words: Words
-  /** True while its text grows. */
+  /** True while its text is streaming. */
   readonly isGrowing: boolean
-  /** Answers again; undefined for all but the last answer, and while another is given. */
+  /** Answers again; undefined for all but the last answer, and while an answer is in progress. */
   readonly onAgain: (() => void) | undefined
 }
 
-/** `markdown` parses the text; for one that grows it must be the same each time. */
+/** `markdown` parses the text; for a streaming text it must be the same function each time. */
 function entryMessage(view: EntryView, markdown = new GrowingMarkdown()): TemplateResult {
   const { entry, words, isGrowing } = view
   const { role, content, thoughts, toolRuns = [] } = entry
@@ -86,17 +87,17 @@ function sourcesView(passages: readonly Passage[], words: Words): TemplateResult
   </details>`
 }
 
-/** Words of a passage that a browser looks for at the end of its link. */
+/** Number of words of a passage in the text fragment of its link. */
 const MOST_WORDS = 8
 
-/** The address with a text fragment, at which browsers show the passage. */
+/** The address with a text fragment, so that browsers jump to the passage. */
 function placed(url: string, text: string): string {
   const [line = ''] = text.split('\n')
   const words = encodeURIComponent(line.trim().split(/\s+/).slice(0, MOST_WORDS).join(' '))
   return `${url}${url.includes('#') ? '' : '#'}:~:text=${words.replaceAll('-', '%2D')}`
 }
 
-/** Kept conversations hold addresses too: nothing that runs must get into a link. */
+/** Stored conversations contain addresses too, so nothing executable may get into a link. */
 const isLink = (url: string | undefined): url is string =>
   url !== undefined &&
   URL.canParse(url, document.baseURI) &&
@@ -108,13 +109,13 @@ interface EntriesView {
   readonly activity: Conversation['activity']
   readonly suggestions: readonly string[]
   readonly canSend: boolean
-  /** Draws the answer under way. */
+  /** Renders the answer in progress. */
   readonly growing: GrowingMarkdown
   readonly onSuggest: (text: string) => void
   readonly onAgain: () => void
 }
 
-/** What the log contains. */
+/** The contents of the log. */
 export function entriesView(view: EntriesView): TemplateResult {
   const { words, entries, activity, suggestions, canSend, onSuggest } = view
   if (entries.length === 0) return emptyView({ words, suggestions, canSend, onSuggest })

@@ -1,4 +1,4 @@
-// Notices. In: errors as the library throws them. Out: the sentence that a person reads.
+// Notices. In: errors thrown by the library. Out: the displayed sentence.
 import { expect, test } from 'vitest'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { chooseBuild, detectFeatures } from '../../../core/runtime/features.ts'
@@ -15,7 +15,7 @@ const thrown = (act: () => unknown): unknown => {
   throw new Error('nothing was thrown')
 }
 
-test('a browser without SIMD, a widget without a model and a server without it have sentences of their own', () => {
+test('a browser without SIMD, a widget without a model and a server without the model have separate sentences', () => {
   const old = thrown(() => chooseBuild(detectFeatures({})))
   expect(explain(old, ENGLISH).text).toBe(ENGLISH.oldBrowser)
   const none = thrown(() => planOf({ model: undefined, loadOptions: {}, downloadBytes: undefined }))

@@ -14,7 +14,7 @@ export const explain = (error: unknown, words: Words): Explained => ({
   details: reasonOf(error),
 })
 
-/** Causes that have a sentence of their own, by what only their errors tell. */
+/** Causes with a separate sentence, identified by their errors. */
 function specialWord(error: unknown): 'oldBrowser' | 'noModel' | 'notFound' | undefined {
   const { status, safari, model } = isHalfbyteError(error) ? error.detail : {}
   if (safari !== undefined) return 'oldBrowser'
@@ -22,7 +22,7 @@ function specialWord(error: unknown): 'oldBrowser' | 'noModel' | 'notFound' | un
   return status === 404 || status === 410 ? 'notFound' : undefined
 }
 
-/** Errors after which an engine answers nothing more, so that it must be loaded again. */
+/** Errors after which an engine cannot answer and must be loaded again. */
 export const isFatal = (error: unknown): boolean =>
   ['disposed', 'internal', 'worker', 'integrity'].includes(codeOf(error))
 

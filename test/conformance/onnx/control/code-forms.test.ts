@@ -107,7 +107,7 @@ test.each<[string, Codes, RegExp]>([
   ['scales of inputs', { type: 'i8', axis: 0 }, /belong to its inputs, not to its outputs/],
   ['scales of inputs, transposed', { type: 'i8', axis: 1, turned: 'after' }, /belong to its inputs/],
   ['blocks of outputs', { type: 'i4', axis: 1, block: 8 }, /belong to its inputs/],
-])('%s are refused by name', async (_, codes, why) => {
+])('%s are rejected by name', async (_, codes, why) => {
   const verdict = await judgeDecoder({ ...BASE, edit: codedBy(codes) }, [3])
   expect(verdict).toEqual({ is: 'refused', why: expect.stringMatching(why) })
 })

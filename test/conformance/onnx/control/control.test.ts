@@ -1,5 +1,5 @@
 // Control that is not what a plan does. In: small decoders as a file may have them. Out: whether each is read
-// as ONNX Runtime runs it, or refused by name.
+// as ONNX Runtime runs it, or rejected by name.
 import { expect, test } from 'vitest'
 import { bufferSource } from '../../../../src/core/base/bytes.ts'
 import { prepareModel } from '../../../../src/engine/load/prepare.ts'
@@ -197,7 +197,7 @@ test.each<[string, DecoderForm, RegExp]>([
   [
     'angles of tokens that meet heads',
     { turnsFirst: true, edit: anglesByHead },
-    /has the shape \[1,1,\d+,16\] where \[\d+, 1, 16\] is due/,
+    /has the shape \[1,1,\d+,16\] instead of \[\d+, 1, 16\]/,
   ],
   [
     'heads that Tile copies in turn',
@@ -291,7 +291,7 @@ test.each<[string, DecoderForm, RegExp]>([
   ['masks made of a variance of rows', { hasState: false, edit: maskOfRows }, /it reads variance_of_rows/],
   ['rows divided by 0', { rowsOp: (g, rows) => g.op('Div', [rows, g.float(0)]) }, /multiplies by Infinity/],
   ['rows times 0', { rowsOp: (g, rows) => g.op('Mul', [rows, g.float(0)]) }, /multiplies by 0/],
-])('%s are refused by name', async (_, form, why) => {
+])('%s are rejected by name', async (_, form, why) => {
   const verdict = await judgeDecoder(form, SHORT)
   expect(verdict).toMatchObject({ is: 'refused', why: expect.stringMatching(/^node /) })
   expect(verdict).toMatchObject({ why: expect.stringMatching(why) })

@@ -1,5 +1,5 @@
 // Short convolutions of tokens. In: decoders with them in both forms in which exporters write LFM2, some with
-// one thing changed. Out: whether they answer as ONNX Runtime, or are refused by name.
+// one thing changed. Out: whether they answer as ONNX Runtime, or are rejected by name.
 import { expect, test } from 'vitest'
 import type { NodeWriter } from '../../../../src/network/onnx/testing/node-writer.ts'
 import type { WrittenNode } from '../../../../src/network/onnx/testing/write-model.ts'
@@ -97,6 +97,6 @@ test.each<[string, DecoderForm, RegExp]>([
     },
     /the output present_conv\.0 is not what the step makes of the state past_conv\.0/,
   ],
-])('%s are refused by name', async (_, form, why) => {
+])('%s are rejected by name', async (_, form, why) => {
   expect(await judgeDecoder(form, LENGTHS)).toEqual({ is: 'refused', why: expect.stringMatching(why) })
 })

@@ -60,12 +60,12 @@ export interface DecoderForm {
   /**
    * How queries, keys and values, and gate and up, are cut from one product each. `by-head`: each head has
    * its queries, keys and values side by side, as in GPT-NeoX; there are as many heads of keys. Default:
-   * from products of their own.
+   * from their own products.
    */
   readonly merged?: 'slice' | 'split' | 'by-head'
   /**
    * How the matrix of the logits is made of one that stays in its file: of the embeddings, of f16, or of rows
-   * with another shape. Default: it is a constant of its own.
+   * with another shape. Default: it is its own constant.
    */
   readonly head?: 'transposed' | 'cast' | 'reshaped'
   /**
@@ -81,7 +81,7 @@ export interface DecoderForm {
     readonly isMixed?: boolean
   }
   /**
-   * How heads of keys and values are copied: along an axis of their own, by Tile there, by numbers of a list,
+   * How heads of keys and values are copied: along their own axis, by Tile there, by numbers of a list,
    * or the only one along its axis. Default: expand.
    */
   readonly copies?: 'expand' | 'tile' | 'gather' | 'tile heads' | 'expand heads'

@@ -1,7 +1,7 @@
 // Newer forms of GroupQueryAttention: norms of heads inside, as onnxruntime-genai writes Qwen3 for
 // WebGPU, and states of a window, as in Gemma 2. ONNX Runtime runs the same norms as nodes of their
 // own, which it has on a CPU, and states of the whole text. Out: whether both answer alike, and whether
-// other attributes are refused.
+// other attributes are rejected.
 import { expect, test } from 'vitest'
 import { HEAD_EPSILON } from './decoder.ts'
 import type { DecoderForm } from './form.ts'
@@ -67,6 +67,6 @@ test.each<[string, DecoderForm, RegExp]>([
   ],
   ['sinks by an attribute', { ...GROUP, stated: { smooth_softmax: 1 } }, /has a sink for each head/],
   ['scores that come out', { ...GROUP, stated: { qk_output: 1 } }, /its scores are an output/],
-])('%s are refused by name', async (_, form, why) => {
+])('%s are rejected by name', async (_, form, why) => {
   expect(await judgeDecoder(form, LENGTHS)).toEqual({ is: 'refused', why: expect.stringMatching(why) })
 })

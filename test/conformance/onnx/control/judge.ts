@@ -1,4 +1,4 @@
-// Judging a decoder. In: the form of one, and lengths. Out: whether it is refused, or answers as ONNX Runtime
+// Judging a decoder. In: its form, and lengths. Out: whether it is rejected, or answers like ONNX Runtime
 // does: prompts at once, in chunks with the cache, and token by token.
 import { InferenceSession, Tensor } from 'onnxruntime-web'
 import { bufferSource } from '../../../../src/core/base/bytes.ts'

@@ -1,5 +1,5 @@
 // Random control, for as long as one likes. In: how many decoders, and a seed. Out: how many answer as ONNX
-// Runtime does, how many are refused and why, and every one that differs.
+// Runtime does, how many are rejected and why, and every one that differs.
 // `npm run conformance:control -- COUNT [SEED]`
 import { judgeDecoder } from './judge.ts'
 import { randomDecoder } from './random-decoder.ts'

@@ -1,5 +1,5 @@
 // Random control. In: a hundred small decoders whose masks, positions, rotations, lengths and states are
-// drawn. Out: whether each answers as ONNX Runtime does or is refused, and whether enough of them are read.
+// drawn. Out: whether each answers as ONNX Runtime does or is rejected, and whether enough of them are read.
 import { expect, test } from 'vitest'
 import { judgeDecoder } from './judge.ts'
 import { randomDecoder } from './random-decoder.ts'
@@ -8,7 +8,7 @@ const SEED = 26
 const COUNT = 100
 const MOST = 400
 
-test('a hundred random decoders answer as ONNX Runtime does, or are refused by name', async () => {
+test('a hundred random decoders answer as ONNX Runtime does, or are rejected by name', async () => {
   const different: string[] = []
   const refused: string[] = []
   for (let index = 0; index < COUNT; index++) {

@@ -62,7 +62,7 @@ test('a graph is equal only where both differences are within their bounds', () 
   expect(verdictOf(within, { found: Infinity, most: 1 }).is).toBe('different')
 })
 
-test('a table has a row each in order, and counts what loads, differs and is refused', () => {
+test('a table has a row each in order, and counts what loads, differs and is rejected', () => {
   const rows = [
     { meta: { ...META, family: 'z' }, verdict: verdictOf(beyond, within) },
     { meta: META, verdict: { is: 'refused', why: 'node a|b' } as const },

@@ -60,7 +60,7 @@ describe('nodes that are not compiled', () => {
 
 const MIDDLE = CASES['in the middle']!().bytes
 
-test('without the option, the node is refused by its name, and the option is named', async () => {
+test('without the option, the node is rejected by its name, and the option is named', async () => {
   const network = await load(MIDDLE, {})
   expect(network.foreignNodes()).toEqual([])
   await expect(network.run({ x: floats(2, 8) })).rejects.toMatchObject({
@@ -104,7 +104,7 @@ test('networks that are loaded and run at the same time do not meet', async () =
   await Promise.all(all.map((network) => network.dispose()))
 })
 
-test('a node that onnxruntime does not know either is refused at the load', async () => {
+test('a node that onnxruntime does not know either is rejected at the load', async () => {
   const bytes = built((to) => to.node('Frobnicate', [to.op('Relu', ['x'])], ['y']), [X], [value('y')])
   await expect(load(bytes)).rejects.toMatchObject({
     code: 'unsupported',

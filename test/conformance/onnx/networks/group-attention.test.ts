@@ -95,7 +95,7 @@ function compare(
   }
 }
 
-test('a mask with fewer ones than the step has rows is refused', async () => {
+test('a mask with fewer ones than the step has rows is rejected', async () => {
   const network = await Network.load(new File([new Uint8Array(layer({}))], 'layer.onnx'))
   const inputs = inputsOf({ rows: 3, past: 2, lengths: [1, 5] }, false)
   await expect(network.run(inputs)).rejects.toThrow(expect.objectContaining({ code: 'format' }))

@@ -75,7 +75,7 @@ function tokenPositions(node: Node, positions: Tensor, { batch, rows }: Heads): 
   )
 }
 
-/** Columns of each row, as a tensor of their own. */
+/** Columns of each row, as their own tensor. */
 function columnsOf(tensor: Tensor, from: number, to: number): Tensor {
   const width = tensor.dims.at(-1)!
   const made = zeros(tensor.dtype, tensor.dims.with(-1, to - from))

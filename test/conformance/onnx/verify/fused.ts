@@ -83,7 +83,7 @@ function weightsOf(context: Evaluation): (row: number, at: number) => number {
       `${data.data.length} bytes and ${scales.data.length} scales are no ${n} rows of ${blocks}`,
     )
   if (zeros !== undefined && zeros.data.length !== dueZeros)
-    throw unfit(node, `it has ${zeros.data.length} zero points where ${dueZeros} are due`)
+    throw unfit(node, `it has ${zeros.data.length} zero points instead of ${dueZeros}`)
   const scale = reader(scales)
   const zero = (row: number, at: number): number => {
     if (zeros === undefined) return 2 ** (bits - 1)
@@ -124,7 +124,7 @@ function evaluateGather(context: Evaluation): Tensor {
     const width = own.at(-1)!
     return unpacked(tensor.data, Math.floor(at / width) * Math.ceil(width / packed), at % width, 8 / packed)
   }
-  // Bytes are centred; integers of four bits have a sign of their own.
+  // Bytes are centred; integers of four bits have their own sign.
   const middle = data.dtype === 'u8' ? 2 ** (intOf(node, 'bits', 4) - 1) : 0
   const strides = stridesOf(dims)
   const blockStrides = stridesOf(blocked)

@@ -151,7 +151,7 @@ function replaced(files: readonly File[], by: File): File[] {
 }
 
 /** The tiny tokenizer with a hundred more special tokens. */
-/** With more tokens of its own than the model has rows; added ones may be more. */
+/** With more its own tokens than the model has rows; added ones may be more. */
 function largerTokenizer(): object {
   const { tokenizer } = jsonSpec()
   const own = tokenizer.model as { readonly vocab: Readonly<Record<string, number>> }

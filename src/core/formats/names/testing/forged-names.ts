@@ -1,4 +1,4 @@
-// Names as a forged file gives them to leave the model's folder, or to reach something else in it.
+// Names that a forged file may give to leave the model's folder, or to reach something else in it.
 
 /** None of these is a file below a folder. */
 export const FORGED_NAMES: readonly string[] = [
@@ -17,7 +17,7 @@ export const FORGED_NAMES: readonly string[] = [
   '..%2f..%2fsecret',
   '%252e%252e/secret',
   'w%00.bin',
-  // The same with what address parsers drop or turn into slashes.
+  // The same with characters that address parsers drop or turn into slashes.
   '.\t./secret',
   '\t/root.bin',
   'x\n/../../..',
@@ -43,7 +43,7 @@ export const FORGED_NAMES: readonly string[] = [
   // Queries and fragments.
   'w.bin?delete=1',
   'w.bin#x',
-  // Texts that no system stores as they are.
+  // Texts that no system stores unchanged.
   '\ud800.bin',
   'w\udc00',
   'w\u0000.bin',

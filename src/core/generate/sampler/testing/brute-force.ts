@@ -1,5 +1,5 @@
 // Brute force for tests. In: a row and the options. Out: the probability of every id; each stage follows its
-// definition on plain arrays. With it: values that turn each stage on, and rows on which it matters.
+// definition on plain arrays. Also: values that turn each stage on, and rows on which it matters.
 import { type NumberKey, SAMPLER_DEFAULTS, type SamplerOptions } from '../sampler-options.ts'
 
 /**
@@ -51,7 +51,7 @@ const off: SamplerOptions = { topK: 0, topP: 1, minP: 0, temperature: 1 }
 export const wave = (vocab: number, spread = 3) =>
   Array.from({ length: vocab }, (_, id) => Math.fround(spread * Math.sin(id * 1.7) + Math.cos(id * 0.3)))
 
-/** Rows and options, by what they show. */
+/** Rows and options, by the stage that they exercise. */
 export const CHAIN_CASES: Record<string, { given: Given; options: SamplerOptions }> = {
   'the defaults': { given: { row: wave(50), history: [] }, options: {} },
   'bias, bans, penalties, typical and the cuts': {
@@ -199,7 +199,7 @@ function adjusted({ row, history, guide, allowed }: Given, set: Required<Sampler
   })
 }
 
-/** The longest match: tokens at the end of `history` that also stand right before an earlier `id`. */
+/** The longest match: tokens at the end of `history` that also directly precede an earlier `id`. */
 export function longestRepeat(history: readonly number[], id: number): number {
   let longest = 0
   for (let at = 1; at < history.length; at++) {

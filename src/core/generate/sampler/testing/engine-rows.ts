@@ -1,4 +1,4 @@
-// Engine rows for tests. In: a build and a vocabulary. Out: the kernels' rows in a memory of their own.
+// Engine rows for tests. In: a build and a vocabulary. Out: the kernels' rows in a separate memory.
 import { type Build, readModule } from '../../../../../wasm/testing/machine.ts'
 import { isNative, nativeExports, type Operands } from '../../../../../wasm/testing/native.ts'
 import { Arena, type Ptr } from '../../../runtime/memory/arena.ts'

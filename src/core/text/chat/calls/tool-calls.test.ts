@@ -40,14 +40,14 @@ const REPLIES: readonly [string, string, string, readonly object[]][] = [
   ['Mistral after text', `Hm. [TOOL_CALLS][${json(add)}]`, 'Hm. ', [add]],
   ['Llama', llama(weather), '', [weather]],
   [
-    'Llama with blanks',
+    'Llama with spaces',
     `\n\n${json({ type: 'function', name: 'add', parameters: {} }).replace('{', '{ ')}\n`,
     '',
     [{ name: 'add', arguments: {} }],
   ],
   ['Llama, two', `${llama(weather)}; ${llama(add)}`, '', [weather, add]],
   ['Llama, marked', `<|python_tag|>${llama(add)};`, '', [add]],
-  ['Llama, on lines of their own', `${llama(weather)}\n${llama(add)}`, '', [weather, add]],
+  ['Llama, on separate lines', `${llama(weather)}\n${llama(add)}`, '', [weather, add]],
   [
     'Llama, "function" for the name',
     json({ type: 'function', function: 'weather', parameters: OSLO }),
@@ -239,7 +239,7 @@ const CUT: readonly [string, string, string][] = [
   ['fenced JSON', '```json\n{"name": "weather", "arguments": {', ''],
 ]
 
-/** Left as they are, to the letter. */
+/** Left exactly as they are. */
 const TEXTS: readonly [string, string][] = [
   ['a name that is not a tool', `<tool_call>${json({ name: 'rm', arguments: {} })}</tool_call>`],
   ['no name', `<tool_call>${json({ arguments: {} })}</tool_call>`],
@@ -264,7 +264,7 @@ const TEXTS: readonly [string, string][] = [
   ['a bare call after text', `I would call ${llama(weather)}`],
   ['a cut answer', '{"name": "Ada", "age'],
   ['one wrong bare call of two', `${llama(weather)}; {"name": "rm", "parameters": {}}`],
-  ['a marker that never comes', 'a < b <tool [TOOL <|py'],
+  ['a marker that never follows', 'a < b <tool [TOOL <|py'],
   ['a lonely marker', 'so <tool_call'],
 ]
 
@@ -300,7 +300,7 @@ describe('what does not match a call exactly stays text:', () => {
   })
 })
 
-test('pieces make no difference, and text is let go once it can be no call', () => {
+test('chunking makes no difference, and text is released once it cannot be a call', () => {
   const replies = [...REPLIES, ...CUT, ...TEXTS].map(([, reply]) => reply)
   fc.assert(
     fc.property(fc.constantFrom(...replies), fc.array(fc.integer({ min: 1, max: 9 })), (reply, sizes) => {

@@ -1,5 +1,5 @@
 // BERT's steps before WordPiece. In: texts of all planes. Out: the ids that the Python library tokenizers
-// 0.23.3 gives them.
+// 0.23.3 gives.
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { bertNormalizer, bertWords } from './bert-steps.ts'
@@ -27,7 +27,7 @@ test.each(['uncased', 'cased'] as const)('%s texts have the ids of the library',
   for (const { text, [kind]: ids } of texts) expect(encode(text), text).toEqual(ids)
 })
 
-test('each step is left out where the file does not ask for it', () => {
+test('each step is skipped if the file does not request it', () => {
   const text = 'É\0\u{20000}'
   expect(bertNormalizer({})(text)).toBe(text)
   expect(bertNormalizer({ clean_text: true })(text)).toBe('É\u{20000}')

@@ -1,14 +1,14 @@
-// BERT's normaliser and pre-tokeniser, which Hugging Face's library for JavaScript has with other characters:
-// it takes ideographs beyond plane 0 for letters, and lowers a sigma by its place in the word.
+// BERT's normaliser and pre-tokenizer, for which Hugging Face's JavaScript library uses other character
+// classes: it treats ideographs beyond plane 0 as letters, and lower-cases a sigma by its place in the word.
 import type { JsonObject } from '../../../base/values.ts'
 
-/** The ideographs that become words: by the blocks of the tokenizers library, of which one begins late. */
+/** The ideographs that become words: the blocks of the tokenizers library, one of which begins late. */
 const IDEOGRAPH =
   /[\u{4e00}-\u{9fff}\u{3400}-\u{4dbf}\u{20000}-\u{2a6df}\u{2a700}-\u{2b73f}\u{2b740}-\u{2b81f}\u{2b920}-\u{2ceaf}\u{f900}-\u{faff}\u{2f800}-\u{2fa1f}]/gu
 const REMOVED = /[\0\ufffd]|(?![\t\n\r])[\p{Cc}\p{Cf}\p{Co}\p{Cs}]/gu
 const SPACE = /\p{White_Space}/gu
 const ACCENT = /\p{Mn}/gu
-/** A word, or one punctuation character: those of ASCII's symbols count too. */
+/** A word, or one punctuation character, which includes ASCII symbols. */
 const WORD = /[\p{P}$+<=>^`|~]|[^\p{White_Space}\p{P}$+<=>^`|~]+/gu
 
 /** `strip_accents` that is absent or null is as `lowercase`. */
@@ -33,5 +33,5 @@ const lowered = (text: string): string =>
         .join('\u03c3')
     : text.toLowerCase()
 
-/** The words of a text. Punctuation characters are words of their own. */
+/** The words of a text. Each punctuation character is its own word. */
 export const bertWords = (text: string): readonly string[] => text.match(WORD) ?? []

@@ -21,10 +21,10 @@ const decoder = new TextDecoder('utf-8', { fatal: true })
 const encoder = new TextEncoder()
 
 /**
- * The normaliser of `precompiled_charsmap`, which does what Hugging Face's does: of each grapheme
- * cluster that is short, the first key that begins it replaces it whole; otherwise the same happens to
- * each character. Throws `format` for a map that points outside of itself, and so does the normaliser. That
- * throws `unsupported` for a text that becomes more than 32 times longer.
+ * The normaliser of `precompiled_charsmap`, which behaves like Hugging Face's: a short grapheme cluster is
+ * replaced as a whole by the value of the first key that is its prefix; otherwise the same is done for each
+ * character. Throws `format` for a map that points outside of itself, and so does the normaliser. That throws
+ * `unsupported` for a text that becomes more than 32 times longer.
  */
 export function charactersMap(map: unknown): (text: string) => string {
   const bytes = decoded(map)

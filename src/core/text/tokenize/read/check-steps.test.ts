@@ -1,5 +1,5 @@
-// Tests of the step check. In: patterns and steps of tokenizer.json files. Out: which could go on and on, and
-// none that is published.
+// Tests of the step check. In: patterns and steps of tokenizer.json files. Out: which may never end, and none
+// of the published ones.
 import { describe, expect, test, vi } from 'vitest'
 import { isHalfbyteError } from '../../../base/errors.ts'
 import { jsonSpec } from '../../testing/tiny.ts'
@@ -24,9 +24,9 @@ test.each([
   ['((a{1,30}){1,30}){1,30}b', 'a'],
   ['x|(?=(a*)*b)', 'a'],
   ['(?<=(a*)*b)c', 'a'],
-])('%s is refused', (Regex) => {
-  expect(() => createTokenizer(jsonSpec({ pre_tokenizer: split(Regex) }))).toThrow(/may never come to an end/)
-  expect(() => createTokenizer(jsonSpec({ normalizer: replace({ Regex }, 'x') }))).toThrow(/may never come/)
+])('%s is rejected', (Regex) => {
+  expect(() => createTokenizer(jsonSpec({ pre_tokenizer: split(Regex) }))).toThrow(/may never end/)
+  expect(() => createTokenizer(jsonSpec({ normalizer: replace({ Regex }, 'x') }))).toThrow(/may never end/)
 })
 
 const LLAMA3 =
@@ -75,11 +75,11 @@ describe('steps', () => {
       { pre_tokenizer: sequence(new Array(40).fill({ type: 'ByteLevel', use_regex: false })) },
     ],
     [
-      'that write between all letters',
+      'that insert between all letters',
       /times longer/,
       { normalizer: replace({ Regex: 'x*' }, 'y'.repeat(200)) },
     ],
-    ['that write what comes before', /writes "\$`"/, { normalizer: replace({ String: 'a' }, '$`') }],
+    ['that insert the preceding text', /writes "\$`"/, { normalizer: replace({ String: 'a' }, '$`') }],
     [
       'that write no text',
       /writes {"toString":5}/,
@@ -90,21 +90,25 @@ describe('steps', () => {
       /writes {"toString":5}/,
       { normalizer: { type: 'Prepend', prepend: { toString: 5 } } },
     ],
-    ['with a mark that is none', /writes {}/, { pre_tokenizer: { type: 'Metaspace', replacement: {} } }],
-    ['that cut at nothing', /every 0 characters/, { pre_tokenizer: { type: 'FixedLength', length: 0 } }],
+    ['with an invalid marker', /writes {}/, { pre_tokenizer: { type: 'Metaspace', replacement: {} } }],
+    [
+      'that split at empty matches',
+      /every 0 characters/,
+      { pre_tokenizer: { type: 'FixedLength', length: 0 } },
+    ],
     [
       'in great numbers',
-      /steps to cut text/,
+      /steps to split text/,
       { normalizer: normalizers(new Array(1000).fill({ type: 'NFC' })) },
     ],
     ['that are not steps', /cuts text|instead of/, { normalizer: { type: 'Sequence', normalizers: 5 } }],
     ['of a text', /cuts text|instead of/, { pre_tokenizer: { type: 'Split', pattern: { Regex: {} } } }],
-  ])('%s are refused', (_name, message, changes) => {
+  ])('%s are rejected', (_name, message, changes) => {
     expect(() => createTokenizer(jsonSpec(changes))).toThrow(message)
   })
 
-  test('that a damaged file left half done end in a typed error, at the latest when they are used', () => {
-    // The library warns of patterns that are none.
+  test('that a damaged file leaves incomplete end in a typed error, at the latest when they are used', () => {
+    // The library warns about invalid patterns.
     vi.spyOn(console, 'warn').mockImplementation(() => {})
     const odd: readonly unknown[] = [
       undefined,

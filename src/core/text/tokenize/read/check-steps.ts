@@ -89,7 +89,7 @@ const REFERENCE = /\$[$&`'<\d]/
 export function checkSteps(...parts: readonly unknown[]): void {
   const steps = parts.flatMap(leaves)
   if (steps.length > MAX_STEPS) {
-    throw malformed(`has ${steps.length} steps to cut text; at most ${MAX_STEPS} are possible`)
+    throw malformed(`has ${steps.length} steps to split text; at most ${MAX_STEPS} are possible`)
   }
   checkGrowth(steps.reduce((growth, step) => growth * growthOfStep(step), 1))
 }
@@ -141,7 +141,7 @@ export function checkPattern({ source }: RegExp): number {
   const branches = parse(source)
   if (branches.some((branch) => weightOf([branch], false) > MAX_WEIGHT)) {
     throw unsupported(
-      `cuts text by the pattern ${shown(source)}, which may never come to an end`,
+      `splits text by the pattern ${shown(source)}, which may never end`,
       'use the GGUF file of the model',
     )
   }

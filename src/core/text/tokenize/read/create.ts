@@ -16,7 +16,7 @@ export function createTokenizer(spec: TokenizerSpec, options: TokenizerOptions =
     return checked.kind === 'gguf' ? ggufTokenizer(checked, options) : jsonTokenizer(checked, options)
   } catch (cause) {
     if (isHalfbyteError(cause)) throw cause
-    // The file is the only input, so an error that no check expected, such as endless nesting, comes from the
+    // The file is the only input, so an unexpected error, such as from endless nesting, is caused by the
     // file.
     throw malformed(`cannot be read (${reasonOf(cause)})`)
   }

@@ -1,6 +1,6 @@
-// Unigram tokenizers with a compiled table of characters, as XLM-RoBERTa's. In: a small one that
-// SentencePiece trained, with the ids of Hugging Face's tokenizers. Out: the same ids, and refusals of
-// forged tables.
+// Unigram tokenizers with a compiled character table, such as XLM-RoBERTa's. In: a small one that
+// SentencePiece trained, with the ids of Hugging Face's tokenizers. Out: the same ids, and errors for forged
+// tables.
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { encodePair, encoderTokenizer } from './encoder-tokenizer.ts'
@@ -43,7 +43,7 @@ describe('a GGUF file of the same vocabulary', () => {
   // SentencePiece drops spaces at both ends, and around special tokens; Hugging Face's tokenizers keep one.
   const plain = golden.texts.filter(({ text }: { text: string }) => !/^\s|\s$|<s>/.test(text))
 
-  test('gives texts and pairs the same ids', () => {
+  test('gives the same ids for texts and pairs', () => {
     expect(plain.length).toBeGreaterThan(25)
     const { prefix, suffix, encode, pair } = encoderTokenizer(spec, { sep: 2, charsmap })
     for (const { text, ids } of plain)
@@ -66,7 +66,7 @@ describe('a GGUF file of the same vocabulary', () => {
     ['without an unknown token', { unknownId: undefined, types: undefined }, {}, /the unknown one/],
     ['without a first token', { bosId: undefined }, { cls: 1e9 }, /the first/],
     ['with a forged table', {}, { charsmap: [1, 2, 'x'] }, /precompiled_charsmap/],
-  ])('%s is refused', (_, change, extras, message) => {
+  ])('%s is rejected', (_, change, extras, message) => {
     expect(() => encoderTokenizer({ ...spec, ...change }, extras)).toThrow(
       expect.objectContaining({ code: 'format', message: expect.stringMatching(message) }),
     )
@@ -88,13 +88,13 @@ describe('a forged table', () => {
     ['empty', ''],
     ['whose trie is longer than it', encoded(Uint8Array.of(0, 0, 0, 1, 0, 0, 0, 0))],
     ['whose trie is not a whole number of units', encoded(Uint8Array.of(3, 0, 0, 0, 1, 2, 3, 4))],
-  ])('%s is refused', (_, map) => {
+  ])('%s is rejected', (_, map) => {
     expect(() => withMap(map)).toThrow(
       expect.objectContaining({ code: 'format', message: expect.stringContaining('precompiled_charsmap') }),
     )
   })
 
-  test('that makes a text far longer is refused with the text', () => {
+  test('that makes a text far longer causes an error for that text', () => {
     // A trie with one key, "a", whose value is a text of 255 letters.
     const units = new Uint32Array(1024)
     const at = 0x101 ^ 0x61

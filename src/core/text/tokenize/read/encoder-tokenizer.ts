@@ -43,15 +43,15 @@ export interface EncoderTokenizer {
   encode(text: string): readonly number[]
 }
 
-/** Longest word of WordPiece, in characters, where a file does not say. */
+/** Maximum length of a WordPiece word, in characters, if a file does not say. */
 const LONGEST_WORD = 100
 /** Begins words in GGUF's vocabularies, where llama.cpp's converter has removed the `##` of other pieces. */
 const PHANTOM_SPACE = '\u2581'
-/** What a text becomes before it is cut: BERT's own rules, without case and accents. */
+/** The text before it is split into words: BERT's own rules, without case and accents. */
 const UNCASED = { type: 'BertNormalizer', clean_text: true, handle_chinese_chars: true, lowercase: true }
 const CASED = { ...UNCASED, lowercase: false, strip_accents: false }
 
-/** What a GGUF file has beside the vocabulary: ids around texts, and SentencePiece's table. */
+/** What a GGUF file has besides the vocabulary: ids around texts, and SentencePiece's table. */
 interface GgufExtras {
   readonly cls?: unknown
   readonly sep?: unknown
@@ -59,8 +59,8 @@ interface GgufExtras {
 }
 
 /**
- * Special tokens that a text contains are read as such, as the encoders' own programs do. Throws `format` or
- * `unsupported`.
+ * Special tokens that a text contains are recognised, as in the encoders' reference programs. Throws
+ * `format` or `unsupported`.
  */
 export function encoderTokenizer(
   spec: TokenizerSpec,
@@ -158,7 +158,7 @@ function normaliser(json: unknown): (text: string) => string {
     }, text)
 }
 
-/** How words are cut; see `normaliser`. */
+/** How text is split into words; see `normaliser`. */
 const cutter = (json: JsonObject | null): ReturnType<typeof libraryParts>['words'] =>
   json?.['type'] === 'BertPreTokenizer' ? bertWords : libraryParts(null, json).words
 
@@ -293,9 +293,9 @@ export function encodeWhole(
 }
 
 /**
- * The words of a pair, which hold each token's id and its kind (abi.h), from `tokenizer`'s form. Where both
- * texts with what joins them exceed `most`, the longer one loses its end until they fit or are equally long,
- * then both do, as in Hugging Face's `longest_first`.
+ * The 32-bit words of a pair, which hold each token's id and its kind (abi.h), in `tokenizer`'s form. If
+ * both texts and the tokens that join them exceed `most`, the longer one is truncated until they fit or are
+ * equally long, then both are, as in Hugging Face's `longest_first`.
  */
 export function encodePair(
   form: readonly PairPart[],
@@ -313,7 +313,7 @@ export function encodePair(
   return { words, isTruncated: kept[0] < first.length || kept[1] < second.length }
 }
 
-/** How much of two lengths is kept in `room`. */
+/** The parts of two lengths that fit into `room`. */
 function fittingPair(first: number, second: number, room: number): readonly [number, number] {
   if (first + second <= room) return [first, second]
   const shorter = Math.min(first, second)

@@ -1,4 +1,4 @@
-// Makes a Tokenizer from the vocabulary of a GGUF file. Its ids are those of llama.cpp.
+// Makes a Tokenizer from the vocabulary of a GGUF file. It gives the same ids as llama.cpp.
 import { isCount } from '../../../base/values.ts'
 import { type GgufTokenizerSpec, malformed, shown, unsupported } from '../../spec.ts'
 import { createBpe } from '../bpe.ts'
@@ -31,7 +31,7 @@ const KINDS: readonly (number | undefined)[] = [
 const SPM_IDS = { unknownId: 0, bosId: 1, eosId: 2 } as const
 
 /**
- * Models most of whose control tokens also take the white space after them. No field says so; llama.cpp
+ * Models where most control tokens also strip the white space after them. No metadata key says so; llama.cpp
  * recognises them by name.
  */
 const STRIPPING = /phi-?3/i

@@ -190,7 +190,7 @@ export function idOfPair(pair: unknown): number {
   throw malformed(`adds ${shown(pair)} to every text, which names no token`)
 }
 
-/** Largest factor by which replacements may lengthen a text. */
+/** Maximum factor by which replacements may lengthen a text. */
 const MAX_GROWTH = 64
 
 /**

@@ -1,4 +1,5 @@
-// Makes a Tokenizer from a tokenizer.json and its tokenizer_config.json. Its ids are those of the library.
+// Makes a Tokenizer from a tokenizer.json and its tokenizer_config.json. It gives the same ids as the
+// library.
 import { Tokenizer as Library } from '@huggingface/tokenizers'
 import { reasonOf } from '../../../base/errors.ts'
 import { isObject, type JsonObject } from '../../../base/values.ts'
@@ -46,7 +47,7 @@ export function jsonTokenizer(
   const added = readAdded(json, objectAt(model, 'vocab'))
   const addedIds = new Map(added.map(({ text, id }) => [text, id]))
   const tokens = readTokens(model, added)
-  // The model's own tokens must all have rows; only added ones may lie beyond.
+  // All of the model's own tokens must have rows; only added ones may lie beyond them.
   const own = tokens.findLastIndex((token) => token !== undefined && !addedIds.has(token)) + 1
   const idNamed = (key: string) => namedId(config, key, addedIds, tokens)
   const bosId = idNamed('bos_token')
@@ -148,7 +149,7 @@ export function wordCutter(json: JsonObject): (text: string) => readonly string[
 }
 
 interface ByteLevelSplit {
-  /** The steps left for the library; null when there are none. */
+  /** The remaining steps, which the library does; null when there are none. */
   readonly preTokenizer: JsonObject | null
   readonly byteLevel: boolean
   readonly prefixSpace: boolean

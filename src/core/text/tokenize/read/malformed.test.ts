@@ -243,7 +243,7 @@ describe('a field of another type', () => {
   })
 })
 
-test('a field that nests without end is refused, not written out', () => {
+test('an endlessly nested field is rejected, not printed', () => {
   let deep: unknown = []
   for (let at = 0; at < 100_000; at++) deep = [deep]
   expect(failure(() => createTokenizer({ ...bytes, types: deep as number[] })).message).toMatch(
@@ -251,7 +251,7 @@ test('a field that nests without end is refused, not written out', () => {
   )
 })
 
-test('what no check expected is the file’s fault', () => {
+test('an unexpected error is reported as the file’s', () => {
   let decoder: unknown = { type: 'Fuse' }
   for (let at = 0; at < 100_000; at++) decoder = { type: 'Sequence', decoders: [decoder] }
   expect(failure(() => createTokenizer(jsonSpec({ decoder })))).toMatchObject({
@@ -260,7 +260,7 @@ test('what no check expected is the file’s fault', () => {
   })
 })
 
-test('a vocabulary of millions of tokens is refused before anything is built', () => {
+test('a vocabulary of millions of tokens is rejected before anything is built', () => {
   const tokens = new Array<string>(MAX_TOKENS + 1).fill('a')
   const found = failure(() => createTokenizer({ ...bytes, tokens, types: undefined }))
   expect(found).toMatchObject({

@@ -1,15 +1,15 @@
-// How a tokenizer.json says that two texts are joined for a model that reads both at once.
+// How a tokenizer.json joins two texts for a model that reads both at once.
 import { isObject, type JsonObject } from '../../../base/values.ts'
 import { malformed, shown } from '../../spec.ts'
 import { idOfPair, idsOfSpecial, stepsAt } from './json-parts.ts'
 
-/** Ids that stand between the texts, or one of the texts; `kind`: the kind of these tokens. */
+/** Ids around and between the texts, or one of the texts; `kind`: the kind of these tokens. */
 export type PairPart = { readonly kind: number } & (
   | { readonly ids: readonly number[] }
   | { readonly text: 'first' | 'second' }
 )
 
-/** Kinds of tokens are told apart by a model's own table, which never has more. */
+/** Token types are looked up in the model's table, which never has more. */
 const MAX_KINDS = 16
 
 /** Two texts with ids before, between and after them. `kind`: of the second text and of what follows it. */

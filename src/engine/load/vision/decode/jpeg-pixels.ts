@@ -1,5 +1,5 @@
 // The pixels of a JPEG outside a browser, by libjpeg-turbo, which browsers and Pillow use, too: in
-// WebAssembly, with an instance and so a memory for each picture.
+// WebAssembly, with one instance, and so one memory, per image.
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { readJpeg } from '../../../../core/formats/pictures/jpeg.ts'
@@ -45,7 +45,7 @@ function turboJpegModule(): WebAssembly.Module {
 
 const unused = () => 0
 
-/** An error ends the instance: libjpeg would jump to where it was called. */
+/** An error ends the instance: libjpeg would longjmp to its caller. */
 const fail = () => {
   throw new Error('its data are damaged')
 }
@@ -62,8 +62,8 @@ function openTurboJpeg(): TurboJpeg {
 }
 
 /**
- * The pixels, upright by the file's own orientation. Where the file is cut or damaged, libjpeg fills up what
- * is missing. Throws as `readJpeg` does, and an `Error` where nothing can be decoded.
+ * The pixels, upright by the file's own orientation. If the file is truncated or damaged, libjpeg fills in
+ * the missing part. Throws as `readJpeg` does, and an `Error` where nothing can be decoded.
  */
 export function jpegPixels(bytes: Uint8Array): Pixels {
   const { width, height, channels, end } = readJpeg(bytes)
@@ -83,7 +83,7 @@ export function jpegPixels(bytes: Uint8Array): Pixels {
   return turned({ width, height, data }, turnOf(bytes))
 }
 
-/** As Pillow does, which takes inks for inverted, as Adobe writes them: 255 is none. */
+/** Like Pillow, which assumes inverted inks, as Adobe writes them: 255 means none. */
 // hot
 function inksToColours(data: Uint8ClampedArray): void {
   for (let at = 0; at < data.length; at += 4) {

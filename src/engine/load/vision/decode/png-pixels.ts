@@ -1,5 +1,5 @@
-// The pixels of a PNG outside a browser: inflated by Node's zlib into no more than the header says, then
-// unfiltered in place and written as four bytes a pixel.
+// The pixels of a PNG outside a browser: inflated by Node's zlib into no more bytes than the header implies,
+// then unfiltered in place and written as four bytes per pixel.
 import { inflateSync } from 'node:zlib'
 import { joinBytes } from '../../../../core/base/bytes.ts'
 import { reasonOf } from '../../../../core/base/errors.ts'
@@ -13,7 +13,7 @@ import {
 } from '../../../../core/formats/pictures/png.ts'
 import type { Pixels } from '../../../../core/formats/pixels.ts'
 
-/** Throws as `readPng` does, and an `Error` for pixels that are damaged or more than the header says. */
+/** Throws like `readPng`, and an `Error` for pixels that are damaged or exceed the header's size. */
 export function pngPixels(bytes: Uint8Array): Pixels {
   const png = readPng(bytes)
   const rows = inflated(png)
@@ -52,7 +52,7 @@ function inflated({ data, rowBytes }: Png): Uint8Array {
   throw new Error(`its pixels inflate to ${rows.length} bytes, and its header says ${rowBytes}`)
 }
 
-/** Undoes a row's filter (W3C, 9.2). `before`: bytes between a byte and that of the pixel to the left. */
+/** Undoes a row's filter (W3C, 9.2). `before`: distance in bytes to the pixel on the left. */
 // hot
 function unfilter(filter: number, row: Uint8Array, above: Uint8Array, before: number): void {
   const { length } = row
@@ -101,8 +101,8 @@ function rowWriter(png: Png, data: Uint8ClampedArray): RowWriter {
         ? (row: Uint8Array, at: number) => row[at]!
         : (row: Uint8Array, at: number) =>
             (row[(at * depth) >> 3]! >> (8 - depth - ((at * depth) & 7))) & most
-  // Of the two ways that W3C, 13.12, gives for 16 bits, browsers and Pillow take the one that drops the low
-  // byte.
+  // Of the two conversions from 16 bits in the W3C standard, 13.12, browsers and Pillow use the one that
+  // drops the low byte.
   const eightBits = (sample: number) => (depth === 16 ? sample >> 8 : (sample * 255) / most)
   if (depth === 8 && colours === undefined && clear === undefined)
     return (row, pass, at) => writeBytes(row, pass, at, { data, width, channels })

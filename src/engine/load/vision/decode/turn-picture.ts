@@ -1,10 +1,10 @@
-// The orientation of a JPEG file (Exif 2.32, 4.6.4, tag 274), and pictures turned by it.
+// The orientation of a JPEG file (Exif 2.32, 4.6.4, tag 274), and images turned by it.
 import type { Pixels } from '../../../../core/formats/pixels.ts'
 
 const ORIENTATION = 274
 const SHORT = 3
 
-/** The orientation of a JPEG file, 1 to 8; 1, upright, where it has none or a damaged one. */
+/** The orientation of a JPEG file, 1 to 8; 1, upright, if it has none or a damaged one. */
 export function turnOf(bytes: Uint8Array): number {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   // Segments before the scan: a marker, then a length that counts itself.
@@ -36,7 +36,7 @@ function exifTurn(tiff: DataView): number {
   return 1
 }
 
-/** A copy of the upright picture of one that is stored in this orientation; its bytes are aligned to four. */
+/** An upright copy of an image that is stored in this orientation, aligned to four bytes. */
 export function turned({ width, height, data }: Pixels, turn: number): Pixels {
   if (turn === 1) return { width, height, data: data.slice() }
   const swaps = turn >= 5

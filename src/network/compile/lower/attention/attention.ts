@@ -27,7 +27,7 @@ interface Sides {
   readonly v: Ref
 }
 
-/** What a number of `ref` does to the score at its place; `ref` extends to [batch, heads, rows, keys]. */
+/** The effect of a number of `ref` on the score at its place; `ref` extends to [batch, heads, rows, keys]. */
 export interface Mask {
   readonly ref: Ref
   /** `kept`: 0 hides the score. `added`: it is added. `filled`: below 1, `fill` is added. */
@@ -36,7 +36,7 @@ export interface Mask {
 
 interface Scoring {
   readonly scale: number
-  /** Scores are cap * tanh(score / cap); 0: as they are. */
+  /** Scores are cap * tanh(score / cap); 0: unchanged. */
   readonly cap: number
   readonly masks: readonly Mask[]
   /**
@@ -44,7 +44,7 @@ interface Scoring {
    * [batch, heads, rows, keys]. Undefined: rows see all keys.
    */
   readonly before: number | Ref | undefined
-  /** How many keys a row sees, its own among them, where it sees no later ones. Default: all. */
+  /** The number of keys that a row sees, including its own, if it sees no later ones. Default: all. */
   readonly window?: number | undefined
 }
 

@@ -15,7 +15,7 @@ import { misfit } from '../lowering/misfit.ts'
 import { attended, headsOf, leave, swapped } from './attention.ts'
 import { positionsOf, turned, turnsAt } from './rotary.ts'
 
-/** What a step adds to the state of each sequence. */
+/** The rows that a step adds to the state of each sequence. */
 interface Step {
   readonly batch: number
   /** New rows of each sequence. */
@@ -131,7 +131,7 @@ interface Joined extends Pick<Step, 'total'> {
   readonly before: Ref
 }
 
-/** The same where each sequence has a number of rows of its own before. */
+/** The same where each sequence has a number of its own rows before. */
 function gatheredState(lowering: Lowering, node: Node, { own, old, after, before, total }: Joined): Ref {
   const rows = dimsOf(own)[2]!
   const first = reshape(lowering, node, before, [after[0]!, 1, 1, 1])

@@ -72,7 +72,7 @@ interface Turns {
   readonly positions: number
 }
 
-/** Positions of all rows, [batch, rows], which may be given by that of the first row. */
+/** Positions of all rows, [batch, rows], which may be given by the first row's position. */
 export function positionsOf(lowering: Lowering, node: Node, { batch, rows, positions }: Turns): Ref {
   const given = lowering.values.ref(node, node.inputs[positions]!)
   const isFirst = dimsOf(given).length === 1

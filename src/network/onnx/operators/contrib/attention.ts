@@ -191,7 +191,7 @@ export const causalConvolution: Operator = defineContrib({
   infer({ node, inputs: [x, weights] }) {
     const taps = weights?.dims?.[2]
     if (x?.dims !== undefined && x.dims.length !== 3)
-      throw unfit(node, `its input has the shape [${x.dims}] where [batch, channels, tokens] is due`)
+      throw unfit(node, `its input has the shape [${x.dims}] instead of [batch, channels, tokens]`)
     const state = x?.dims && taps !== undefined ? x.dims.with(2, addDims(taps, -1)) : undefined
     return [x, x && { dtype: x.dtype, dims: state }]
   },

@@ -57,7 +57,7 @@ export const matMulNBits: Operator = defineContrib({
 })
 
 const FP4 = [0, 1 / 192, 2 / 3, 1, 1 / 3, 1 / 2, 1 / 6, 1 / 4]
-/** What the codes of MatMulBnb4 stand for. */
+/** The values that the codes of MatMulBnb4 represent. */
 export const LEVELS = {
   FP4: [...FP4, ...FP4.map((level) => -level)],
   NF4: [

@@ -14,7 +14,7 @@ export interface Axis {
   readonly after: number
 }
 
-/** How an operator's window lies and moves. */
+/** The position and stride of an operator's window. */
 export const WINDOW = {
   auto_pad: 'string',
   dilations: 'ints',
@@ -102,14 +102,14 @@ const convTranspose: Operator = define({
   },
 })
 
-/** An axis of the output of ConvTranspose: `made` places, after `before` and `after` are cut off. */
+/** An axis of the output of ConvTranspose: `made` places, after `before` and `after` are removed. */
 export interface SpreadAxis extends Axis {
   readonly made: Dim
 }
 
 /**
- * Undefined if the border depends on an unknown size. A border that the node does not state is what is over
- * of the size that it asks for.
+ * Undefined if the border depends on an unknown size. A border that the node does not state is the excess
+ * over the size that it requests.
  */
 export function spreadAxes(
   node: Node,

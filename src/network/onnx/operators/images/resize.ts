@@ -57,7 +57,7 @@ function aspect(node: Node, policy: string, scales: readonly number[]): number {
   throw unfit(node, `its keep_aspect_ratio_policy is ${policy}, which does not exist`)
 }
 
-/** Where a place of the result lies between the places of the input. */
+/** The position of an output place among those of the input. */
 function originOf(node: Node, { from, to, scale }: Scaling): (place: number) => number {
   const mode = stringOf(node, 'coordinate_transformation_mode', 'half_pixel')
   switch (mode) {
@@ -70,7 +70,7 @@ function originOf(node: Node, { from, to, scale }: Scaling): (place: number) => 
     case 'pytorch_half_pixel':
       return (place) => (to > 1 ? (place + 0.5) / scale - 0.5 : 0)
     case 'align_corners':
-      // Runtimes differ on what the last corner is then.
+      // Runtimes differ on the last corner in this case.
       if (!Number.isInteger(Math.fround(scale * from)) && Math.abs(scale * from - to) > 1e-3)
         throw unclaimed(node, `corners cannot be aligned by a scale of ${scale} for ${from} places`)
       return (place) => (to === 1 ? 0 : (place * (from - 1)) / (to - 1))
@@ -126,7 +126,7 @@ export function tapsOf(node: Node, scaling: Scaling, spend: (units: number) => v
   if (mode !== 'linear' && mode !== 'cubic') throw unfit(node, `its mode is ${mode}, which does not exist`)
   const a = floatOf(node, 'cubic_coeff_a', -0.75)
   const shape = mode === 'linear' ? (x: number) => Math.max(0, 1 - x) : (x: number) => cubic(x, a)
-  // Smaller images are made of wider windows, so that no place is left out.
+  // Downscaling uses wider windows, so that no place is skipped.
   const shrink = flagOf(node, 'antialias') ? Math.min(1, scaling.scale) : 1
   const half = Math.ceil((mode === 'linear' ? 1 : 2) / shrink)
   const isInside = flagOf(node, 'exclude_outside')

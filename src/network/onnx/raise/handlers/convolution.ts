@@ -45,7 +45,7 @@ export const causalConvolution: Handler = (t, node) => {
   return true
 }
 
-/** A Conv of joined inputs, each channel by itself. Its border is what came before. */
+/** A Conv of joined inputs, each channel by itself. Its border is the preceding columns. */
 export const convolution: Handler = (t, node) => {
   const value = lifted(t, node, 0)
   const factor = value && onlyFactor(value)

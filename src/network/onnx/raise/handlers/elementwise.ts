@@ -154,7 +154,7 @@ export const multiply: Handler = (t, node) => {
   return false
 }
 
-/** Rows times other rows, such as what is left of a gate whose activation became codes. */
+/** Rows times other rows, such as the rest of a gate whose activation became codes. */
 export const multiplyRows: Handler = (t, node) => {
   if (t.states.areRecurrent || !t.meanings.isRows(node, 0) || !t.meanings.isRows(node, 1)) return false
   const left = t.meanings.rows(node, 0)
@@ -168,7 +168,7 @@ export const multiplyRows: Handler = (t, node) => {
 /** No float of a model is larger. */
 const MOST = 3e38
 
-/** What is above 0 of rows, and 0 for the rest. */
+/** The positive values of rows, and 0 for the rest. */
 export const relu: Handler = (t, node) => {
   if (!t.meanings.isRows(node, 0)) return false
   const input = t.meanings.rows(node, 0)
@@ -220,8 +220,7 @@ function gate(t: Translator, node: Node, activation: Activation): boolean {
 const ID_TYPES: readonly DType[] = ['i32', 'i64']
 
 /**
- * A cast between floats only changes the rounding. A cast of floats to integers or booleans gives other
- * values.
+ * A cast between floats only changes the rounding. A cast of floats to integers or booleans changes values.
  */
 export const cast: Handler = (t, node) => {
   const input = t.meanings.read(node, 0)
@@ -236,7 +235,7 @@ export const cast: Handler = (t, node) => {
 /** A weight that stays in its file, transposed, cast or with another shape. */
 export const viewWeight: Handler = (t, node) => {
   const constant = t.graph.constants.get(node.inputs[0] ?? '')
-  // What is in memory is folded.
+  // Values in memory are folded.
   const isInFile = constant === undefined || isStored(constant)
   if (t.meanings.read(node, 0)?.is !== 'constant' || !isInFile || !t.weights.view(node, t.types.dims(node)))
     return false

@@ -128,8 +128,8 @@ function embedTokens(t: Translator, node: Node, index: number): Value {
 }
 
 /**
- * Rows of a table of codes [tokens or positions, k], with scales for all of it or for each row. `from`: the
- * row of position 0. Default: rows are those of ids.
+ * Rows of a table of codes [tokens or positions, k], with one scale for the whole table or one per row.
+ * `from`: the row of position 0. Default: rows are those of ids.
  */
 export function embedCodes(
   t: Translator,
@@ -152,7 +152,7 @@ function takeLast(t: Translator, node: Node, axis: number): void {
   t.meanings.setRows(node, 0, t.meanings.rows(node, 0))
 }
 
-/** Rows of a table of codes. An unsigned byte without a zero point stands for the byte minus the middle. */
+/** Rows of a table of codes. An unsigned byte without a zero point represents the byte minus the midpoint. */
 export const gatherBlocks: Handler = (t, node) => {
   if (t.meanings.read(node, 1)?.is !== 'ids') return false
   const codes = t.weights.constant(node, 0)

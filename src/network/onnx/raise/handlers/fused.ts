@@ -114,7 +114,7 @@ function copied(node: Node, q: Heads, heads: Heads): Heads {
   return { ...heads, count: q.count, copies: heads.copies * copies }
 }
 
-/** Keys or values appended to the state in input `index`; unchanged if that input is left out. */
+/** Keys or values appended to the state in input `index`; unchanged if that input is omitted. */
 export function past(t: Translator, node: Node, heads: Heads, index: number): Heads {
   if (!hasInput(node, index)) return heads
   const state = t.meanings.read(node, index)

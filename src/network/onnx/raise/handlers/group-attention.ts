@@ -64,7 +64,7 @@ export const groupQueryAttention: Handler = async (t, node) => {
   return true
 }
 
-/** The narrower window of its own and of what is added to its scores. 0: it has none. */
+/** The narrower of its own window and that of the mask added to its scores. 0: it has none. */
 async function windowOf(t: Translator, node: Node, heads: number): Promise<number> {
   const stated = intOf(node, 'local_window_size', -1)
   if (stated !== -1 && stated <= 0)
@@ -84,7 +84,7 @@ async function checkForm(t: Translator, node: Node): Promise<void> {
   for (const index of [LENGTHS, TOTAL]) {
     const is = t.meanings.read(node, index)?.is
     if (is !== 'control')
-      throw unclaimed(node, `its input ${index} is ${is ?? 'left out'} where lengths are due`)
+      throw unclaimed(node, `its input ${index} is ${is ?? 'left out'} instead of lengths`)
   }
   await proveNumbers(t, node, node.inputs[LENGTHS]!, 'the positions after it, less one')
   await proveNumbers(t, node, node.inputs[TOTAL]!, 'the positions after it')

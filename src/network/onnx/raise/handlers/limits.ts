@@ -1,12 +1,12 @@
 // Limits. In: a value that becomes codes of one constant scale. Out: the same value within the range that the
-// codes stand for, as the plan computes it; a range that no step can keep is refused by name.
+// codes represent, as the plan computes it; a range that no step can keep is rejected by name.
 import type { Limits, Value } from '../../../../core/graph/ir.ts'
 import type { Node } from '../../ir/graph.ts'
 import { unclaimed } from '../../ir/operator.ts'
 import type { Heads, Meaning, Scores } from '../meaning.ts'
 import type { Translator } from '../translator.ts'
 
-/** `step`: the distance of two codes. What rounds to the largest code is not cut off. */
+/** `step`: the distance of two codes. A value that rounds to the largest code is not clipped. */
 export function limited(t: Translator, node: Node, input: Meaning, limits: Limits, step: number): Meaning {
   if (isShare(input) && limits.most + step / 2 >= 1) return input
   if (t.meanings.isRows(node, 0))

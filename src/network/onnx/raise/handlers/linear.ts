@@ -24,8 +24,7 @@ export const quantizeRows: Handler = (t, node) => {
   return true
 }
 
-/**
- * Values of one constant scale, within what its codes stand for. The plan rounds rows by scales of their own.
+/** Values of one constant scale, within the range of its codes. The plan rounds rows by their own scales.
  */
 export const quantize: Handler = (t, node) => {
   const input = t.meanings.read(node, 0)
@@ -96,9 +95,8 @@ export const multiplyCodes: Handler = async (t, node) => {
   return true
 }
 
-/**
- * Rows of a table of codes, which a model without a norm before its first layer (OLMo 2) multiplies as they
- * are. They are the rows that the node makes which reads the same codes as floats.
+/** Rows of a table of codes, which a model without a norm before its first layer (OLMo 2) multiplies
+ * directly. They are the rows that the node makes which reads the same codes as floats.
  */
 async function multiplyTable(t: Translator, node: Node): Promise<boolean> {
   const reader = t.readersOf(node.inputs[0]!).find(({ op }) => op === 'DequantizeLinear')
@@ -276,7 +274,7 @@ export const matMulBlocks: Handler = async (t, node) => {
   return true
 }
 
-/** Codes of 4 bits that stand for levels. */
+/** 4-bit codes that represent levels. */
 export const matMulLevels: Handler = (t, node) => {
   if (!t.meanings.isRows(node, 0)) return false
   const parts = {

@@ -40,7 +40,7 @@ export const reshape: Handler = (t, node) => {
   return true
 }
 
-/** Throws `unsupported` where each token becomes a text of its own: [tokens, 1, ..]. */
+/** Throws `unsupported` where each token becomes its own text: [tokens, 1, ..]. */
 function checkTokens(t: Translator, node: Node, dims: readonly Dim[]): void {
   const [batch, tokens = 1] = t.idsDims
   const [, found] = dims
@@ -126,7 +126,7 @@ export const expand: Handler = async (t, node) => {
   return true
 }
 
-/** Each head so many times, along an axis of size one after theirs; or the only head, along theirs. */
+/** Each head repeated, along an axis of size one after the heads' axis; or the only head, along that axis. */
 function repeat(t: Translator, node: Node, heads: Heads, axis: number, copies: number): boolean {
   const { axes, count } = heads
   if (axes === 'bh1td' && axis === COPIES) t.meanings.set(node, 0, { ...heads, axes: 'bhrtd' })
@@ -162,7 +162,7 @@ export const gatherHeads: Handler = (t, node) => {
 const COPIES = 2
 
 /**
- * Exporters may take the number of positions from the mask, whose axis has a name of its own. Throws
+ * Exporters may take the number of positions from the mask, whose axis has its own name. Throws
  * `unsupported` where the shape is not that of the heads with copies.
  */
 function proveCopies(t: Translator, node: Node, { count, dim, past }: Heads): Promise<void> {
@@ -208,7 +208,7 @@ export function wholeHeads(t: Translator, node: Node, index: number): Heads | un
 }
 
 /**
- * Heads of the numbers [from, to) of each head, from a product of their own: so queries, keys and values of
+ * Heads of the numbers [from, to) of each head, from their own product: so queries, keys and values of
  * one head may lie beside each other. Undefined where they are not made by a product, or changed after it.
  */
 function narrowed(t: Translator, node: Node, of: Heads, from: number, to: number): Heads | undefined {

@@ -90,7 +90,7 @@ export const findGaps: Handler = (t, node) => {
   return true
 }
 
-/** Replaces NaN by zeros. With a proven mask each row sees at least itself, so there is none. */
+/** Replaces NaN by zeros. With a proven mask each row sees at least itself, so there is no such row. */
 export const fillGaps: Handler = (t, node) => {
   const gaps = t.meanings.read(node, 0)
   const scores = t.meanings.read(node, 2)

@@ -1,5 +1,5 @@
-// Tests of states. In: states and outputs by name, and what each output is. Out: which state comes out as
-// something else.
+// Tests of states. In: states and outputs by name, and the meaning of each output. Out: which state is
+// returned as something else.
 import { expect, test } from 'vitest'
 import type { Meaning } from '../meaning.ts'
 import { wronglyLeft } from './states.ts'

@@ -55,7 +55,7 @@ interface Made {
   readonly left: ReadonlyMap<string, string>
 }
 
-/** A clause that says what is wrong, or undefined. Outputs begin with the logits. */
+/** A clause that describes the error, or undefined. Outputs begin with the logits. */
 export function wronglyLeft(
   states: readonly Input[],
   outputs: readonly string[],

@@ -199,7 +199,7 @@ function nibbles(codes: Uint32Array, from: number, halves: Uint16Array, to: numb
   return at
 }
 
-/** Four codes in 16 bits, each in a byte of its own. */
+/** Four codes in 16 bits, each in its own byte. */
 function apart(codes: number): number {
   const pairs = (codes | (codes << 8)) & 0x00ff00ff
   return (pairs | (pairs << 4)) & 0x0f0f0f0f
@@ -248,7 +248,7 @@ async function zeroPoints(
   return out
 }
 
-/** Bytes [from, to) of a constant as files store it, as an array of its own. */
+/** Bytes [from, to) of a constant as files store it, as its own array. */
 export async function bytesOf(
   constant: Constant,
   from: number,
@@ -286,7 +286,7 @@ export async function blockOrder(
   return isUsual ? undefined : { dtype: 'i32', dims: [data.length], data }
 }
 
-/** Elements [from, to) of a float constant, as an array of its own. */
+/** Elements [from, to) of a float constant, as its own array. */
 export async function floatsOf(
   constant: Constant,
   from: number,

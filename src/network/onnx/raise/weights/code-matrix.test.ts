@@ -73,7 +73,7 @@ test.each([
   }
 })
 
-test('scales that fit no output are refused by name', () => {
+test('scales that fit no output are rejected by name', () => {
   const codes = storedNumbers('i8', [K, N], Array(N * K).fill(1))
   const scales = storedNumbers('f32', [K], Array(K).fill(1))
   const matrix = { name: 'w', codes, isTurned: false, scales, block: 0 }

@@ -20,7 +20,7 @@ interface LineShape {
 
 type Numbers = Int8Array | Uint8Array | Float32Array
 
-/** Reads lines [first, end) as [end - first][width], an array of its own. Ask for them in order. */
+/** Reads lines [first, end) as [end - first][width], its own array. Ask for them in order. */
 function lineReader(
   constant: Constant,
   { n, width, isTurned }: LineShape,

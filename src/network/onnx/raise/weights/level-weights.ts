@@ -2,7 +2,7 @@
 // of F32.
 //
 //   codes: rows [n][k] one after the other, two in a byte, the first one in the upper half
-//   scales [n * k / block], of blocks that go on from row to row
+//   scales [n * k / block], of blocks that continue from row to row
 //   W = scale * level of the code
 import { release } from '../../../../core/base/bytes.ts'
 import type { TensorInfo } from '../../../../core/formats/tensors.ts'

@@ -106,7 +106,7 @@ export function floatTensor(
   shape = constant.dims,
 ): TensorInfo {
   const dtype = FLOATS[constant.dtype]
-  if (dtype === undefined) throw unread(file, name, `is ${constant.dtype} where a float weight is due`)
+  if (dtype === undefined) throw unread(file, name, `is ${constant.dtype} instead of a float weight`)
   if (isStored(constant)) {
     const { source, offset, byteLength } = constant
     return { name, dtype, shape, source, offset, byteLength }
@@ -149,7 +149,7 @@ type Stored = Pick<TensorInfo, 'source' | 'offset' | 'shape'>
 
 /**
  * Reads rows [first, end) of the transpose of a matrix [k, n] of elements of `size` bytes: [end - first][k],
- * as an array of its own. Ask for them in order: what was read ahead is held until the last row.
+ * as its own array. Ask for them in order: what was read ahead is held until the last row.
  */
 export function turnedRows(
   matrix: Stored,

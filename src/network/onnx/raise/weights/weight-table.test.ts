@@ -64,7 +64,7 @@ test.each([
   ['codes', { n: 6 }, /128 bytes of codes where its shape needs 192/],
   ['scales', { scales: scalesOf(3) }, /24 bytes of scales where its shape needs 32/],
   ['zero points', { zeros: tensorOf('u8', [2], [1, 2]) }, /2 bytes of zero points where its shape needs 4/],
-] as const)('%s of another shape than the node states are refused', (_, change, message) => {
+] as const)('%s of another shape than the node states are rejected', (_, change, message) => {
   const weights = tableOf()
   weights.blocks(form, 'w')
   expect(() => weights.blocks({ ...form, ...change }, 'w')).toThrow(
@@ -72,7 +72,7 @@ test.each([
   )
 })
 
-test('a vector that is read as a norm and as a bias of other sizes is refused', () => {
+test('a vector that is read as a norm and as a bias of other sizes is rejected', () => {
   const vector = tensorOf('f32', [8], Array<number>(8).fill(1))
   const weights = tableOf(new Map([['v', vector]]))
   const node: Node = { ...reading, inputs: ['x', 'v'] }

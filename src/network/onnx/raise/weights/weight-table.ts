@@ -108,7 +108,7 @@ export class WeightTable {
   small(node: Node, index: number): Tensor {
     const constant = this.constant(node, index)
     if (!isStored(constant)) return constant
-    throw unclaimed(node, `its input ${index} has ${constant.byteLength} bytes where a few numbers are due`)
+    throw unclaimed(node, `its input ${index} has ${constant.byteLength} bytes instead of a few numbers`)
   }
 
   numbers(node: Node, index: number): number[] {
@@ -176,7 +176,7 @@ export class WeightTable {
     const constant = this.constant(node, index)
     const name = node.inputs[index]!
     const count = constant.dims.reduce((product, size) => product * size, 1)
-    if (count !== n) throw unfit(node, `its ${kind} ${name} has ${count} numbers where ${n} are due`)
+    if (count !== n) throw unfit(node, `its ${kind} ${name} has ${count} numbers instead of ${n}`)
     if (constant.dims.at(-1) !== n)
       throw unclaimed(node, `its ${kind} ${name} of shape [${constant.dims}] is one number for each token`)
     const ending = kind === 'norm' ? '_norm.weight' : '.bias'
@@ -198,7 +198,7 @@ export class WeightTable {
       throw unread(
         this.#file,
         constantName,
-        `has the shape [${constant.dims}] where ${channels} channels are due`,
+        `has the shape [${constant.dims}] instead of ${channels} channels`,
       )
     const made = this.#weight(`${constantName} ${as}`, as, (weight) => ({
       ...floatTensor(this.#file, weight, constant, shape),
