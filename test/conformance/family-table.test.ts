@@ -1,5 +1,5 @@
-// The table of families in the guide. In: the families of the source, and what they are compared with. Out: the
-// same table as the page has.
+// The table of families in the guide. In: the families of the source, and what they are compared with. Out:
+// the same table as the page has.
 import { expect, test } from 'vitest'
 import { familyTable, writtenTable } from './testing/families/family-table.ts'
 

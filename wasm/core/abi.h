@@ -148,13 +148,13 @@ struct op_linear { uint32_t code, rows, w, bias, n, k, x, x_stride, y, y_stride,
 
 /* Rotates q in place, rotates k, and writes k and v to the row's KV block. rope: index of the table in the step.
  * rope_dims of head_dim are rotated, in pairs (i, i + rope_dims/2) or (2i, 2i+1). rope_dims 0: no rotation.
- * q is rotated by the table rope_q. q_norm, k_norm: weights of an rmsnorm that runs first (0: none): f32 [head_dim], for
- * each head by itself. The bits of norm_kind change it. NORM_ROW: f32 [heads * head_dim] and [kv_heads * head_dim], for
- * all heads of a row together. NORM_CENTRED: the mean is subtracted first. NORM_EACH: as many weights, but each head is
- * normalised by itself. NORM_LATER: it runs after the rotation. q_norm_bias, k_norm_bias: as many biases (0: none).
- * k_bias (0: none): f32 [kv_heads][head_dim], subtracted from rotated keys before they are stored, in pairs from
- * `still` on and in dims past rope_dims. All scores of a query then differ by the same number, so its softmax does
- * not change. */
+ * q is rotated by the table rope_q. q_norm, k_norm: weights of an rmsnorm that runs first (0: none): f32
+ * [head_dim], for each head by itself. The bits of norm_kind change it. NORM_ROW: f32 [heads * head_dim] and
+ * [kv_heads * head_dim], for all heads of a row together. NORM_CENTRED: the mean is subtracted first.
+ * NORM_EACH: as many weights, but each head is normalised by itself. NORM_LATER: it runs after the rotation.
+ * q_norm_bias, k_norm_bias: as many biases (0: none). k_bias (0: none): f32 [kv_heads][head_dim], subtracted
+ * from rotated keys before they are stored, in pairs from `still` on and in dims past rope_dims. All scores
+ * of a query then differ by the same number, so its softmax does not change. */
 struct op_rope_kv {
     uint32_t code, rows, q, q_stride, k, k_stride, v, v_stride, heads, kv_heads, head_dim;
     uint32_t rope, rope_dims, pairing, group, k_offset, v_offset, k_format, v_format;

@@ -62,7 +62,9 @@ export function familyFile(family: Family): FamilyFile {
 export const findFamily = (matches: (file: FamilyFile, family: Family) => boolean): Family | undefined =>
   Object.keys(loaded).find((family) => matches(familyFile(family), family))
 
-/** Whether keys are normalised after their rotation. Encoders and vision towers are none of these families. */
+/**
+ * Whether keys are normalised after their rotation. Encoders and vision towers are none of these families.
+ */
 export function normsRotated(config: ModelConfig): boolean {
   const traits = loaded[config.family]?.traits
   return traits !== undefined && headNormsOf(config, traits) === 'rotated'

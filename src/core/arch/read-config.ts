@@ -29,9 +29,9 @@ export interface ReadConfigOptions {
 }
 
 /**
- * Reads no data but RoPE's factors, where a GGUF file stores them. Throws `architecture` for unknown families,
- * with the nearest family if one fits the file, and for numbers that are missing, implausible or contradict
- * the embedding table; `unsupported` for variants that are not built; what `loadFamilies` throws.
+ * Reads no data but RoPE's factors, where a GGUF file stores them. Throws `architecture` for unknown
+ * families, with the nearest family if one fits the file, and for numbers that are missing, implausible or
+ * contradict the embedding table; `unsupported` for variants that are not built; what `loadFamilies` throws.
  */
 export async function readConfig(model: ConfigFile, options: ReadConfigOptions = {}): Promise<ModelConfig> {
   const { architecture, signal } = options

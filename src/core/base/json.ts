@@ -122,7 +122,7 @@ export function jsonParts(text: string): readonly JsonPart[] {
       if (depth === 0) add(at)
     } else if (char === ',' && depth === 1) add(at)
     else if (char === ':' && depth === 1) {
-      name = String(JSON.parse(text.slice(start, at)))
+      name = JSON.parse(text.slice(start, at))
       start = at + 1
     }
   }

@@ -24,8 +24,9 @@ export const codesStart = (group: number): number => 32 * (group >>> 1)
 export const codesShift = (group: number): number => 4 * (group & 1)
 
 /**
- * Scale `j` of the eight in 12 bytes. Bytes 0..3 and 4..7 hold six bits of the first four scales and minimums.
- * Bytes 8..11 hold four bits of each of the others, whose two high bits are the high bits of those before.
+ * Scale `j` of the eight in 12 bytes. Bytes 0..3 and 4..7 hold six bits of the first four scales and
+ * minimums. Bytes 8..11 hold four bits of each of the others, whose two high bits are the high bits of those
+ * before.
  */
 const scaleBits = (u8: Uint8Array, at: number, j: number): number =>
   j < 4 ? u8[at + j]! & 63 : (u8[at + j + 4]! & 15) | ((u8[at + j - 4]! >>> 6) << 4)

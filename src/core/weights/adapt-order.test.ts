@@ -1,5 +1,5 @@
-// The rows that adapters change. In: an adapter in each format for a model of each format. Out: its rows, in the
-// order of the model's file.
+// The rows that adapters change. In: an adapter in each format for a model of each format. Out: its rows, in
+// the order of the model's file.
 import { expect, test } from 'vitest'
 import type { ModelConfig } from '../arch/config/config.ts'
 import { SMALL } from '../arch/testing/files.ts'
@@ -20,7 +20,9 @@ function tensorOf(name: string, shape: readonly number[], value: (at: number) =>
   return { name, dtype: 'F32', shape, source, offset: 0, byteLength: source.size }
 }
 
-/** What each row of the first layer's queries has in its first column, where the adapter adds its own number. */
+/**
+ * What each row of the first layer's queries has in its first column, where the adapter adds its own number.
+ */
 async function rowsOf(config: ModelConfig, adapter: 'gguf' | 'safetensors'): Promise<number[]> {
   const name = 'layers.0.attn_q.weight'
   const weights = new Map([[name, tensorOf(name, [n, k], () => 0)]])

@@ -20,9 +20,10 @@ import { readStripTable, stripRuns, stripTable } from './sparse/matrix.ts'
 export type SlotView = () => Uint8Array
 
 /**
- * Fills a slot, 64-byte aligned, in which the parts are stacked, each padded to 32 rows. A pack's tensors are copied when
- * they have the slot's encoding, and must have it when that is a sparse one. Throws `architecture` when a
- * tensor is not [n, k], `format` for weights that the encoding cannot hold, the signal's reason when aborted.
+ * Fills a slot, 64-byte aligned, in which the parts are stacked, each padded to 32 rows. A pack's tensors are
+ * copied when they have the slot's encoding, and must have it when that is a sparse one. Throws
+ * `architecture` when a tensor is not [n, k], `format` for weights that the encoding cannot hold, the
+ * signal's reason when aborted.
  */
 export async function streamMatrix(
   parts: readonly StreamPart[],

@@ -162,7 +162,7 @@ describe('an existing output', () => {
     const pack = path('kept.hbm')
     await writeFile(pack, 'something else')
     const refused = await halfbyte('convert', model, pack)
-    expect(refused).toMatchObject({ code: 1, err: expect.stringMatching(/kept.hbm exists already.*--force/) })
+    expect(refused).toMatchObject({ code: 1, err: expect.stringMatching(/kept.hbm already exists.*--force/) })
     expect(await readFile(pack, 'utf8')).toBe('something else')
     expect(await halfbyte('convert', model, pack, '--force')).toMatchObject({ code: 0, err: '' })
   })

@@ -15,6 +15,9 @@ const BLOCKS: ReadonlyMap<string, string | undefined> = new Map([
   ['<start_function_call>', '<end_function_call>'],
   ['<|tool_call>', '<tool_call|>'],
   ['<|START_ACTION|>', '<|END_ACTION|>'],
+  ['<seed:tool_call>', '</seed:tool_call>'],
+  ['<TOOLCALL>', '</TOOLCALL>'],
+  ['<|tools_prefix|>', '<|tools_suffix|>'],
   ['<|tool_calls_section_begin|>', '<|tool_calls_section_end|>'],
   ['<|tool_call_begin|>', '<|tool_call_end|>'],
   ...['▁', '_', ' '].flatMap((blank) =>

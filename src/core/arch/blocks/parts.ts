@@ -45,8 +45,8 @@ export interface DecoderTraits {
 
 /**
  * Norms of queries and keys. `head`: RMS norms of each head. `row`: of all heads together. `rotated`: of each
- * head after its rotation. `layer`: layer norms of each head, with biases. `layers`: layer norms with a weight
- * for each head of the row, without biases.
+ * head after its rotation. `layer`: layer norms of each head, with biases. `layers`: layer norms with a
+ * weight for each head of the row, without biases.
  */
 export type HeadNormTrait = 'head' | 'row' | 'rotated' | 'layer' | 'layers'
 

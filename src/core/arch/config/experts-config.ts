@@ -17,7 +17,11 @@ export const sharedBlock = (size: number, isGated = false): Pick<ExpertsConfig, 
   size === 0 ? {} : { shared: { size, isGated } }
 
 /** Scoring functions of `expert_gating_func`; the third is a softmax over the chosen experts. */
-const SCORING = { 1: {}, 2: { scoring: 'sigmoid' }, 3: { normalize: true } } as const
+const SCORING: ReadonlyMap<number, Partial<ExpertsConfig>> = new Map([
+  [1, {}],
+  [2, { scoring: 'sigmoid' }],
+  [3, { normalize: true }],
+])
 
 /**
  * The experts that a GGUF header states, as the field `experts`; none where it has no experts. `family` has
@@ -32,7 +36,7 @@ export function ggufExperts(
   if (count === 0) return {}
   const size = fields.number('expert_feed_forward_length', intermediateSize)
   const rule = fields.number('expert_gating_func', 0)
-  const scoring = rule === 0 ? {} : SCORING[rule as keyof typeof SCORING]
+  const scoring = rule === 0 ? {} : SCORING.get(rule)
   if (scoring === undefined) throw unbuiltVariant(fields.file, `the expert_gating_func ${rule}`, '1 to 3')
   const isSigmoid = { ...family, ...scoring }.scoring === 'sigmoid'
   const groups = fields.number('expert_group_count', 1)

@@ -27,7 +27,8 @@ export const layersOf = ({ layers }: Pick<ModelConfig, 'layers'>): number[] =>
 
 /**
  * The layers without a window of models in which only the others rotate; none where there is no window.
- * `key` holds the window's positions. All but the last of `period` layers have it, unless the file lists them.
+ * `key` holds the window's positions. All but the last of `period` layers have it, unless the file lists
+ * them.
  */
 export function unrotatedPast(
   fields: Fields,

@@ -1,4 +1,5 @@
-// Apertus: norms of each head, and feed-forward blocks whose activation has parameters of its own in each layer.
+// Apertus: norms of each head, and feed-forward blocks whose activation has parameters of its own in each
+// layer.
 
 import type { Xielu } from '../../graph/ir.ts'
 import { PLAIN } from '../blocks/parts.ts'

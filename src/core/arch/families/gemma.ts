@@ -1,5 +1,6 @@
-// Gemma 1: GeGLU, scaled embeddings, norms that store the weight minus 1. Gemma 2: norms around both blocks, GeGLU, soft caps, windows in alternate layers. Gemma 3: head norms in
-// place of soft caps, another RoPE for windows. VaultGemma: Gemma 2 with Gemma 1's norms.
+// Gemma 1: GeGLU, scaled embeddings, norms that store the weight minus 1. Gemma 2: norms around both blocks,
+// GeGLU, soft caps, windows in alternate layers. Gemma 3: head norms in place of soft caps, another RoPE for
+// windows. VaultGemma: Gemma 2 with Gemma 1's norms.
 
 import { type DecoderTraits, PLAIN } from '../blocks/parts.ts'
 import type { ModelConfig } from '../config/config.ts'

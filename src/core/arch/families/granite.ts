@@ -1,6 +1,7 @@
 // Granite 3, dense or with experts: Llama with factors on embeddings, scores, block outputs and logits.
-// Granite with windows: sinks, a base of rotation for each kind of layer. HyperCLOVA X: norms around both blocks. Granite 4 hybrids: Mamba-2 in most layers, attention in some,
-// an MLP in each, beside which there may be experts.
+// Granite with windows: sinks, a base of rotation for each kind of layer. HyperCLOVA X: norms around both
+// blocks. Granite 4 hybrids: Mamba-2 in most layers, attention in some, an MLP in each, beside which there
+// may be experts.
 import type { Graph } from '../../graph/nodes.ts'
 import { attention } from '../blocks/attention.ts'
 import { isRecurrent, PLAIN } from '../blocks/parts.ts'

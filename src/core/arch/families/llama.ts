@@ -1,4 +1,5 @@
-// Llama 1 to 3 and models with the same structure: Mistral, Mixtral, Ministral, InternLM 3, SmolLM, TinyLlama.
+// Llama 1 to 3 and models with the same structure: Mistral, Mixtral, Ministral, InternLM 3, SmolLM,
+// TinyLlama.
 
 import { PLAIN } from '../blocks/parts.ts'
 import type { ModelConfig } from '../config/config.ts'

@@ -1,5 +1,5 @@
-// Ettin and other decoders of ModernBERT: layer norms without biases, also of embeddings, none before the first
-// attention; windows that rotate faster; a dense layer between the last norm and the logits.
+// Ettin and other decoders of ModernBERT: layer norms without biases, also of embeddings, none before the
+// first attention; windows that rotate faster; a dense layer between the last norm and the logits.
 
 import { PLAIN } from '../blocks/parts.ts'
 import type { ModelConfig } from '../config/config.ts'

@@ -1,6 +1,7 @@
-// Families whose feed-forward blocks square their positive values. Arcee: otherwise Llama. Nemotron: layer norms
-// that store the weight minus 1, rotation of half of each head. Jais 2: layer norms and biases everywhere.
-// NanoChat: norms without weights, also of embeddings and heads, a soft cap on logits, rotation the other way.
+// Families whose feed-forward blocks square their positive values. Arcee: otherwise Llama. Nemotron: layer
+// norms that store the weight minus 1, rotation of half of each head. Jais 2: layer norms and biases
+// everywhere. NanoChat: norms without weights, also of embeddings and heads, a soft cap on logits, rotation
+// the other way.
 
 import { type DecoderTraits, PLAIN } from '../blocks/parts.ts'
 import type { ModelConfig } from '../config/config.ts'

@@ -74,8 +74,8 @@ export function checkOption(name: string, value: unknown, kind: OptionKind): voi
 
 /** Checks the option of each row. `prefix` comes before its name in errors, such as `hub.`. */
 export function checkValues(table: Readonly<Record<string, OptionKind>>, options: object, prefix = ''): void {
-  for (const [name, kind] of Object.entries(table))
-    checkOption(prefix + name, options[name as keyof typeof options], kind)
+  const given = options as Readonly<Record<string, unknown>>
+  for (const [name, kind] of Object.entries(table)) checkOption(prefix + name, given[name], kind)
 }
 
 /** The defaults of a table's options, by name. */

@@ -144,11 +144,13 @@ function checkBias(table: WeightRef, reach = 0, heads = 0): void {
 function normKind(norms: HeadNorms | undefined): number {
   if (norms === undefined) return 0
   const { over, isCentred, hasWeightOfEach, isLater } = norms
-  const kinds = { row: over === 'row', centred: isCentred, each: hasWeightOfEach, later: isLater }
-  return Object.entries(NORM).reduce(
-    (bits, [kind, bit]) => bits | (kinds[kind as keyof typeof NORM] === true ? bit : 0),
-    0,
-  )
+  const kinds = new Map<string, boolean | undefined>([
+    ['row', over === 'row'],
+    ['centred', isCentred],
+    ['each', hasWeightOfEach],
+    ['later', isLater],
+  ])
+  return Object.entries(NORM).reduce((bits, [kind, bit]) => bits | (kinds.get(kind) === true ? bit : 0), 0)
 }
 
 function checkHeadNorms(norms: HeadNorms, { heads, kvHeads, headDim }: AttentionShape): void {

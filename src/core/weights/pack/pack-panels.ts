@@ -109,9 +109,9 @@ interface Near {
 }
 
 /**
- * Moves the codes of rows in coded groups into panels, or takes those that are `near`. A scale or minimum that
- * is a product of two numbers (Q4_K, and all IQ types but IQ4_NL) is rounded to f16, with a relative error of
- * at most 2^-11. Everything else is exact. Throws `format` for scales beyond f16.
+ * Moves the codes of rows in coded groups into panels, or takes those that are `near`. A scale or minimum
+ * that is a product of two numbers (Q4_K, and all IQ types but IQ4_NL) is rounded to f16, with a relative
+ * error of at most 2^-11. Everything else is exact. Throws `format` for scales beyond f16.
  */
 export function packCoded(
   rows: StoredRows,

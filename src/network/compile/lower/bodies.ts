@@ -215,7 +215,9 @@ const BODIES: Readonly<Record<Exclude<BodyOperator, OwnTree>, Body>> = {
 }
 
 /** The body of an operator whose row says `body`, but for those with trees of their own. */
-export const bodyOf = (node: Node): Body => BODIES[operatorName(node) as keyof typeof BODIES]
+export const bodyOf = (node: Node): Body => BY_NAME.get(operatorName(node)) as Body
+
+const BY_NAME: ReadonlyMap<string, Body> = new Map(Object.entries(BODIES))
 
 /** Clip, whose limits may be omitted. The upper one wins if they cross. */
 export function clipped(x: Tree, low: Tree | undefined, high: Tree | undefined): Tree {

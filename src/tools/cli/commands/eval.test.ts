@@ -96,7 +96,7 @@ test('replies are generated in conversations, scored, stored and listed', async 
   const ended = await halfbyte(...asked, ...options, '--chat-template', template)
   expect(ended).toMatchObject({ code: 0, err: '' })
   expect(ended.out).toMatch(/^\| gsm8k \| 2 replies \| exact_match, strict-match, % \| 0\.0 ± 0\.0 \|/m)
-  expect(ended.out).toMatch(/^one, gsm8k: 2 of 2 replies were cut at 4 tokens\.$/m)
+  expect(ended.out).toMatch(/^one, gsm8k: 2 of 2 replies were cut off at 4 tokens\.$/m)
   const items = (await readFile(samples, 'utf8'))
     .trimEnd()
     .split('\n')

@@ -35,7 +35,7 @@ test.skipIf(!hasBash)('bash completes commands, their options and files', () => 
 test('zsh and fish get descriptions of each command and option', () => {
   const zsh = completionScript('zsh', COMMANDS)
   expect(zsh).toContain(`'talk:Say it\\: the model'\\''s words'`)
-  expect(zsh).toContain(`look) offered=('--quiet:say less' '--help:show what the command does') ;;`)
+  expect(zsh).toContain(`look) offered=('--quiet:say less' '--help:show help for the command') ;;`)
   const fish = completionScript('fish', COMMANDS)
   expect(fish).toContain(`complete -c halfbyte -n __fish_use_subcommand -f -a look -d 'Look'`)
   expect(fish).toContain(

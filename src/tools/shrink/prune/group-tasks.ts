@@ -112,7 +112,8 @@ export function groupTasks(
 }
 
 /**
- * `inverse`: H^-1; with it an update without codes factors the smaller side. Throws `unsupported` where H_KK cannot be solved, and what `gptq` throws.
+ * `inverse`: H^-1; with it an update without codes factors the smaller side. Throws `unsupported` where H_KK
+ * cannot be solved, and what `gptq` throws.
  */
 export function solveGroup(
   { weights, kept, dropped, isUpdated, coding }: GroupTask,

@@ -1,5 +1,5 @@
-// Cases of dense families a trait or two away from Llama. Their tensors are those that their classes store; the
-// names in GGUF and the changes of llama.cpp's converter stand here.
+// Cases of dense families a trait or two away from Llama. Their tensors are those that their classes store;
+// the names in GGUF and the changes of llama.cpp's converter stand here.
 
 import { hfClass, hfConfig } from '../../../../src/core/arch/config/config-hf.ts'
 import { Fields } from '../../../../src/core/arch/config/fields.ts'

@@ -1,5 +1,5 @@
-// GPT-NeoX and Pythia: GPT-2 with partial RoPE and parallel blocks. Persimmon: with layer norms of each head and
-// squared activations.
+// GPT-NeoX and Pythia: GPT-2 with partial RoPE and parallel blocks. Persimmon: with layer norms of each head
+// and squared activations.
 import { defaults, family, modules, NO_GGUF } from '../../family.ts'
 import { GPT, withBias } from './gpt2.ts'
 import { groupedQkv, stackedQkv } from './merged-qkv.ts'

@@ -12,20 +12,23 @@ import { mamba2Layer } from '../mamba.ts'
 const TRAITS: DecoderTraits = { ...PLAIN, mlp: 'plain', mayHaveExperts: true, activation: 'relu2' }
 const NORM = 'backbone.layers.N.norm.weight'
 const MIXER = 'backbone.layers.N.mixer'
-const LETTERS: Readonly<Record<string, string>> = {
-  M: 'linear_attention',
-  '*': 'full_attention',
-  '-': 'mlp',
-  E: 'moe',
-}
+const LETTERS: ReadonlyMap<string, string> = new Map([
+  ['M', 'linear_attention'],
+  ['*', 'full_attention'],
+  ['-', 'mlp'],
+  ['E', 'moe'],
+])
 /** Names of earlier versions. */
-const KINDS: Readonly<Record<string, string>> = { mamba: 'linear_attention', attention: 'full_attention' }
+const KINDS: ReadonlyMap<string, string> = new Map([
+  ['mamba', 'linear_attention'],
+  ['attention', 'full_attention'],
+])
 
 function kindsOf(fields: Fields): string[] {
   const kinds = fields.has('hybrid_override_pattern')
-    ? [...fields.text('hybrid_override_pattern')].map((letter) => LETTERS[letter] ?? letter)
+    ? [...fields.text('hybrid_override_pattern')].map((letter) => LETTERS.get(letter) ?? letter)
     : fields.textList(fields.has('layers_block_type') ? 'layers_block_type' : 'layer_types')
-  const known = kinds.map((kind) => KINDS[kind] ?? kind)
+  const known = kinds.map((kind) => KINDS.get(kind) ?? kind)
   const built = ['linear_attention', 'full_attention', 'mlp', 'moe']
   const other = known.find((kind) => !built.includes(kind))
   if (other !== undefined)

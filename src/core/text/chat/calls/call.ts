@@ -1,5 +1,5 @@
 // A tool call as the readers of all forms return it.
-import { parseJson } from '../../../base/json.ts'
+import { MOST_DEPTH, parseJson } from '../../../base/json.ts'
 import { isObject, type JsonObject } from '../../../base/values.ts'
 
 /** A call that a model requests. */
@@ -52,7 +52,7 @@ export function parsed(json: string): unknown {
 
 function isJson(text: string): boolean {
   try {
-    JSON.parse(text)
+    parseJson(text, MOST_DEPTH, false)
     return true
   } catch {
     return false

@@ -77,11 +77,12 @@ function callsOf(text: string, tools: CallableTools): readonly ParsedCall[] | un
 function callOf(text: string, tools: CallableTools): ParsedCall | undefined {
   const call = members(text)
   if (call === undefined) return undefined
-  const inner = call.get('function')
-  if (inner?.startsWith('{') === true) return callOf(inner, tools)
-  const name = parsed(call.get('name') ?? call.get('tool_name') ?? inner ?? 'null')
+  const nested = call.get('function')
+  if (nested?.startsWith('{') === true) return callOf(nested, tools)
+  const name = parsed(call.get('name') ?? call.get('tool_name') ?? nested ?? 'null')
   const given = call.get('arguments') ?? call.get('parameters') ?? 'null'
-  const json = given.startsWith('"') ? String(parsed(given)).trim() : given
+  const inner = given.startsWith('"') ? parsed(given) : given
+  const json = typeof inner === 'string' ? inner.trim() : given
   return namedCall(name, json === 'null' || json === '' ? '{}' : json, tools)
 }
 
