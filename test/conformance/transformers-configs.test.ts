@@ -8,6 +8,7 @@ import { Fields } from '../../src/core/arch/config/fields.ts'
 import { findFamily } from '../../src/core/arch/families.ts'
 import { isObject, type JsonObject } from '../../src/core/base/values.ts'
 import { withoutNulls } from '../../src/core/formats/json-files.ts'
+import { nullsOf } from '../../src/core/formats/safetensors/open-safetensors.ts'
 import published from './transformers/defaults.json' with { type: 'json' }
 import earlier from './transformers/earlier.json' with { type: 'json' }
 
@@ -37,10 +38,9 @@ const STATED: JsonObject = {
 const NEEDED = new Set(['num_local_experts', 'position_embedding_type', 'use_sliding_window'])
 
 const read = (config: JsonObject) => {
-  const unset = Object.keys(config).filter((key) => config[key] === null)
   const fields = Fields.of('model', withoutNulls(config))
   const family = findFamily(({ hf }) => Object.hasOwn(hf.classes, hfClass(fields))) as string
-  return hfConfig('model', fields, { family, unset })
+  return hfConfig('model', fields, { family, unset: nullsOf(config) })
 }
 
 const without = (config: JsonObject, key: string): JsonObject =>
@@ -78,4 +78,11 @@ describe.each(Object.entries(published))('%s', (name, written: JsonObject) => {
     )
     expect(read({ architectures: [name], ...Object.fromEntries(needed) })).toEqual(read(config))
   })
+})
+
+test('OLMo Hybrid does not rotate if its theta is null', () => {
+  const config = published.OlmoHybridForCausalLM as JsonObject
+  const rope_parameters = { rope_type: 'default', rope_theta: null }
+  expect(read(config)).toMatchObject({ rope: { dims: 128, theta: 10_000 } })
+  expect(read({ ...config, rope_parameters })).toMatchObject({ rope: { dims: 0 } })
 })

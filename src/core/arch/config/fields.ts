@@ -63,10 +63,12 @@ export function unbuiltVariant(file: string, found: string, supported: string): 
 export class Fields {
   readonly file: string
   readonly #find: (key: string) => MetaValue | undefined
+  readonly #unset: readonly MetaValue[]
 
-  constructor(file: string, find: (key: string) => MetaValue | undefined) {
+  constructor(file: string, find: (key: string) => MetaValue | undefined, unset: readonly MetaValue[] = []) {
     this.file = file
     this.#find = find
+    this.#unset = unset
   }
 
   static of(file: string, record: Readonly<Record<string, MetaValue>>): Fields {
@@ -82,10 +84,16 @@ export class Fields {
     defaults: Readonly<Record<string, MetaValue>> = {},
     unset: readonly MetaValue[] = [],
   ): Fields {
-    return new Fields(this.file, (key) => {
+    const find = (key: string) => {
       const own = keys[key] ?? key
       return this.#find(own) ?? this.#find(key) ?? (unset.includes(own) ? undefined : defaults[key])
-    })
+    }
+    return new Fields(this.file, find, unset)
+  }
+
+  /** Whether the file holds null for a key, or for `key.part` of an object. */
+  isNull(key: string): boolean {
+    return this.#unset.includes(key)
   }
 
   has(key: string): boolean {

@@ -63,8 +63,14 @@ export async function openSafetensors(
   }
 }
 
-const nullsOf = (object: unknown): readonly string[] =>
-  isObject(object) ? Object.keys(object).filter((key) => object[key] === null) : []
+/** The keys that hold null, and `key.part` for a part of an object that does. */
+export function nullsOf(object: unknown, prefix = ''): readonly string[] {
+  if (!isObject(object)) return []
+  return Object.entries(object).flatMap(([key, value]) => {
+    if (value === null) return [prefix + key]
+    return prefix === '' ? nullsOf(value, `${key}.`) : []
+  })
+}
 
 /** How images are prepared: a separate file, or since transformers 5 a part of the processor's file. */
 async function processorOf(

@@ -28,6 +28,7 @@ function kindsOf(fields: Fields): string[] {
   const kinds = fields.has('hybrid_override_pattern')
     ? [...fields.text('hybrid_override_pattern')].map((letter) => LETTERS.get(letter) ?? letter)
     : fields.textList(fields.has('layers_block_type') ? 'layers_block_type' : 'layer_types')
+  if (kinds.length === 0) return ['linear_attention', 'moe', 'full_attention', 'mlp']
   const known = kinds.map((kind) => KINDS.get(kind) ?? kind)
   const built = ['linear_attention', 'full_attention', 'mlp', 'moe']
   const other = known.find((kind) => !built.includes(kind))
@@ -84,6 +85,7 @@ export const nemotronH: FamilyFile = {
         mamba_num_heads: 128,
         mamba_head_dim: 64,
         time_step_min: 0.001,
+        rms_norm_eps: 1e-5,
       }),
     },
     keys: { hidden_act: 'mlp_hidden_act', rms_norm_eps: 'layer_norm_epsilon' },

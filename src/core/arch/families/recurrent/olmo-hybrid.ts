@@ -38,7 +38,7 @@ export const olmoHybrid: FamilyFile = {
         attentionLayers: attentionLayers(fields, common),
         // The class's norm after the rule has an epsilon of its own.
         ssm: hfDelta(fields.renamed({}, sizes), 1e-5, betaScale),
-        rope: fields.has('rope_parameters') ? rope : { ...rope, dims: 0 },
+        rope: fields.isNull('rope_parameters.rope_theta') ? { ...rope, dims: 0 } : rope,
       }
     },
     names: {
