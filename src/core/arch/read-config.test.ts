@@ -21,6 +21,8 @@ describe('every format', () => {
     ['GGUF of qwen2 pairs halves', ggufFile(qwen2), qwen2],
     ['Hugging Face llama', hfFile(SMALL), SMALL],
     ['Hugging Face qwen2', hfFile(qwen2), qwen2],
+    ['Hugging Face without a class', hfFile(SMALL, { architectures: undefined, model_type: 'llama' }), SMALL],
+    ['Hugging Face with an empty list', hfFile(qwen2, { architectures: [], model_type: 'qwen2' }), qwen2],
     ['a pack', hbmFile(interleaved), interleaved],
   ])('%s', async (_, file, config) => {
     expect(await readConfig(file)).toEqual(config)
@@ -48,6 +50,13 @@ describe('GGUF', () => {
       ),
     )
     expect(config).toMatchObject({ kvHeads: 6, vocabSize: 70, rope: { theta: 10_000, dims: 8 } })
+  })
+  test('takes one number of heads for each layer if they are equal', async () => {
+    const { layers, heads } = interleaved
+    expect(await read({ 'llama.attention.head_count': Array(layers).fill(heads) })).toEqual(interleaved)
+    const other = [heads, ...Array(layers - 1).fill(2 * heads)]
+    const failure = await failureOf(() => read({ 'llama.attention.head_count': other }))
+    expect(failure.message).toMatch(new RegExp(`layers of ${heads} and of ${2 * heads} heads`))
   })
   test('has heads wider than the hidden size divided up', async () => {
     const wide = { ...interleaved, headDim: 16, rope: { ...interleaved.rope, dims: 16 } }

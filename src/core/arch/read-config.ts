@@ -6,7 +6,7 @@ import type { ModelFile, ModelFormat } from '../formats/readers.ts'
 import type { Family, ModelConfig } from './config/config.ts'
 import { ggufConfig } from './config/config-gguf.ts'
 import { hbmConfig } from './config/config-hbm.ts'
-import { hfClass, hfConfig } from './config/config-hf.ts'
+import { hfClass, hfConfig, isClassOf } from './config/config-hf.ts'
 import { Fields } from './config/fields.ts'
 import { validConfig } from './config/validate.ts'
 import { FAMILIES, familyFile, findFamily, loadRareFamilies } from './families.ts'
@@ -165,7 +165,7 @@ function nameOfFamily(
   }
   if (format === 'safetensors') {
     const named = hfClass(fields)
-    return [named, ({ hf }) => Object.hasOwn(hf.classes, named)]
+    return [named, ({ hf }) => Object.keys(hf.classes).some((name) => isClassOf(named, name))]
   }
   const named = fields.text('family')
   return [named, (_, family) => family === named]

@@ -56,13 +56,13 @@ export function ggufConfig(facts: GgufFacts): ModelConfig {
   if (traits === undefined) {
     return { ...sizes, ...NO_ATTENTION, ssm: ggufSsm(fields, family === 'mamba' ? 'mamba' : 'mamba2') }
   }
-  const heads = fields.number('attention.head_count')
+  const heads = headCount(fields, 'attention.head_count', 'heads')
   const headDim = fields.number('attention.key_length', hiddenSize / heads)
   refuseVariants(fields, headDim, traits)
   const common: ModelConfig = {
     ...sizes,
     heads,
-    kvHeads: keyValueHeads(fields, heads),
+    kvHeads: headCount(fields, 'attention.head_count_kv', 'KV heads', heads),
     headDim,
     intermediateSize: widest(fields, traits.mlp === 'experts' ? 1 : undefined),
     rope: {
@@ -102,13 +102,12 @@ function widest(fields: Fields, fallback?: number): number {
 }
 
 /** One number, or one for each layer, 0 where there is no attention. */
-function keyValueHeads(fields: Fields, heads: number): number {
-  const key = 'attention.head_count_kv'
-  if (!fields.isList(key)) return fields.number(key, heads)
+function headCount(fields: Fields, key: string, what: string, fallback?: number): number {
+  if (!fields.isList(key)) return fields.number(key, fallback)
   const counts = new Set(fields.numberList(key).filter((count) => count !== 0))
-  const [count = heads, another] = counts
-  if (another === undefined) return count
-  throw unbuiltVariant(fields.file, `layers of ${count} and of ${another} KV heads`, 'as many in every layer')
+  const [count = fallback, another] = counts
+  if (another === undefined) return count ?? fields.number(key)
+  throw unbuiltVariant(fields.file, `layers of ${count} and of ${another} ${what}`, 'as many in every layer')
 }
 
 /** The pattern is the distance between layers without a window, or a flag per layer. */

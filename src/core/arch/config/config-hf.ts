@@ -54,12 +54,28 @@ export function mambaSsmConfig(name: string, fields: Fields): ModelConfig {
 }
 
 /**
+ * Whether a class is the one for causal language models of a type: `gpt_neox` is that of GPTNeoXForCausalLM.
+ */
+export const isClassOf = (type: string, name: string): boolean =>
+  name === type ||
+  (name.endsWith('ForCausalLM') &&
+    name.slice(0, -'ForCausalLM'.length).toLowerCase() === type.replaceAll('_', '').toLowerCase())
+
+/** The class of a type, among the families that are loaded; the type itself if none has one. */
+function classOfType(type: string): string {
+  const family = findFamily(({ hf }) => Object.keys(hf.classes).some((name) => isClassOf(type, name)))
+  const classes = family === undefined ? [] : Object.keys(familyFile(family).hf.classes)
+  return classes.find((name) => isClassOf(type, name)) ?? type
+}
+
+/**
  * The class of transformers that a config.json names, or its kind of model. Some models of Llama's class have
  * names of their own for keys and tensors; only their type tells.
  */
 export function hfClass(stated: Fields): string {
   if (isMambaSsm(stated)) return `M${ssmFamily(stated).slice(1)}ForCausalLM`
-  const [listed = stated.text('model_type')] = stated.textList('architectures')
+  const [listed] = stated.textList('architectures')
+  if (listed === undefined) return classOfType(stated.text('model_type'))
   const type = stated.has('model_type') ? stated.text('model_type') : listed
   return findFamily(({ hf }) => Object.hasOwn(hf.classes, type)) === undefined ? listed : type
 }
