@@ -33,13 +33,13 @@ import { languageFor, Speaks, speak, t } from './words/words.ts'
 const USUAL_DIALOGS = {
   'conversation-drawer': () => import('./shell/drawer.ts'),
   'models-dialog': () => import('./models/models-dialog.ts'),
-  'settings-dialog': () => import('./shell/settings-dialog.ts'),
 }
-/** Rarely used dialogs load when they are opened. */
+/** Other dialogs load when they are opened. */
 const DIALOGS = {
   ...USUAL_DIALOGS,
   'other-dialog': () => import('./models/other-dialog.ts'),
   'runs-dialog': () => import('./models/runs/runs-dialog.ts'),
+  'settings-dialog': () => import('./shell/settings-dialog.ts'),
   'storage-dialog': () => import('./models/storage-dialog.ts'),
 }
 /** How long, in milliseconds, loading the dialogs' code waits for the first model. */
