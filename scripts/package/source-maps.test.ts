@@ -79,7 +79,7 @@ const literal = (text: string, column: number): string | undefined =>
   /^['"`]([\w ]{4,})/.exec(text.slice(column, column + 40))?.[1]
 
 test.each([
-  ['the part that asks the worker', /^dist\/turns-[\w-]+\.js$/],
+  ['the part that asks the worker', /^dist\/engine-[\w-]+\.js$/],
   ['the part that runs in a worker', /^dist\/service-[\w-]+\.js$/],
   ['the command', /^dist\/command\.js$/],
   ['the library without a bundler', /^dist\/cdn\/halfbyte\.js$/],
