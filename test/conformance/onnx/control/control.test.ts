@@ -259,7 +259,7 @@ test.each<[string, DecoderForm, RegExp]>([
   [
     'second masks that add slopes',
     { again: { form: 'added', seen: nearer(9) }, bias: slopes },
-    /adds -\S+ to a score of head 1, .* slopes \(ALiBi\) are not read, and positions are rotations or learned rows/,
+    /adds -\S+ to a score of head 1 .*slopes \(ALiBi\) are not read, and positions are rotations or learned rows/,
   ],
   ['states of another layer', { ...TWO, pastOf: otherLayer }, /is not what the step makes of the state/],
   ['states that come out for another layer', { ...TWO, presentOf: otherLayer }, /is not what the step makes/],
