@@ -175,7 +175,7 @@ describe('a folder that a process works in', () => {
       expect(await halfbyte(...job, ...more)).toMatchObject({
         code: 1,
         err: expect.stringMatching(
-          `^unsupported: process ${first.pid} works in the folder .*; wait until it has ended`,
+          `^unsupported: process ${first.pid} is using the folder .*; wait until it has ended`,
         ),
       })
     first.kill('SIGKILL')
@@ -191,7 +191,7 @@ describe('a folder that a process works in', () => {
     const [best, second] = both.toSorted((left, right) => left.code! - right.code!)
     expect(best).toMatchObject({ code: 0, err: '' })
     // The second may begin when the first has ended.
-    if (second?.code !== 0) expect(second?.err).toMatch(/^unsupported: process \d+ works in the folder/)
+    if (second?.code !== 0) expect(second?.err).toMatch(/^unsupported: process \d+ is using the folder/)
     await sameAs(output, whole)
     await rm(output)
   }, 120_000)
@@ -211,7 +211,7 @@ describe('a folder that a process works in', () => {
     expect(await halfbyte(...job, '--resume')).toMatchObject({
       code: 1,
       err: expect.stringMatching(
-        `process ${pid} on elsewhere works in the folder .*, or remove .*lock-1 if it has`,
+        `process ${pid} on elsewhere is using the folder .*, or remove .*lock-1 if it has`,
       ),
     })
   }, 120_000)
