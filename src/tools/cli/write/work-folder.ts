@@ -86,7 +86,7 @@ async function refuseIfHeld(folder: string, number: number): Promise<void> {
     'unsupported',
     isHere
       ? `process ${pid} is using the folder ${folder}; wait until it has ended, or end it, and give --resume`
-      : `process ${pid} on ${machine} works in the folder ${folder}; wait until it has ended, or remove ${path} if it has`,
+      : `process ${pid} on ${machine} is using the folder ${folder}; wait until it has ended, or remove ${path} if it has`,
     { path: folder, pid, machine },
   )
 }
