@@ -219,7 +219,10 @@ describe('prune', () => {
         /^unsupported: 5:4 is not a pattern; choose unstructured, sb84, sv32, or N:M/,
       ],
       [[...few, '--pattern', '2:4', '--sparsity', '0.9'], /^unsupported: 2:4 drops 0.5 of the weights/],
-      [[...few, '--speed', '2', '--size', '1MB'], /^unsupported: 2 budgets were given but only one is possible/],
+      [
+        [...few, '--speed', '2', '--size', '1MB'],
+        /^unsupported: 2 budgets were given but only one is possible/,
+      ],
       [[...few, '--speed', '2', '--sparsity', '0.5'], /^unsupported: a budget chooses sparsities on a text/],
       [
         [...few, '--sparsity', '0.5', '--costs', 'x.json'],
