@@ -28,6 +28,17 @@ const UNCUT: Readonly<Record<string, RegExp>> = {
   deepseek2: /rmsnorm reads/,
   minicpm3: /rmsnorm reads/,
   gpt_oss: /adds a bias to a sum/,
+  bloom: /adds a bias to a sum/,
+  qwen3next: /route reads/,
+}
+
+const TOO_SMALL = /in units of \d+ cannot be shared by \d workers/
+/** Models that are too small for some numbers of shards, or whose form depends on the file's format. */
+const PARTLY_UNCUT: Readonly<Record<string, RegExp>> = {
+  falcon: TOO_SMALL,
+  falcon_h1: new RegExp(`rescale reads|${TOO_SMALL.source}`),
+  nemotron_h: TOO_SMALL,
+  qwen3_5: new RegExp(`has heads that take turns|${TOO_SMALL.source}`),
 }
 
 describe.each(MATRIX_FAMILIES.map((family, turn) => ({ ...family, turn })))('$name', (family) => {
@@ -38,6 +49,10 @@ describe.each(MATRIX_FAMILIES.map((family, turn) => ({ ...family, turn })))('$na
     async ({ cell }) => {
       const { difference, bound, note, threads } = await comparison.of(cell)
       expect(difference).toBeLessThanOrEqual(bound)
+      if (cell.pool === 'shards' && PARTLY_UNCUT[family.name]?.test(note ?? '') === true) {
+        expect(threads).toBeLessThan(cell.threads)
+        return
+      }
       const uncut = cell.pool === 'shards' ? UNCUT[family.name] : undefined
       expect(note ?? '').toMatch(uncut ?? (family.name === 'phi3' ? LONG : /^$/))
       expect(threads).toBe(uncut === undefined ? cell.threads : 1)
