@@ -1,6 +1,7 @@
 // A tool call as the readers of all forms return it.
 import { MOST_DEPTH, parseJson } from '../../../base/json.ts'
 import { isObject, type JsonObject } from '../../../base/values.ts'
+import { MISMATCH } from './growing-text.ts'
 
 /** A call that a model requests. */
 export interface ParsedCall {
@@ -25,15 +26,26 @@ export type CallableTools = ReadonlyMap<string, CallableTool>
 /** The call of a known tool with an object of arguments, else undefined. */
 export function namedCall(name: unknown, json: string, tools: CallableTools): ParsedCall | undefined {
   if (typeof name !== 'string' || !tools.has(name)) return undefined
+  const strict = parsed(json, false)
+  if (isObject(strict)) return { name, arguments: strict, json }
+  // Python writes numbers that JSON lacks.
   const given = parsed(json)
-  if (!isObject(given)) return undefined
-  // The parser also takes what Python writes as numbers.
-  return { name, arguments: given, json: isJson(json) ? json : JSON.stringify(given) }
+  return isObject(given) ? { name, arguments: given, json: JSON.stringify(given) } : undefined
+}
+
+/** The same. Throws `MISMATCH` where that is undefined. */
+export function callOf(name: string, json: string, tools: CallableTools): ParsedCall {
+  const call = namedCall(name, json, tools)
+  if (call === undefined) throw MISMATCH
+  return call
 }
 
 /** The text of an object with these members, whose values are JSON texts. */
 export const objectJson = (members: readonly (readonly [name: string, json: string])[]): string =>
   `{${members.map(([name, json]) => `${JSON.stringify(name)}: ${json}`).join(', ')}}`
+
+/** The text of a list of these JSON texts. */
+export const listJson = (items: readonly string[]): string => `[${items.join(', ')}]`
 
 /** The schema of an argument, if the tool has one. */
 export function schemaOf({ parameters }: CallableTool, name: string): unknown {
@@ -41,20 +53,11 @@ export function schemaOf({ parameters }: CallableTool, name: string): unknown {
   return isObject(properties) && Object.hasOwn(properties, name) ? properties[name] : undefined
 }
 
-/** Undefined if the text is not JSON, or nests too deeply. */
-export function parsed(json: string): unknown {
+/** Undefined if the text is not JSON, or nests too deeply. `isPython`: see `parseJson`. */
+export function parsed(json: string, isPython = true): unknown {
   try {
-    return parseJson(json)
+    return parseJson(json, MOST_DEPTH, isPython)
   } catch {
     return undefined
-  }
-}
-
-function isJson(text: string): boolean {
-  try {
-    parseJson(text, MOST_DEPTH, false)
-    return true
-  } catch {
-    return false
   }
 }

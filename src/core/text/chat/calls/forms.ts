@@ -3,9 +3,9 @@
 //
 // A call may also be the whole reply without a mark: JSON, a list of f(a=1), or either in a fence.
 import { CALL_MARKS, type CallForm, DEEPSEEK, formOf, KIMI } from '../../../base/calls/marks.ts'
-import { type CallableTools, namedCall, type ParsedCall } from './call.ts'
+import { type CallableTools, callOf, type ParsedCall } from './call.ts'
 import { CUT, type GrowingText, MISMATCH, type Reading } from './growing-text.ts'
-import { fencedJson, jsonCalls, jsonRun, jsonText, keyedCalls } from './json-calls.ts'
+import { fencedJson, inFence, jsonCalls, jsonRun, jsonText, keyedCalls } from './json-calls.ts'
 import { pythonCalls, pythonStatements } from './python-calls.ts'
 import { functionCall, gemmaCall, knownTool, pairedCall } from './tagged-calls.ts'
 
@@ -38,14 +38,24 @@ function* ended(source: GrowingText): Reading<void> {
   if ((yield* source.blanks()) !== '') throw MISMATCH
 }
 
-/** JSON or Python, up to the form's closing text. */
-const listed = (form: CallForm): ReadCalls =>
+/** A block in the marks of `form`. With `isOptional` the closing text may be absent. */
+const enclosed = (form: CallForm, read: ReadCalls, isOptional = false): ReadCalls =>
   function* (source, tools, found) {
-    const { close = '' } = CALL_MARKS[form]
-    if (yield* isJsonNext(source)) found.push(...(yield* jsonCalls(source, tools)))
-    else yield* pythonCalls(source, tools, found, close)
-    yield* closing(source, [close])
+    yield* source.blanks()
+    yield* read(source, tools, found)
+    yield* closing(source, [CALL_MARKS[form].close!], isOptional)
   }
+
+/** JSON, or Python up to the form's closing text. */
+const listed = (form: CallForm): ReadCalls =>
+  enclosed(form, function* (source, tools, found) {
+    if (yield* isJsonNext(source)) yield* jsonValue(source, tools, found)
+    else yield* pythonCalls(source, tools, found, CALL_MARKS[form].close!)
+  })
+
+function* jsonValue(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
+  found.push(...(yield* jsonCalls(source, tools)))
+}
 
 /** Whether an object or a list of objects comes next. */
 function* isJsonNext(source: GrowingText): Reading<boolean> {
@@ -59,12 +69,10 @@ function* isJsonNext(source: GrowingText): Reading<boolean> {
 }
 
 const gemma = (form: CallForm, quote: string): ReadCalls =>
-  function* (source, tools, found) {
-    yield* source.blanks()
-    const call = yield* gemmaCall(source, tools, quote)
-    yield* closing(source, [CALL_MARKS[form].close!])
-    found.push(call)
-  }
+  enclosed(
+    form,
+    single((source, tools) => gemmaCall(source, tools, quote)),
+  )
 
 /** Calls that each have marks of their own, in a section with marks around it. */
 const section = (
@@ -95,14 +103,7 @@ function* argumentsOf(
   end: readonly string[],
 ): Reading<ParsedCall> {
   if (!tools.has(name)) source.fail()
-  yield* source.blanks()
-  const isFenced = yield* source.takes('```')
-  if (isFenced) yield* source.word(/\w/)
-  yield* source.blanks()
-  const call = namedCall(name, yield* jsonText(source), tools)
-  if (call === undefined) throw MISMATCH
-  yield* source.blanks()
-  if (isFenced) yield* source.expect('```')
+  const call = callOf(name, yield* inFence(source, () => jsonText(source)), tools)
   yield* closing(source, end)
   return call
 }
@@ -127,33 +128,31 @@ function* kimiCall(source: GrowingText, tools: CallableTools): Reading<ParsedCal
   return yield* argumentsOf(name, source, tools, [KIMI.callEnd])
 }
 
-function* hermes(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
-  const close = CALL_MARKS.hermes.close!
-  const first = yield* source.blanks()
-  if (yield* source.takes('<function=')) {
-    do {
-      found.push(yield* functionCall(source, tools))
-      yield* source.blanks()
-    } while (yield* source.takes('<function='))
-  } else if (['{', '[', '`'].includes(first)) yield* fencedJson(source, tools, found)
-  else found.push(yield* pairedCall(source, tools, close))
-  yield* closing(source, [close])
+/** `<function=f>..</function>`, once or more often. */
+function* functionCalls(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
+  do {
+    yield* source.expect('<function=')
+    found.push(yield* functionCall(source, tools))
+    yield* source.blanks()
+  } while (yield* source.sees('<function='))
+}
+
+function* hermesBody(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
+  const first = yield* source.peek()
+  if (yield* source.sees('<function=')) yield* functionCalls(source, tools, found)
+  else if (['{', '[', '`'].includes(first)) yield* fencedJson(source, tools, found)
+  else found.push(yield* pairedCall(source, tools, CALL_MARKS.hermes.close!))
 }
 
 /** A list or one object; since 2506 a name, perhaps with an id, and its arguments. */
 function* mistral(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
   const first = yield* source.blanks()
-  if (first === '[' || first === '{') {
-    found.push(...(yield* jsonCalls(source, tools)))
-    return
-  }
+  if (first === '[' || first === '{') return yield* jsonValue(source, tools, found)
   const { name } = yield* knownTool(source, tools)
   if (yield* source.takes('[CALL_ID]')) yield* source.word(/[\w-]/)
   yield* source.takes('[ARGS]')
   yield* source.blanks()
-  const call = namedCall(name, yield* jsonText(source), tools)
-  if (call === undefined) throw MISMATCH
-  found.push(call)
+  found.push(callOf(name, yield* jsonText(source), tools))
 }
 
 function* llama(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
@@ -163,57 +162,32 @@ function* llama(source: GrowingText, tools: CallableTools, found: ParsedCall[]):
 }
 
 const READERS: Readonly<Record<CallForm, (marker: string) => ReadCalls>> = {
-  hermes: () => hermes,
+  hermes: () => enclosed('hermes', hermesBody),
   function: () =>
     function* (source, tools, found) {
       found.push(yield* functionCall(source, tools))
       yield* closing(source, [CALL_MARKS.hermes.close!], true)
     },
-  tools: () =>
-    function* (source, tools, found) {
-      yield* fencedJson(source, tools, found)
-      yield* closing(source, [CALL_MARKS.tools.close!])
-    },
+  tools: () => enclosed('tools', fencedJson),
   mistral: () => mistral,
   llama: () => llama,
-  phi4mini: () =>
-    function* (source, tools, found) {
-      yield* source.blanks()
-      found.push(...(yield* jsonCalls(source, tools)))
-      yield* closing(source, [CALL_MARKS.phi4mini.close!], true)
-    },
+  phi4mini: () => enclosed('phi4mini', jsonValue, true),
   phi4: () =>
     function* (source, tools, found) {
       if ((yield* source.blanks()) !== '[') throw MISMATCH
-      found.push(...(yield* jsonCalls(source, tools)))
+      yield* jsonValue(source, tools, found)
     },
   lfm2: () => listed('lfm2'),
   olmo3: () => listed('olmo3'),
   gemma: () => gemma('gemma', '<escape>'),
   gemma4: () => gemma('gemma4', '<|"|>'),
   command: () => listed('command'),
-  seed: () =>
-    function* (source, tools, found) {
-      yield* source.blanks()
-      do {
-        yield* source.expect('<function=')
-        found.push(yield* functionCall(source, tools))
-        yield* source.blanks()
-      } while (yield* source.sees('<function='))
-      yield* closing(source, [CALL_MARKS.seed.close!])
-    },
-  nemotron: () =>
-    function* (source, tools, found) {
-      yield* source.blanks()
-      found.push(...(yield* jsonCalls(source, tools)))
-      yield* closing(source, [CALL_MARKS.nemotron.close!])
-    },
+  seed: () => enclosed('seed', functionCalls),
+  nemotron: () => enclosed('nemotron', jsonValue),
   apertus: () =>
-    function* (source, tools, found) {
-      yield* source.blanks()
+    enclosed('apertus', function* (source, tools, found) {
       found.push(...(yield* keyedCalls(source, tools)))
-      yield* closing(source, [CALL_MARKS.apertus.close!])
-    },
+    }),
   kimi: (marker) =>
     marker === KIMI.call ? single(kimiCall) : section([KIMI.call], [KIMI.sectionEnd], kimiCall),
   deepseek: (marker) =>

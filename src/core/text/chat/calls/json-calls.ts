@@ -53,32 +53,39 @@ export function* jsonRun(source: GrowingText, tools: CallableTools, found: Parse
   }
 }
 
-/** The same, perhaps in a fence. */
-export function* fencedJson(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
+/** What `read` returns, perhaps from within a fence. */
+export function* inFence<T>(source: GrowingText, read: () => Reading<T>): Reading<T> {
   yield* source.blanks()
   const isFenced = yield* source.takes('```')
   if (isFenced) yield* source.word(/\w/)
-  yield* jsonRun(source, tools, found)
+  yield* source.blanks()
+  const found = yield* read()
+  yield* source.blanks()
   if (isFenced) yield* source.expect('```')
+  return found
 }
+
+/** The same as `jsonRun`, perhaps in a fence. */
+export const fencedJson = (source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> =>
+  inFence(source, () => jsonRun(source, tools, found))
 
 /** One call, a list of calls, or OpenAI's `{"tool_calls": [..]}`. Undefined if any of it is no call. */
 function callsOf(text: string, tools: CallableTools): readonly ParsedCall[] | undefined {
   if (parsed(text) === undefined) return undefined
   const inner = members(text)?.get('tool_calls') ?? text
   const calls = inner.startsWith('[')
-    ? jsonParts(inner).map((part) => callOf(part.text, tools))
-    : [callOf(inner, tools)]
+    ? jsonParts(inner).map((part) => objectCall(part.text, tools))
+    : [objectCall(inner, tools)]
   const whole = calls.filter((call) => call !== undefined)
   return calls.length > 0 && whole.length === calls.length ? whole : undefined
 }
 
 /** A call with its name as `name`, `tool_name` or `function`, its arguments as an object or as JSON text. */
-function callOf(text: string, tools: CallableTools): ParsedCall | undefined {
+function objectCall(text: string, tools: CallableTools): ParsedCall | undefined {
   const call = members(text)
   if (call === undefined) return undefined
   const nested = call.get('function')
-  if (nested?.startsWith('{') === true) return callOf(nested, tools)
+  if (nested?.startsWith('{') === true) return objectCall(nested, tools)
   const name = parsed(call.get('name') ?? call.get('tool_name') ?? nested ?? 'null')
   const given = call.get('arguments') ?? call.get('parameters') ?? 'null'
   const inner = given.startsWith('"') ? parsed(given) : given

@@ -1,7 +1,7 @@
 // Reads tool calls in Python's syntax, `[f(a=1), g(b='x')]`, as models write them.
-import { type CallableTool, type CallableTools, namedCall, objectJson, type ParsedCall } from './call.ts'
-import { type GrowingText, MISMATCH, type Reading } from './growing-text.ts'
-import { pythonValue, separated } from './python-values.ts'
+import { type CallableTool, type CallableTools, callOf, objectJson, type ParsedCall } from './call.ts'
+import type { GrowingText, Reading } from './growing-text.ts'
+import { itemsUpTo, pythonValue } from './python-values.ts'
 
 /**
  * Adds calls up to `end`, with or without brackets around them, separated by commas, semicolons or line ends.
@@ -84,27 +84,22 @@ function* call(source: GrowingText, tools: CallableTools): Reading<ParsedCall> {
   const tool = tools.get(name) ?? source.fail()
   yield* source.blanks()
   yield* source.expect('(')
-  const made = namedCall(name, objectJson(yield* given(source, tool)), tools)
-  if (made === undefined) throw MISMATCH
-  return made
+  return callOf(name, objectJson(yield* given(source, tool)), tools)
 }
 
 /** The arguments up to the closing bracket. */
 function* given(source: GrowingText, { parameters }: CallableTool): Reading<[string, string][]> {
   const { properties = {} } = (parameters ?? {}) as { properties?: object }
   const names = Object.keys(properties)
-  const members: [string, string][] = []
-  for (;;) {
-    yield* source.blanks()
-    if (yield* source.takes(')')) return members
+  let count = 0
+  return yield* itemsUpTo(source, ')', function* (): Reading<[string, string]> {
     const start = source.at
     const word = yield* source.word(/\w/)
     const isNamed = /^[A-Za-z_]/.test(word) && (yield* source.blanks()) === '='
     if (isNamed) source.at += 1
     else source.at = start
-    const name = isNamed ? word : names[members.length]
-    if (name === undefined) source.fail()
-    members.push([name as string, yield* pythonValue(source)])
-    yield* separated(source, ')')
-  }
+    const name = isNamed ? word : names[count]
+    count += 1
+    return [name ?? source.fail(), yield* pythonValue(source)]
+  })
 }

@@ -1,5 +1,5 @@
 // Reads Python's literals, as models write them in calls, into JSON text.
-import { objectJson } from './call.ts'
+import { listJson, objectJson } from './call.ts'
 import { CUT, type GrowingText, MISMATCH, type Reading } from './growing-text.ts'
 
 /** Most levels of lists and objects in a value. */
@@ -36,45 +36,45 @@ const NUMBER = /^([-+]?)(?:(\d[\d_]*)(?:\.([\d_]*))?|\.(\d[\d_]*))((?:[eE][-+]?\
 export function* pythonValue(source: GrowingText, depth = 0): Reading<string> {
   if (depth > MOST_DEPTH) throw MISMATCH
   const char = yield* source.blanks()
-  if (char === '[' || char === '(') return yield* list(source, char === '[' ? ']' : ')', depth)
-  if (char === '{') return yield* object(source, depth)
+  const inner = () => pythonValue(source, depth + 1)
+  if (yield* source.takes('[')) return listJson(yield* itemsUpTo(source, ']', inner))
+  if (yield* source.takes('(')) return listJson(yield* itemsUpTo(source, ')', inner))
+  if (yield* source.takes('{'))
+    return objectJson(yield* itemsUpTo(source, '}', () => member(source, () => quotedName(source), inner)))
   if (char === '"' || char === "'") return JSON.stringify(yield* pythonString(source))
   if (/[-+.\d]/.test(char)) return yield* number(source)
   const word = yield* source.word(/[A-Za-z]/)
   return WORDS.get(word) ?? source.fail()
 }
 
-function* list(source: GrowingText, end: string, depth: number): Reading<string> {
-  source.at += 1
-  const items: string[] = []
+/** What `read` returns for each item up to `end`, which is taken too, with commas between them. */
+export function* itemsUpTo<T>(source: GrowingText, end: string, read: () => Reading<T>): Reading<T[]> {
+  const items: T[] = []
   for (;;) {
     yield* source.blanks()
-    if (yield* source.takes(end)) return `[${items.join(', ')}]`
-    items.push(yield* pythonValue(source, depth + 1))
-    yield* separated(source, end)
+    if (yield* source.takes(end)) return items
+    items.push(yield* read())
+    yield* source.blanks()
+    if (!(yield* source.takes(',')) && !(yield* source.sees(end))) source.fail()
   }
 }
 
-function* object(source: GrowingText, depth: number): Reading<string> {
-  source.at += 1
-  const members: [string, string][] = []
-  for (;;) {
-    const char = yield* source.blanks()
-    if (yield* source.takes('}')) return objectJson(members)
-    if (char !== '"' && char !== "'") source.fail()
-    const name = yield* pythonString(source)
-    yield* source.blanks()
-    yield* source.expect(':')
-    members.push([name, yield* pythonValue(source, depth + 1)])
-    yield* separated(source, '}')
-  }
-}
-
-/** A comma, or the end that comes next. */
-export function* separated(source: GrowingText, end: string): Reading<void> {
+/** A member of an object: what `readName` returns, a colon, what `readValue` returns. */
+export function* member(
+  source: GrowingText,
+  readName: () => Reading<string>,
+  readValue: () => Reading<string>,
+): Reading<[string, string]> {
+  const name = yield* readName()
   yield* source.blanks()
-  if (yield* source.takes(',')) return
-  if (!(yield* source.sees(end))) source.fail()
+  yield* source.expect(':')
+  return [name, yield* readValue()]
+}
+
+function* quotedName(source: GrowingText): Reading<string> {
+  const quote = yield* source.peek()
+  if (quote !== '"' && quote !== "'") source.fail()
+  return yield* pythonString(source)
 }
 
 /** A number in the digits that were written, as JSON spells it. */

@@ -1,8 +1,15 @@
 // Reads tool calls whose arguments have a tag or a key each, without JSON's quotes: Qwen3-Coder, GLM, Gemma.
-import { type CallableTool, type CallableTools, namedCall, objectJson, type ParsedCall } from './call.ts'
+import {
+  type CallableTool,
+  type CallableTools,
+  callOf,
+  listJson,
+  objectJson,
+  type ParsedCall,
+} from './call.ts'
 import { CUT, type GrowingText, MISMATCH, type Reading } from './growing-text.ts'
 import { jsonText } from './json-calls.ts'
-import { pythonString, pythonValue, separated } from './python-values.ts'
+import { itemsUpTo, member, pythonString, pythonValue } from './python-values.ts'
 import { typedJson } from './typed-values.ts'
 
 const PARAMETER = '<parameter='
@@ -19,26 +26,15 @@ export function* knownTool(
   return tools.get(yield* source.word(fits)) ?? source.fail()
 }
 
-function madeCall(
-  { name }: CallableTool,
-  members: readonly (readonly [string, string])[] | string,
-  tools: CallableTools,
-): ParsedCall {
-  const json = typeof members === 'string' ? members : objectJson(members)
-  const call = namedCall(name, json, tools)
-  if (call === undefined) throw MISMATCH
-  return call
-}
-
 /** The rest of `<function=f>..</function>`, from the name on: tags of parameters, or a JSON object. */
 export function* functionCall(source: GrowingText, tools: CallableTools): Reading<ParsedCall> {
   const tool = yield* knownTool(source, tools, TAG_NAME)
   yield* source.expect('>')
   const isJson = (yield* source.blanks()) === '{'
-  const given = isJson ? yield* jsonText(source) : yield* parameterTags(source, tool)
+  const given = isJson ? yield* jsonText(source) : objectJson(yield* parameterTags(source, tool))
   yield* source.blanks()
   yield* source.expect(FUNCTION_END)
-  return madeCall(tool, given, tools)
+  return callOf(tool.name, given, tools)
 }
 
 function* parameterTags(source: GrowingText, tool: CallableTool): Reading<[string, string][]> {
@@ -78,16 +74,16 @@ export function* pairedCall(source: GrowingText, tools: CallableTools, end: stri
   }
   // Without its end, the call may lack arguments.
   if (!(yield* source.sees(end))) source.fail()
-  return madeCall(tool, members, tools)
+  return callOf(tool.name, objectJson(members), tools)
 }
 
 /** Gemma's `call:f{a:1,b:<escape>text<escape>}`, with `quote` around texts. */
 export function* gemmaCall(source: GrowingText, tools: CallableTools, quote: string): Reading<ParsedCall> {
   yield* source.expect('call:')
-  const tool = yield* knownTool(source, tools)
+  const { name } = yield* knownTool(source, tools)
   yield* source.blanks()
   if (!(yield* source.sees('{'))) source.fail()
-  return madeCall(tool, yield* gemmaValue(source, quote, 0), tools)
+  return callOf(name, yield* gemmaValue(source, quote, 0), tools)
 }
 
 const MOST_DEPTH = 100
@@ -96,26 +92,10 @@ function* gemmaValue(source: GrowingText, quote: string, depth: number): Reading
   if (depth > MOST_DEPTH) throw MISMATCH
   yield* source.blanks()
   if (yield* source.takes(quote)) return JSON.stringify(yield* source.upTo(quote))
-  if (yield* source.takes('[')) {
-    const items: string[] = []
-    for (;;) {
-      yield* source.blanks()
-      if (yield* source.takes(']')) return `[${items.join(', ')}]`
-      items.push(yield* gemmaValue(source, quote, depth + 1))
-      yield* separated(source, ']')
-    }
-  }
+  const inner = () => gemmaValue(source, quote, depth + 1)
+  if (yield* source.takes('[')) return listJson(yield* itemsUpTo(source, ']', inner))
   if (!(yield* source.takes('{'))) return yield* pythonValue(source)
-  const members: [string, string][] = []
-  for (;;) {
-    yield* source.blanks()
-    if (yield* source.takes('}')) return objectJson(members)
-    const name = yield* gemmaKey(source, quote)
-    yield* source.blanks()
-    yield* source.expect(':')
-    members.push([name, yield* gemmaValue(source, quote, depth + 1)])
-    yield* separated(source, '}')
-  }
+  return objectJson(yield* itemsUpTo(source, '}', () => member(source, () => gemmaKey(source, quote), inner)))
 }
 
 function* gemmaKey(source: GrowingText, quote: string): Reading<string> {
