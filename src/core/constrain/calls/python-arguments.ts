@@ -1,10 +1,10 @@
 // Writes the grammar of calls in Python's syntax. Values are JSON, or Python's words where one stands alone.
 import { allowedBy } from '../../base/calls/allowed-types.ts'
-import { type Grammar, type NodeId, oneOf, UNBOUNDED } from '../grammar.ts'
+import { type Grammar, type NodeId, oneOf } from '../grammar.ts'
 import { patternNode } from '../regex/pattern-node.ts'
 import { schemaNode } from '../schema/values.ts'
 import type { CallTool, ToolParameters } from '../written-grammar.ts'
-import { membersNode } from './members.ts'
+import { areNames, membersNode, oneOrMore, parameterNode } from './parameters.ts'
 
 const IDENTIFIER = '[A-Za-z_][A-Za-z0-9_]{0,255}'
 
@@ -16,11 +16,10 @@ export function pythonCall(grammar: Grammar, { name, parameters }: CallTool): No
 function given(grammar: Grammar, parameters: ToolParameters | undefined): NodeId {
   if (parameters === undefined) {
     const any = grammar.seq(patternNode(grammar, IDENTIFIER), grammar.text('='), schemaNode(grammar, true))
-    const more = grammar.repeat(grammar.seq(grammar.text(', '), any), 0, UNBOUNDED)
-    return grammar.optional(grammar.seq(any, more))
+    return grammar.optional(oneOrMore(grammar, any, grammar.text(', ')))
   }
   const { properties = {}, required = [] } = parameters
-  if (!Object.keys(properties).every((each) => new RegExp(`^${IDENTIFIER}$`).test(each))) return grammar.never
+  if (!areNames(properties, IDENTIFIER)) return grammar.never
   const members = Object.entries(properties).map(([each, schema]) => ({
     node: grammar.seq(grammar.text(`${each}=`), value(grammar, schema, parameters)),
     isRequired: required.includes(each),
@@ -29,9 +28,7 @@ function given(grammar: Grammar, parameters: ToolParameters | undefined): NodeId
 }
 
 function value(grammar: Grammar, schema: unknown, parameters: ToolParameters): NodeId {
-  const { $defs = {}, definitions = {} } = parameters
-  const isObject = typeof schema === 'object' && schema !== null
-  const json = schemaNode(grammar, isObject ? { $defs, definitions, ...schema } : schema)
+  const json = parameterNode(grammar, schema, parameters)
   const { types, values } = allowedBy(schema, parameters)
   const words: string[] = []
   if (types.has('boolean') && values.length === 0) words.push('True', 'False')

@@ -3,8 +3,8 @@ import { allowedBy } from '../../base/calls/allowed-types.ts'
 import { type Grammar, type NodeId, oneOf, UNBOUNDED } from '../grammar.ts'
 import { patternNode } from '../regex/pattern-node.ts'
 import { space } from '../schema/json-text.ts'
-import { schemaNode } from '../schema/values.ts'
 import type { ToolParameters } from '../written-grammar.ts'
+import { areNames, parameterNode } from './parameters.ts'
 
 /** What a tag can name. */
 const TAG_NAME = '[^<>\\s]{1,256}'
@@ -13,32 +13,16 @@ const UP_TO_PARAMETER_END = '(?:[^<]|<+[^</]|<+/[^p<])*'
 const UP_TO_VALUE_END = '(?:[^<]|<+[^</]|<+/[^a<])*'
 
 /**
- * The value of a parameter as `typedJson` reads it: a text where texts are allowed, else JSON. `anyText`:
- * the texts that the form can hold.
+ * The value of a parameter as `typedJson` reads it: a text where texts are allowed, else JSON. `upToEnd`: the
+ * texts that the form can hold.
  */
-export function plainValue(
-  grammar: Grammar,
-  schema: unknown,
-  parameters: ToolParameters,
-  anyText: (choices: readonly string[]) => NodeId,
-): NodeId {
+function plainValue(grammar: Grammar, schema: unknown, parameters: ToolParameters, upToEnd: string): NodeId {
   const { types, values } = allowedBy(schema, parameters)
-  const isNullable = types.has('null')
-  if (types.has('string')) {
-    const text = anyText(values.filter((value) => typeof value === 'string'))
-    return isNullable ? grammar.alt(text, grammar.text('null')) : text
-  }
-  const { $defs = {}, definitions = {} } = parameters
-  return schemaNode(
-    grammar,
-    typeof schema === 'object' && schema !== null ? { $defs, definitions, ...schema } : schema,
-  )
+  if (!types.has('string')) return parameterNode(grammar, schema, parameters)
+  const choices = values.filter((value) => typeof value === 'string')
+  const text = choices.length > 0 ? oneOf(grammar, choices) : patternNode(grammar, upToEnd)
+  return types.has('null') ? grammar.alt(text, grammar.text('null')) : text
 }
-
-const textNode =
-  (grammar: Grammar, pattern: string) =>
-  (choices: readonly string[]): NodeId =>
-    choices.length > 0 ? oneOf(grammar, choices) : patternNode(grammar, pattern)
 
 /** Arguments in the order of the schema, any where it is not to be enforced. */
 function argumentsNode(
@@ -52,10 +36,10 @@ function argumentsNode(
     return grammar.repeat(any, 0, UNBOUNDED)
   }
   const { properties = {}, required = [] } = parameters
-  if (!Object.keys(properties).every((name) => new RegExp(`^${TAG_NAME}$`).test(name))) return grammar.never
+  if (!areNames(properties, TAG_NAME)) return grammar.never
   return grammar.seq(
     ...Object.entries(properties).map(([name, schema]) => {
-      const value = plainValue(grammar, schema, parameters, textNode(grammar, upToEnd))
+      const value = plainValue(grammar, schema, parameters, upToEnd)
       const node = tag(grammar.text(name), value)
       return required.includes(name) ? node : grammar.optional(node)
     }),

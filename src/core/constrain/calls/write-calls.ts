@@ -8,11 +8,12 @@ import {
   letterOf,
   MARKERS,
 } from '../../base/calls/marks.ts'
-import { type Grammar, type NodeId, UNBOUNDED } from '../grammar.ts'
+import type { Grammar, NodeId } from '../grammar.ts'
 import { colon, comma, space } from '../schema/json-text.ts'
 import { schemaNode } from '../schema/values.ts'
 import type { CallTool } from '../written-grammar.ts'
-import { anyMembers, gemmaArguments } from './gemma-arguments.ts'
+import { gemmaArguments } from './gemma-arguments.ts'
+import { oneOrMore } from './parameters.ts'
 import { pythonCall } from './python-arguments.ts'
 import { pairsNode, tagsNode } from './tagged-arguments.ts'
 
@@ -50,31 +51,29 @@ class CallWriter {
   constructor(grammar: Grammar, tools: readonly CallTool[]) {
     this.grammar = grammar
     this.tools = tools
-    const blank = space(grammar)
-    const between = (open: string, inside: NodeId, close: string) =>
-      grammar.seq(grammar.text(open), blank, inside, blank, grammar.text(close))
     this.json = grammar.rule(
       'call',
-      grammar.alt(...tools.map((tool) => between('{', this.#jsonCall(tool), '}'))),
+      grammar.alt(...tools.map((tool) => this.#between('{', this.#jsonCall(tool), '}'))),
     )
     this.list = this.#listOf(this.json)
   }
 
-  #listOf(call: NodeId): NodeId {
+  #between(open: string, inside: NodeId, close: string): NodeId {
     const { grammar } = this
-    const more = grammar.repeat(grammar.seq(comma(grammar), call), 0, UNBOUNDED)
     const blank = space(grammar)
-    return grammar.seq(grammar.text('['), blank, call, more, blank, grammar.text(']'))
+    return grammar.seq(grammar.text(open), blank, inside, blank, grammar.text(close))
+  }
+
+  #listOf(call: NodeId): NodeId {
+    return this.#between('[', oneOrMore(this.grammar, call, comma(this.grammar)), ']')
   }
 
   /** A list of objects with the name as their key and the arguments as its value. */
   keyed(): NodeId {
     const { grammar } = this
-    const blank = space(grammar)
     const calls = this.tools.map((tool) => {
       const key = grammar.text(JSON.stringify(tool.name))
-      const call = grammar.seq(key, colon(grammar), this.arguments(tool))
-      return grammar.seq(grammar.text('{'), blank, call, blank, grammar.text('}'))
+      return this.#between('{', grammar.seq(key, colon(grammar), this.arguments(tool)), '}')
     })
     return this.#listOf(grammar.alt(...calls))
   }
@@ -83,11 +82,10 @@ class CallWriter {
     const { grammar } = this
     const key = (...names: readonly string[]) =>
       grammar.alt(...names.map((name) => grammar.text(`"${name}"`)))
-    const { alt, empty } = { alt: grammar.alt.bind(grammar), empty: grammar.empty }
     // Command R counts its calls.
     const id = grammar.seq(key('tool_call_id'), colon(grammar), grammar.text('"0"'), comma(grammar))
     return grammar.seq(
-      alt(empty, id),
+      grammar.optional(id),
       key('name', 'tool_name'),
       colon(grammar),
       grammar.text(JSON.stringify(tool.name)),
@@ -135,8 +133,7 @@ class CallWriter {
 
   /** Calls with `between` them. */
   several(call: NodeId, between: string): NodeId {
-    const { grammar } = this
-    return grammar.seq(call, grammar.repeat(grammar.seq(grammar.text(between), call), 0, UNBOUNDED))
+    return oneOrMore(this.grammar, call, this.grammar.text(between))
   }
 }
 
@@ -149,9 +146,7 @@ const gemma =
   (writer) =>
     writer.each(PLAIN_NAME, ({ name, parameters }) => {
       const { grammar } = writer
-      const given =
-        parameters === undefined ? anyMembers(grammar, quote) : gemmaArguments(grammar, parameters, quote)
-      return grammar.seq(grammar.text(`call:${name}`), given)
+      return grammar.seq(grammar.text(`call:${name}`), gemmaArguments(grammar, parameters, quote))
     })
 
 const python = (writer: CallWriter): NodeId =>

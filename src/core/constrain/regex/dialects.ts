@@ -7,8 +7,11 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
   ['z', '$'],
   ['a', '\\x07'],
 ])
-/** Characters that may follow a backslash with the flag `u`. */
-const KNOWN = /[\^$\\.*+?()[\]{}|/\dbBcdDfknpPrsStuvwWx]/
+/**
+ * What keeps its backslash: syntax, and letters and digits. Those without a meaning stay what both languages
+ * reject.
+ */
+const ESCAPED = /^[\^$\\.*+?()[\]{}|/\dA-Za-z]?$/
 /** The counts of a repetition. */
 const COUNTS = /^\{\d+(?:,\d*)?\}/
 const CLASS_ESCAPE = /^\\[dDsSwWpP]/
@@ -26,10 +29,7 @@ export function modernPattern(source: string): string {
     if (char === '\\') {
       const next = rest[1] ?? ''
       const other = inClass ? undefined : ESCAPES.get(next)
-      // Letters and digits without a meaning stay what both languages reject.
-      pattern +=
-        other ??
-        (KNOWN.test(next) || (inClass && next === '-') || /^[A-Za-z0-9]?$/.test(next) ? `\\${next}` : next)
+      pattern += other ?? (ESCAPED.test(next) || (inClass && next === '-') ? `\\${next}` : next)
       at += 2
     } else if (inClass) {
       const isLiteral = char === '[' || (char === '-' && isHyphen(source, at))
@@ -40,9 +40,8 @@ export function modernPattern(source: string): string {
       pattern += '(?<'
       at += 4
     } else {
-      const isLiteral = char === ']' || char === '}' || (char === '{' && !COUNTS.test(rest))
-      const counts = char === '{' ? COUNTS.exec(rest)?.[0] : undefined
-      pattern += counts ?? (isLiteral ? `\\${char}` : char)
+      const counts = COUNTS.exec(rest)?.[0]
+      pattern += counts ?? (/[\]{}]/.test(char) ? `\\${char}` : char)
       inClass = char === '['
       at += counts?.length ?? 1
       // A bracket right behind the opening one is a member in Python.

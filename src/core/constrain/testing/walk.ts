@@ -11,25 +11,8 @@ const CLOSING = new Set(Array.from('"]}', (char) => char.charCodeAt(0)))
 /**
  * A text of the language; undefined when it found no end. Throws when it gets stuck, which no grammar may.
  */
-export function randomText(language: Language, chance: Chance): string | undefined {
-  const { automaton } = language
-  const bytes: number[] = []
-  let state = automaton.start
-  while (bytes.length < MOST_BYTES) {
-    automaton.work.renew()
-    const { hasEnd } = automaton.closure(state)
-    const next: number[] = []
-    for (let byte = 0; byte < 256; byte++) if (automaton.step(state, byte) !== DEAD) next.push(byte)
-    if (hasEnd && (next.length === 0 || chance() < 0.4)) return decode(bytes)
-    if (next.length === 0) throw new Error(`stuck after ${JSON.stringify(decode(bytes))}`)
-    const closing = next.filter((byte) => CLOSING.has(byte))
-    const from = closing.length > 0 && chance() < Math.min(0.9, 0.1 + bytes.length / 300) ? closing : next
-    const byte = from[Math.floor(chance() * from.length)]!
-    bytes.push(byte)
-    state = automaton.step(state, byte)
-  }
-  return undefined
-}
+export const randomText = (language: Language, chance: Chance): string | undefined =>
+  new TextDrawer(language, chance).text('')
 
 /** Draws many texts of one language. Remembers which bytes may follow each state. */
 export class TextDrawer {
