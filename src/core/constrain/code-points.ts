@@ -1,7 +1,7 @@
 // Sets of characters as ranges of code points: their unions, differences and UTF-8 bytes.
 
-/** Inclusive ranges as a flat list [low, high, low, high, ...], ascending, neither adjacent nor
- * overlapping.
+/**
+ * Inclusive ranges as a flat list [low, high, low, high, ...], ascending, neither adjacent nor overlapping.
  */
 export type CodePoints = readonly number[]
 

@@ -12,8 +12,8 @@ const COLON = 0x3a
 const BRACE = 0x7b
 const NO_BLANKS: readonly number[] = []
 
-/** The whitespace that a text has after each byte. Models write JSON in one way from its beginning to its
- * end.
+/**
+ * The whitespace that a text has after each byte. Models write JSON in one way from its beginning to its end.
  */
 export class BlankHabits {
   readonly #after = new Map<number, readonly number[]>([[COLON, [SPACE]]])
@@ -62,7 +62,8 @@ export interface ExpectedText {
   readonly ends: boolean
 }
 
-/** The bytes that follow `state` while the grammar allows only one byte, apart from whitespace. Empty where a
+/**
+ * The bytes that follow `state` while the grammar allows only one byte, apart from whitespace. Empty where a
  * text may end or continue in several ways.
  */
 export function expectedText(automaton: Automaton, state: StateId, habits: BlankHabits): ExpectedText {
@@ -89,7 +90,8 @@ export function expectedText(automaton: Automaton, state: StateId, habits: Blank
 const allowedBytes = ({ sets, tokens, hasEnd }: Closure): ByteSet =>
   unionOf(hasEnd || tokens.length > 0 ? [] : sets)
 
-/** The only byte of a set that is not whitespace. A set of whitespace only gives its only member. Otherwise
+/**
+ * The only byte of a set that is not whitespace. A set of whitespace only gives its only member. Otherwise
  * undefined.
  */
 function onlyByte(set: ByteSet): number | undefined {

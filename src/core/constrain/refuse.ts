@@ -37,7 +37,8 @@ export const budgetOf = (what: string, most: number): Budget =>
 /** Some 4 s. */
 const MAX_PATTERN_WORK = 1 << 23
 
-/** The limit for all patterns and lengths of one constraint together: each has its own limits, but a schema
+/**
+ * The limit for all patterns and lengths of one constraint together: each has its own limits, but a schema
  * may have thousands. One counter is enough, because each slice of the compilation begins again
  * (`slices.ts`).
  */

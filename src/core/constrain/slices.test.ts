@@ -24,7 +24,8 @@ async function outcome(write: () => unknown): Promise<unknown> {
   }
 }
 
-/** A compilation in slices, and how often it checked whether it is still wanted. `most`: after this many
+/**
+ * A compilation in slices, and how often it checked whether it is still wanted. `most`: after this many
  * checks it is not.
  */
 async function sliced(spec: ConstraintSpec, most = Number.POSITIVE_INFINITY) {

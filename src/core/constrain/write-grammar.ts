@@ -25,7 +25,8 @@ export function writeGrammar(spec: ConstraintSpec): WrittenGrammar {
   return written.memo(key, () => newGrammar(spec, key))
 }
 
-/** The same, with turns of the event loop during compilation. Undefined if it is cancelled, which is checked
+/**
+ * The same, with turns of the event loop during compilation. Undefined if it is cancelled, which is checked
  * between them.
  */
 export async function writeGrammarInSlices(

@@ -47,8 +47,9 @@ export function generationSettings(
   return eos_token_id === undefined ? undefined : withoutNulls({ eos_token_id })
 }
 
-/** Omits keys and elements that are null, which MetaValue does not have. Reads `{"__float__":
- * "Infinity"}`, as transformers 5 writes infinities, as the number.
+/**
+ * Omits keys and elements that are null, which MetaValue does not have. Reads `{"__float__": "Infinity"}`, as
+ * transformers 5 writes infinities, as the number.
  */
 export function withoutNulls(object: JsonObject): MetaObject {
   const entries = Object.entries(object).flatMap(([key, value]) => {

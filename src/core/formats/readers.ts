@@ -25,8 +25,9 @@ export interface ModelFile {
    */
   readonly metadata: ReadonlyMap<string, MetaValue>
   readonly tokenizer?: TokenizerSpec | undefined
-  /** The vision tower: from a separate GGUF, or from the weights of safetensors. In that case
-   * its metadata are the whole `config` and, if the folder has it, the image `processor`.
+  /**
+   * The vision tower: from a separate GGUF, or from the weights of safetensors. In that case its metadata are
+   * the whole `config` and, if the folder has it, the image `processor`.
    */
   readonly tower?: ModelFile | undefined
   /** The graph of a step, if the file has one. Weights then have the names that the graph gives them. */

@@ -66,8 +66,7 @@ export interface TensorInfo {
   readonly change?: ValueChange | undefined
   /** For an F32 tensor that is computed while it is read: the dtype that decides its encoding. */
   readonly like?: DType | undefined
-  /** If reading is more than a copy: how the file stores it and what is lost, as a human-readable phrase.
-   */
+  /** If reading is more than a copy: how the file stores it and what is lost, as a human-readable phrase. */
   readonly origin?: string | undefined
   /**
    * The same matrix with sorted inputs, and their original order as F32. For kernels that read int8

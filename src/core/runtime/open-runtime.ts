@@ -69,8 +69,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   return { build, memoryKind, arena, engine, module, ...limits }
 }
 
-/** Devices that reserve shared memory as a whole may fail at a size that a plain memory can grow to.
- */
+/** Devices that reserve shared memory as a whole may fail at a size that a plain memory can grow to. */
 function trySharedMemory(needBytes: number, wantBytes: number): WebAssembly.Memory | undefined {
   try {
     return createMemory('shared', needBytes, wantBytes)

@@ -62,7 +62,8 @@ export interface AsyncPool extends Omit<Pool, 'run'> {
   run(plan: Ptr, step: Ptr, first: number, last: number): Promise<void>
 }
 
-/** How a model runs: threads on one memory, workers that each hold a part of the model, or only this thread.
+/**
+ * How a model runs: threads on one memory, workers that each hold a part of the model, or only this thread.
  */
 export type PoolKind = 'shared' | 'shards' | 'single'
 

@@ -328,7 +328,8 @@ export class SequenceState implements PathSource {
     }
   }
 
-  /** Writes into `#needs` how many blocks and slabs are needed; windows can be excluded. Returns their sum.
+  /**
+   * Writes into `#needs` how many blocks and slabs are needed; windows can be excluded. Returns their sum.
    */
   #count(start: number, end: number, windowsToo: boolean): number {
     const first = Math.floor(start / BLOCK_POSITIONS)

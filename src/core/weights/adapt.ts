@@ -17,7 +17,8 @@ export interface ScaledAdapter {
   readonly scale: number
 }
 
-/** The graph of an adapted model: the output has a separate matrix if the adapters untie it from the table.
+/**
+ * The graph of an adapted model: the output has a separate matrix if the adapters untie it from the table.
  */
 export interface Adapted {
   readonly weights: Weights
@@ -133,7 +134,8 @@ function withBases(weights: Weights, config: ModelConfig, adapters: readonly Sca
 const TABLE = 'embed.weight'
 const OUTPUT = 'output.weight'
 
-/** PEFT changes either the table or the logits' matrix of a tied model, and leaves the other one unchanged.
+/**
+ * PEFT changes either the table or the logits' matrix of a tied model, and leaves the other one unchanged.
  */
 function untied(weights: Weights, config: ModelConfig, adapters: readonly ScaledAdapter[]): Adapted {
   const table = weights.get(TABLE)

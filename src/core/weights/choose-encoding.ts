@@ -160,7 +160,8 @@ export function chooseEncoding(policy: WeightPolicy, role: WeightRole, dtypes: r
   return policy === 'w4' && role === 'matrix' ? 'w4_g32' : 'w8_g32'
 }
 
-/** The smallest encoding that stores every part as `auto` would store it alone. A Q4_0 group is also a w8
+/**
+ * The smallest encoding that stores every part as `auto` would store it alone. A Q4_0 group is also a w8
  * group with the same scale, and a w4m group with the minimum -8 scales. Other mixtures become f32.
  */
 function lossless(dtypes: readonly DType[]): Encoding {

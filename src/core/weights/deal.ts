@@ -4,7 +4,8 @@ import type { Range, WeightPart, WeightRef } from '../graph/ir.ts'
 import { checkMatrix, readPart, type StreamOptions, type StreamPart } from './part.ts'
 import { rowSlabs } from './slabs.ts'
 
-/** Takes ownership of bytes that belong at `offset` of a shard's slot: sending them in a message transfers
+/**
+ * Takes ownership of bytes that belong at `offset` of a shard's slot: sending them in a message transfers
  * their memory. So offsets are computed from the shard's contents, never from bytes already given. The next
  * bytes follow when it is done.
  */

@@ -17,8 +17,8 @@ export interface OpenNetworkOptions {
   readonly dtype?: GraphDtype | undefined
 }
 
-/** The graph of a model's files. Throws `format` for damaged files, `unsupported` for unsupported
- * features.
+/**
+ * The graph of a model's files. Throws `format` for damaged files, `unsupported` for unsupported features.
  */
 export async function readNetwork(
   sources: readonly ByteSource[],

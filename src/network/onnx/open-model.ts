@@ -171,7 +171,8 @@ function withNetwork(error: unknown): unknown {
 
 const isName = (size: Dim | undefined): size is string => typeof size === 'string' && /^\w+$/.test(size)
 
-/** A run passes masks [batch, positions] of all positions of the text, and states of one length. Exporters
+/**
+ * A run passes masks [batch, positions] of all positions of the text, and states of one length. Exporters
  * choose the names of these axes. Here that of masks is the sum that joined keys have, and that of states the
  * same for all, so that shapes made of any are the same.
  */

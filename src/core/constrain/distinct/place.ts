@@ -182,8 +182,9 @@ export function isAtRisk({ container }: Place): boolean {
   return false
 }
 
-/** Whether the value being written, or one that contains it, may still become equal to an earlier one.
- * True where this is not certain.
+/**
+ * Whether the value being written, or one that contains it, may still become equal to an earlier one. True
+ * where this is not certain.
  */
 export function mayEqual(place: Place): boolean {
   const { container, mode } = place

@@ -71,7 +71,8 @@ export function whole(pattern: Regex): Regex {
   return withoutLookahead(place(pattern, NOTHING, NOTHING))
 }
 
-/** The pattern with the text that may come before and after it. A side is undefined if it has other parts of
+/**
+ * The pattern with the text that may come before and after it. A side is undefined if it has other parts of
  * the pattern, and NOTHING if an anchor has closed it.
  */
 function place(node: Regex, left: Regex | undefined, right: Regex | undefined): Regex {

@@ -128,7 +128,8 @@ export function liveStates(dfa: Dfa): boolean[] {
 /** Maximum number of states of a language. */
 export const MAX_STATES = 1 << 14
 const MAX_STEPS = 1 << 21
-/** Maximum number of positions of a pattern, summed over all sets of positions. Time and memory are
+/**
+ * Maximum number of positions of a pattern, summed over all sets of positions. Time and memory are
  * proportional to this sum.
  */
 const MAX_PLACES = 1 << 21

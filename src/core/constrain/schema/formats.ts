@@ -11,7 +11,8 @@ const DATE =
 const TIME = '([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,6})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])'
 const DURATION_TIME = 'T([0-9]{1,4}H([0-9]{1,4}M([0-9]{1,4}S)?)?|[0-9]{1,4}M([0-9]{1,4}S)?|[0-9]{1,4}S)'
 
-/** Characters of a path, of its first part where it could be read as a scheme, and of the text after `?` and
+/**
+ * Characters of a path, of its first part where it could be read as a scheme, and of the text after `?` and
  * `#`.
  */
 const PATH_CHARS = "A-Za-z0-9._~!$&'()*+,;=:@-"

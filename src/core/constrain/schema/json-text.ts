@@ -18,7 +18,8 @@ const ESCAPED = codePoints([0, 0x1f], [0x22, 0x22], [0x5c, 0x5c])
 /** Characters that a string writes unchanged. */
 const RAW = complement(ESCAPED)
 
-/** Maximum number of spaces after a line break: ten levels of two. Without a limit, a weak model could write
+/**
+ * Maximum number of spaces after a line break: ten levels of two. Without a limit, a weak model could write
  * spaces forever.
  */
 const MAX_INDENT = 20

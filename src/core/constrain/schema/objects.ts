@@ -92,7 +92,8 @@ function membersNode(grammar: Grammar, one: ObjectCase, members: readonly Member
   return after[0]!
 }
 
-/** The part after the named properties, `count` of which have been written: other properties, and the closing
+/**
+ * The part after the named properties, `count` of which have been written: other properties, and the closing
  * brace.
  */
 function endNode(

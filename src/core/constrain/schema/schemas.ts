@@ -171,7 +171,8 @@ export class Schemas implements Judge, Oracle {
       .map((value): LiteralCase => ({ type: 'literal', weight: 'named', value }))
   }
 
-  /** A requirement that applies if a property is present: the property is absent, or the requirement holds.
+  /**
+   * A requirement that applies if a property is present: the property is absent, or the requirement holds.
    */
   #dependents(schema: SchemaObject): readonly Schema[] {
     const needs = this.#entriesAt(schema, 'dependentRequired').map(

@@ -15,7 +15,8 @@ export function listedValues(cases: readonly Case[], most: number): readonly Jso
   return [...listed.values()]
 }
 
-/** The most of `values` that the items can use if each takes a different one: the size of a largest matching,
+/**
+ * The most of `values` that the items can use if each takes a different one: the size of a largest matching,
  * by augmenting paths. The items that remain find other values wherever all items find one: of two matchings,
  * one that covers the values and one that covers the items, there is a third that covers both.
  */

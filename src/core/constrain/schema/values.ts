@@ -19,7 +19,8 @@ import { listedValues, mostTaken } from './unique.ts'
 const MAX_CONTAINED = 64
 /** Maximum number of values of unique items for which a grammar can list the remaining ones. */
 const MAX_PERMUTED = 8
-/** Maximum number of listed values of an item, and of items before it, for which the number of used values is
+/**
+ * Maximum number of listed values of an item, and of items before it, for which the number of used values is
  * exact.
  */
 const MAX_MATCHED = { values: 16, items: 64 }

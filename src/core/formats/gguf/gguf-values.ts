@@ -3,7 +3,8 @@ import { malformed, shown } from '../malformed.ts'
 import type { SlabReader } from '../slab-reader.ts'
 import type { MetaValue } from '../tensors.ts'
 
-/** Longer strings and arrays are rejected as damage: real templates reach 100 KB, vocabularies 300,000
+/**
+ * Longer strings and arrays are rejected as damage: real templates reach 100 KB, vocabularies 300,000
  * entries.
  */
 const STRING_LIMIT_BYTES = 16 << 20

@@ -12,7 +12,8 @@ import { codingOf } from './group-readers.ts'
 const COUNT = 200
 const SEED = 7
 
-/** The first half of the SHA-256 of the output of ggml's `dequantize_row_*` (llama.cpp, September 2026) for
+/**
+ * The first half of the SHA-256 of the output of ggml's `dequantize_row_*` (llama.cpp, September 2026) for
  * the same blocks. ggml has no such function for Q8_1, which is Q8_0 with a sum.
  */
 const GGML: Readonly<Record<CodedDType, string>> = {

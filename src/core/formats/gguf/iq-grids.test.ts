@@ -3,7 +3,8 @@ import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { type GridName, iqGrid } from './iq-quants.ts'
 
-/** Number of grid points, and the first half of the SHA-256 of the output of ggml's `dequantize_row_*`
+/**
+ * Number of grid points, and the first half of the SHA-256 of the output of ggml's `dequantize_row_*`
  * (llama.cpp, September 2026) for every index in order, with a scale of 1.
  */
 const GGML: readonly (readonly [name: GridName, points: number, hash: string])[] = [

@@ -245,8 +245,8 @@ export function readIQ3S({ u8, u16 }: RowViews, index: number, out: CodedGroup):
   for (let i = 0; i < 32; i++) out.codes[i] = (out.codes[i]! + 15) >> 1
 }
 
-/** Elements -1, 0 and 1, moved by an eighth up or down. Codes are greater by 1, which the minimum
- * compensates.
+/**
+ * Elements -1, 0 and 1, moved by an eighth up or down. Codes are greater by 1, which the minimum compensates.
  */
 export function readIQ1S({ u8, u16 }: RowViews, index: number, out: CodedGroup): void {
   const at = (index >>> 3) * 50

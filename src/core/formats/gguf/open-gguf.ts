@@ -67,7 +67,8 @@ function scaled(tensor: TensorInfo, scale: TensorInfo): TensorInfo {
 
 const SPLIT_LIMIT = 65535
 
-/** Throws `format` if splits are missing, given twice or from different models. The metadata is the first
+/**
+ * Throws `format` if splits are missing, given twice or from different models. The metadata is the first
  * split's.
  */
 export function mergeSplits(files: readonly GgufFile[]): Pick<GgufFile, 'metadata' | 'tensors'> {

@@ -60,7 +60,8 @@ export function ggufTokenizer(
   }
 }
 
-/** GGUF's names of sampling defaults, and the corresponding ones of generation_config.json, or GGUF's own
+/**
+ * GGUF's names of sampling defaults, and the corresponding ones of generation_config.json, or GGUF's own
  * where it has none.
  */
 export const SAMPLING_NAMES = {

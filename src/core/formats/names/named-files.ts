@@ -11,7 +11,8 @@ declare const CHECKED: unique symbol
  */
 export type InnerPath = string & { readonly [CHECKED]: 'path' }
 
-/** The place of files to open: an address or a path that a page or a user gave, or a file inside such a
+/**
+ * The place of files to open: an address or a path that a page or a user gave, or a file inside such a
  * folder. A text from a file becomes one only through `addressInside` or `placeInside`.
  */
 export type Place = string & { readonly [CHECKED]: 'place' }
@@ -39,7 +40,8 @@ export function modelName(name: string): string {
 /** File systems allow names of up to 255 bytes. */
 const LONGEST_NAME = 1024
 
-/** The path within the folder, with its parts as given. `giver` says what names the file; the error begins
+/**
+ * The path within the folder, with its parts as given. `giver` says what names the file; the error begins
  * with it. Throws `format` for a name that a server, a browser or a file system could take for another place.
  */
 export function pathInside(name: string, giver: string): InnerPath {

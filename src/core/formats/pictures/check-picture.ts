@@ -20,7 +20,8 @@ export function kindOf(bytes: Uint8Array): 'png' | 'jpeg' | 'gif' | 'webp' | und
   return text(0, 4) === 'RIFF' && text(8, 12) === 'WEBP' ? 'webp' : undefined
 }
 
-/** Throws `unsupported` for a PNG, JPEG, GIF or WebP whose header exceeds the limits, and an `Error` with the
+/**
+ * Throws `unsupported` for a PNG, JPEG, GIF or WebP whose header exceeds the limits, and an `Error` with the
  * reason for a damaged one. Other kinds pass.
  */
 export function checkPicture(bytes: Uint8Array): void {

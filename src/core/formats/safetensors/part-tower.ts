@@ -31,8 +31,9 @@ const LANGUAGE =
 
 type Parts = Pick<ModelFile, 'tensors' | 'metadata' | 'tower'>
 
-/** `processor`: how images are prepared, if the folder says so. A model without a tower has all tensors.
- * The names come from several versions of transformers.
+/**
+ * `processor`: how images are prepared, if the folder says so. A model without a tower has all tensors. The
+ * names come from several versions of transformers.
  */
 export function partTower(
   file: string,

@@ -23,7 +23,8 @@ function levelsOf(dtype: StoredDType): Float32Array {
   })
 }
 
-/** `scale` holds one scale for the whole matrix, one per output, or one per block of `block` [rows, columns].
+/**
+ * `scale` holds one scale for the whole matrix, one per output, or one per block of `block` [rows, columns].
  * Throws `format` when its shape is none of these.
  */
 function scaledBytes(

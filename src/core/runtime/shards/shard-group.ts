@@ -71,8 +71,7 @@ export class ShardGroup {
     return (await Promise.all(others)).map((reply) => (reply.type === 'done' ? (reply.rate ?? 0) : 0))
   }
 
-  /** Milliseconds to send rows of `width` values to the first `shards` shards: half a median round trip.
-   */
+  /** Milliseconds to send rows of `width` values to the first `shards` shards: half a median round trip. */
   async meet(shards: number, width: number, now: () => number): Promise<number> {
     const rows = Array.from({ length: shards - 1 }, () => new Float32Array(width))
     const times: number[] = []

@@ -15,7 +15,8 @@ const bytesOf = (seed: number, length: number) =>
   new Uint8Array(length).map((_, index) => (index * 31 + (index >> 8) * seed + seed) & 255)
 const text = (value: unknown) => new TextEncoder().encode(JSON.stringify(value))
 
-/** For each kind of model: the requests of a load, in order, and the files. Similar files have equal sizes.
+/**
+ * For each kind of model: the requests of a load, in order, and the files. Similar files have equal sizes.
  */
 const MODELS: Readonly<
   Record<string, { places: readonly string[]; files: Readonly<Record<string, Uint8Array>> }>

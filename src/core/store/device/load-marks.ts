@@ -98,8 +98,7 @@ export async function beginMark<T>(note: T): Promise<OpenMark<T>> {
   }
 }
 
-/** Marks of loads that are no longer running. Invalid entries were written by someone else and are erased.
- */
+/** Marks of loads that are no longer running. Invalid entries were written by someone else and are erased. */
 export async function deadMarks<T>(isNote: (value: unknown) => value is T): Promise<LoadMark<T>[]> {
   const known = keys()
   if (known.length === 0) return []

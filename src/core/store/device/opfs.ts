@@ -161,8 +161,7 @@ export class Opfs {
     })
   }
 
-  /** Unfinished downloads, then complete files; each least recently used first.
-   */
+  /** Unfinished downloads, then complete files; each least recently used first. */
   async list(): Promise<StoredFile[]> {
     const known = await this.known()
     // Downloads, and files of earlier releases, are ordered by date. A clock that is set back does not mix

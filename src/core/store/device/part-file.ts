@@ -81,8 +81,7 @@ export class PartFile implements StoredPart {
     this.#journal = journal
   }
 
-  /** Resumes the file of an earlier visit. Returns undefined where the browser cannot write in place.
-   */
+  /** Resumes the file of an earlier visit. Returns undefined where the browser cannot write in place. */
   static async open(
     folder: FileSystemDirectoryHandle,
     name: string,

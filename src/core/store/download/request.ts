@@ -53,7 +53,8 @@ function partFault({ headers, type }: Response): string | undefined {
   return undefined
 }
 
-/** How a response differs from the expected part at `start` of the given version; undefined if it does not.
+/**
+ * How a response differs from the expected part at `start` of the given version; undefined if it does not.
  */
 export function differenceOf(response: Response, start: number, { size, etag }: Version): string | undefined {
   const part = partOf(response)
@@ -156,8 +157,7 @@ export async function plainPart(url: string, response: Response): Promise<Part |
   throw uselessPart(url, fault)
 }
 
-/** Fewer bytes of a part than this count as none: a file in such small pieces would never complete.
- */
+/** Fewer bytes of a part than this count as none: a file in such small pieces would never complete. */
 const LEAST_BYTES = 1024
 
 /**

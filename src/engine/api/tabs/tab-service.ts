@@ -31,8 +31,7 @@ import {
  * that was silent for longer (remote-host.ts).
  */
 const SURE_MS = 5000
-/** Number of checks whose answers arrived too late, after which the last one counts, for one message.
- */
+/** Number of checks whose answers arrived too late, after which the last one counts, for one message. */
 const MOST_LOOKS = 4
 
 /** How an engine starts in this tab. */

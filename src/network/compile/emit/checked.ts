@@ -3,8 +3,9 @@ import type { FunctionBody, Local } from '../wasm/assembler.ts'
 import type { VectorName } from '../wasm/opcodes.ts'
 import { divideWhole } from './math.ts'
 
-/** Takes vectors from the stack, leaves the result there, and sets bits in the lanes of `left` that
- * overflowed i32.
+/**
+ * Takes vectors from the stack, leaves the result there, and sets bits in the lanes of `left` that overflowed
+ * i32.
  */
 type CheckedInline = (code: FunctionBody, left: Local) => void
 
@@ -22,7 +23,8 @@ function operands(code: FunctionBody): readonly [a: Local, b: Local] {
   return [a, b]
 }
 
-/** A sum overflowed if its sign differs from both operands; a difference, if its sign differs from that of
+/**
+ * A sum overflowed if its sign differs from both operands; a difference, if its sign differs from that of
  * `a`, which differs from that of b.
  */
 function sum(name: 'i32x4.add' | 'i32x4.sub'): CheckedInline {

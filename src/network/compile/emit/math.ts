@@ -190,8 +190,9 @@ const TWO_OVER_PI = [0x000a2f9836e4e441n, 0x529fc2757d1f534dn, 0xdc0db6295993c43
 /** The exponent of the numbers from 8192 on, as f32 has it. */
 const NEAR_EXPONENT = 140
 
-/** Replaces the first lanes of n and r by those of a large x = m 2^e: m times the bits of 2^e 2 / pi modulo
- * 4, with 62 of them after the binary point, is the number of quarter turns of x.
+/**
+ * Replaces the first lanes of n and r by those of a large x = m 2^e: m times the bits of 2^e 2 / pi modulo 4,
+ * with 62 of them after the binary point, is the number of quarter turns of x.
  */
 function reduceLarge(code: FunctionBody, x: Local, n: Local, r: Local): void {
   const bits = code.local('i32')

@@ -3,7 +3,8 @@ import type { FunctionBody, Local } from '../wasm/assembler.ts'
 import { addressOf, emitAddresses } from './addresses.ts'
 import { type Kernel, RECORD, type SelectionForm, STREAM_WORDS, selectedWord, streamWord } from './kernel.ts'
 
-/** A heap entry is one i64 in selection order: the upper half is the number's rank, the lower half the
+/**
+ * A heap entry is one i64 in selection order: the upper half is the number's rank, the lower half the
  * complement of its position, so that of equal numbers the first is greater.
  */
 const ENTRY = 8

@@ -4,8 +4,8 @@ import type { Attribute, Graph, Node } from '../../onnx/ir/graph.ts'
 /** The attribute of MatMulNBits that lets a runtime round rows, at level 4 to 8 bits. */
 const LEVEL = 'accuracy_level'
 
-/** The graph, and the graphs in its nodes, without leave to round. Reading limits how deeply they are
- * nested.
+/**
+ * The graph, and the graphs in its nodes, without leave to round. Reading limits how deeply they are nested.
  */
 export function withFloatProducts(graph: Graph): Graph {
   return { ...graph, nodes: graph.nodes.map(inFloats) }

@@ -28,8 +28,7 @@ export function checkPassed(dtype: DType, name: string, reader: Node): void {
     throw unclaimed(reader, `it reads ${name}, and values of ${dtype} cannot be passed to onnxruntime-web`)
 }
 
-/** The dtype of its output. Throws `unsupported` for texts, sequences and what else is not a tensor here.
- */
+/** The dtype of its output. Throws `unsupported` for texts, sequences and what else is not a tensor here. */
 export function dtypeFrom(type: string, name: string, maker: Node): DType {
   const dtype = DTYPES.get(type)
   if (dtype === undefined) throw unclaimed(maker, `it makes ${name} of ${type}, which Halfbyte does not read`)

@@ -60,7 +60,8 @@ export class Sessions {
   readonly #open = new Map<string, Promise<InferenceSession>>()
   #runtime: Promise<Runtime> | undefined
 
-  /** The types and sizes of a part's outputs that are known before it runs. Throws `unsupported` if the
+  /**
+   * The types and sizes of a part's outputs that are known before it runs. Throws `unsupported` if the
    * package is missing or does not know a node, `network` if it does not start, and `out-of-memory`. `types`:
    * of its inputs, with or without sizes.
    */

@@ -85,7 +85,8 @@ function connected(nodes: readonly Node[]): readonly Node[][] {
   return [...new Set(groups.values())]
 }
 
-/** The rest of the graph: its inputs are the values that were computed before it. `typeOf`: the known type of
+/**
+ * The rest of the graph: its inputs are the values that were computed before it. `typeOf`: the known type of
  * a value.
  */
 export function restOf(

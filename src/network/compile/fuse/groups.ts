@@ -75,7 +75,8 @@ function isInStep(group: Group, { value, view }: Ref): boolean {
   return isWhole(rows, rows.dims)
 }
 
-/** A view over the axes of a product's output, as one over [..., m, n]. Undefined if strides cannot express
+/**
+ * A view over the axes of a product's output, as one over [..., m, n]. Undefined if strides cannot express
  * it.
  */
 export function overProduct(view: View, { at, out }: ProductLoop): View | undefined {
@@ -101,7 +102,8 @@ function contiguous(dims: readonly number[]): number[] {
     .reverse()
 }
 
-/** Maximum number of loops and instructions of a group: longer functions gain nothing, and emitting one
+/**
+ * Maximum number of loops and instructions of a group: longer functions gain nothing, and emitting one
  * recurses as deeply as it is nested.
  */
 const MOST_LOOPS = 128

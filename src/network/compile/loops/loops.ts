@@ -226,8 +226,8 @@ export interface LoopList {
   readonly viewNodes: number
 }
 
-/** Steps of an instruction on an element: it takes about as long as this many multiplications of a
- * product.
+/**
+ * Steps of an instruction on an element: it takes about as long as this many multiplications of a product.
  */
 const ELEMENT_STEPS = 16
 

@@ -85,8 +85,9 @@ export const div = (a: Tree, b: Tree): Tree => apply('div', a, b)
 export const select = (c: Tree, a: Tree, b: Tree): Tree =>
   apply(a.kind === 'f32' ? 'select f32' : 'select i32', c, a, b)
 
-/** The tree of 64-bit integers, which are stored as i32: a run whose result would differ from that of i64
- * ends with an error.
+/**
+ * The tree of 64-bit integers, which are stored as i32: a run whose result would differ from that of i64 ends
+ * with an error.
  */
 export function checked(tree: Tree): Tree {
   if (!('op' in tree)) return tree

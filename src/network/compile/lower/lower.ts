@@ -28,8 +28,9 @@ import { SCATTER_HANDLERS } from './scatters.ts'
 import { reorganise, VIEW_HANDLERS } from './views.ts'
 import { CONV_HANDLERS } from './windows.ts'
 
-/** Throws `unsupported` for a node that is not compiled, with its name and the reason, and `out-of-memory`
- * for one that exceeds the budget.
+/**
+ * Throws `unsupported` for a node that is not compiled, with its name and the reason, and `out-of-memory` for
+ * one that exceeds the budget.
  */
 export function lower(graph: Graph, options: LowerOptions): LoopList {
   const types = inferTypes(graph)

@@ -9,8 +9,9 @@ import { codedRowBytes, dimsOf, type KernelLoop } from '../loops/loops.ts'
 const MOST_ROWS = 2 ** 31 - 1
 const MOST_INNER = 2 ** 29 - 1
 
-/** Throws `out-of-memory` for more rows or elements than a step can count, and `internal` for accesses
- * outside a value, with the node's name and both numbers.
+/**
+ * Throws `out-of-memory` for more rows or elements than a step can count, and `internal` for accesses outside
+ * a value, with the node's name and both numbers.
  */
 export function checkCall(call: KernelCall, nodes: readonly string[]): void {
   const { outer, inner, streams, product, selected } = call

@@ -17,8 +17,8 @@ export class Pieces {
     this.top = arenaAligned(top)
   }
 
-  /** The address of this many bytes, with room after them: vectors at the end of a row may be read beyond
-   * it.
+  /**
+   * The address of this many bytes, with room after them: vectors at the end of a row may be read beyond it.
    */
   take(bytes: number): number {
     const size = arenaAligned(bytes + ARENA_ALIGNMENT)

@@ -57,7 +57,8 @@ function loops(n: number, depth: number): Graph {
   return graphOf(inner, { count: number(n), yes: tensorOf('bool', [], [1]) })
 }
 
-/** By the resource that they exhaust. `n`: how much, as an integer of at least 2; at most 2^18 for a chain.
+/**
+ * By the resource that they exhaust. `n`: how much, as an integer of at least 2; at most 2^18 for a chain.
  */
 export const BOMBS = {
   'resized places': (n) => resize(n, { mode: text('linear') }),

@@ -84,8 +84,9 @@ export function hasGraph({ attributes }: Pick<Node, 'attributes'>): boolean {
   return false
 }
 
-/** The nodes, each after the producers of its inputs, and otherwise in the given order: converters that
- * insert casts append them. Nodes of a cycle cannot be ordered; they come in some order.
+/**
+ * The nodes, each after the producers of its inputs, and otherwise in the given order: converters that insert
+ * casts append them. Nodes of a cycle cannot be ordered; they come in some order.
  */
 export function inOrder(nodes: readonly Node[]): readonly Node[] {
   const makers = new Map(nodes.flatMap((node) => node.outputs.map((name) => [name, node] as const)))
@@ -127,8 +128,7 @@ function madeType(constant: Constant): Type {
 /** '' is ONNX's own domain; 'com.microsoft' has the operators of ONNX Runtime. */
 export type Domain = string
 
-/** Integers beyond 2^53 are clamped to 2^53: exporters write INT64_MAX for the end of a dimension.
- */
+/** Integers beyond 2^53 are clamped to 2^53: exporters write INT64_MAX for the end of a dimension. */
 export type Attribute =
   | { readonly kind: 'int'; readonly value: number }
   | { readonly kind: 'ints'; readonly value: readonly number[] }
@@ -184,7 +184,8 @@ export interface StoredTensor {
 export type Constant = Tensor | StoredTensor
 export const isStored = (constant: Constant): constant is StoredTensor => 'source' in constant
 
-/** Nodes in an order in which each reads only available values: inputs, constants, outputs of earlier nodes,
+/**
+ * Nodes in an order in which each reads only available values: inputs, constants, outputs of earlier nodes,
  * and, for the graph of an attribute, values of the enclosing graphs. Every name is made once.
  */
 export interface Graph {

@@ -126,8 +126,8 @@ function checkRepeats(node: Node, dims: readonly Dim[], times: readonly Dim[]): 
   if (!isFit) throw unfit(node, `[${times}] are not repeats of ${dims.length} dimensions`)
 }
 
-/** For each element of `dims` in row order, the sum over the axes of the result of `step` for its
- * coordinate.
+/**
+ * For each element of `dims` in row order, the sum over the axes of the result of `step` for its coordinate.
  */
 function gathered(dims: readonly number[], step: (axis: number, at: number) => number): number[] {
   countToMake(dims)

@@ -61,7 +61,8 @@ function takenBranch(node: Node, constants: Graph['constants']): Graph | undefin
   return graphOf(node, Number(condition.data[0]) === 0 ? 'else_branch' : 'then_branch')
 }
 
-/** The names and values of the graph into which another one is inlined: `namesIn` it, and constants. Both
+/**
+ * The names and values of the graph into which another one is inlined: `namesIn` it, and constants. Both
  * grow.
  */
 export interface Around {

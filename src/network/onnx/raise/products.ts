@@ -26,8 +26,9 @@ export class Products {
     return made
   }
 
-  /** Columns of a product as a separate product. If nothing else reads the whole, it is omitted from the
-   * plan. `runs`: the first of some columns, and how many. Undefined for rows that no product makes.
+  /**
+   * Columns of a product as a separate product. If nothing else reads the whole, it is omitted from the plan.
+   * `runs`: the first of some columns, and how many. Undefined for rows that no product makes.
    */
   columns(label: string, value: Value, runs: StoredRuns): Value | undefined {
     const product = this.#made.get(value)

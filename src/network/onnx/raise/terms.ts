@@ -23,7 +23,8 @@ export interface Factor {
   readonly axes: readonly number[]
 }
 
-/** The kind of a factor. Its own axes: [channels] of `rows`, `gate`, `convolved` and `recalled`; [channels,
+/**
+ * The kind of a factor. Its own axes: [channels] of `rows`, `gate`, `convolved` and `recalled`; [channels,
  * taps] of `state`, `recent`, `joined`, `kept` and `late`; [channels, states] of `state` and `memory`; those
  * longer than 1 of `constant`; those that `inner` has, in order, of `call`.
  */

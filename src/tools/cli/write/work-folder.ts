@@ -23,7 +23,8 @@ const LOCK = /^lock-(\d{1,9})$/
 
 interface Holder {
   readonly pid: number
-  /** Distinguishes the process from a later one with the same id; undefined if the system does not report it.
+  /**
+   * Distinguishes the process from a later one with the same id; undefined if the system does not report it.
    */
   readonly began?: string | undefined
   readonly machine: string

@@ -80,8 +80,7 @@ export interface ReplyTaskOptions {
   readonly maxTokens?: number | undefined
 }
 
-/** A reply takes seconds on a small machine, and an interrupted run loses those after the last stored one.
- */
+/** A reply takes seconds on a small machine, and an interrupted run loses those after the last stored one. */
 const KEPT_REPLIES = 16
 
 /** `count`: items of the data set. `what`: names the parts that `leftOut` counts. */

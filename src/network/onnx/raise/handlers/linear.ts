@@ -24,8 +24,7 @@ export const quantizeRows: Handler = (t, node) => {
   return true
 }
 
-/** Values of one constant scale, within the range of its codes. The plan rounds rows by their own scales.
- */
+/** Values of one constant scale, within the range of its codes. The plan rounds rows by their own scales. */
 export const quantize: Handler = (t, node) => {
   const input = t.meanings.read(node, 0)
   if (input === undefined || input.is === 'constant' || input.is === 'control') return false
@@ -95,8 +94,9 @@ export const multiplyCodes: Handler = async (t, node) => {
   return true
 }
 
-/** Rows of a table of codes, which a model without a norm before its first layer (OLMo 2) multiplies
- * directly. They are the rows that the node makes which reads the same codes as floats.
+/**
+ * Rows of a table of codes, which a model without a norm before its first layer (OLMo 2) multiplies directly.
+ * They are the rows that the node makes which reads the same codes as floats.
  */
 async function multiplyTable(t: Translator, node: Node): Promise<boolean> {
   const reader = t.readersOf(node.inputs[0]!).find(({ op }) => op === 'DequantizeLinear')
