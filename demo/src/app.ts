@@ -192,7 +192,7 @@ export class ChatApp extends LitElement {
     for (const load of Object.values(USUAL_DIALOGS)) {
       await idle()
       await this.#chat.answered
-      // The user is told on opening the dialog.
+      // If this fails, opening the dialog shows the error.
       await load().catch(() => undefined)
     }
     const warming = await import('./models/warm-up.ts').catch(() => undefined)

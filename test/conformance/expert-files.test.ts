@@ -13,7 +13,7 @@ import type { StoredTensor } from './testing/writers/safetensors-writer.ts'
 
 const caseOf = (family: string): FamilyCase => {
   const found = FAMILY_CASES.find((one) => one.family === family)
-  if (found === undefined) throw new Error(`there is no case of ${family}`)
+  if (found === undefined) throw new Error(`no case covers ${family}`)
   return found
 }
 

@@ -78,7 +78,7 @@ test('where the browser asks first, the page offers the file, and another model 
   await ready(page)
 })
 
-test('a file that the user refuses, or that is gone, is no longer offered', async ({ page }) => {
+test('a file is no longer offered if the user denies access or it was deleted', async ({ page }) => {
   await pickTiny(page)
   await page.evaluate(() => localStorage.setItem('asks', 'denied'))
   await page.reload()

@@ -36,12 +36,12 @@ export const FAMILIES: readonly Family[] = [...Object.keys(COMMON), ...RARE]
 /** COMMON, and RARE once they are loaded. */
 let loaded = COMMON
 
-/** Adds what `LoadReaders.loadFamilies` resolves to. */
+/** Adds the families of `rare/table.ts`, once loaded. */
 export function addRareFamilies({ RARE_FAMILIES }: typeof table): void {
   loaded = { ...COMMON, ...RARE_FAMILIES }
 }
 
-/** Loads the rare families with the function of whoever opened the file. Rejects as that does. */
+/** Loads the rare families with the model's own loader, and rejects as the loader does. */
 export async function loadRareFamilies({ loadFamilies }: Pick<ModelFile, 'loadFamilies'>): Promise<void> {
   if (loaded === COMMON && loadFamilies !== undefined) addRareFamilies((await loadFamilies()) as typeof table)
 }

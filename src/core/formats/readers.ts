@@ -38,7 +38,7 @@ export interface ModelFile {
   readonly history?: readonly string[] | undefined
   /** Sampling defaults under the names of generation_config.json. */
   readonly generationConfig?: MetaObject | undefined
-  /** `LoadReaders.loadFamilies` of whoever opened the file. */
+  /** Loads the rare families; passed on from the `LoadReaders` that opened the file. */
   readonly loadFamilies?: LoadReaders['loadFamilies'] | undefined
 }
 

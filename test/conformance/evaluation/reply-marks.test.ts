@@ -58,7 +58,7 @@ describe('instructions of IFEval', () => {
     },
   )
 
-  test('a language with its own script is told by it', () => {
+  test('a language with its own script is recognised by it', () => {
     const wrong = golden.texts.flatMap((text, index) =>
       instructions.flatMap(({ key, id, check }, at) => {
         if (id !== 'language:response_language' || typeof check !== 'function') return []

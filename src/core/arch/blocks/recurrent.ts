@@ -24,6 +24,6 @@ export function convWeights(
 
 /** For families with recurrent layers; their configuration has been checked to have them. */
 export function ssmOf<K extends SsmConfig['kind']>({ ssm, name }: ModelConfig, kind: K) {
-  if (ssm?.kind !== kind) throw new RangeError(`${name} has no layers of ${kind}`)
+  if (ssm?.kind !== kind) throw new RangeError(`${name} has no ${kind} layers`)
   return ssm as Extract<SsmConfig, { kind: K }>
 }

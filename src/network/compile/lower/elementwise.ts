@@ -35,7 +35,7 @@ export const elementwise: Handler = (lowering, node) => {
   const dims = lowering.values.dims(node, name)
   if (tree.kind !== kindOf(node, lowering.values.dtype(node, name)))
     throw misfit(node, 'its inputs are of different types')
-  // Numbers have no shape of their own.
+  // Without inputs, the value is a constant that fills the node's shape.
   if (args.length === 0) lowering.values.name(name, filled(lowering, node, tree, dims))
   else lowering.values.name(name, reshape(lowering, node, map(lowering, node, args, tree, name), dims))
 }

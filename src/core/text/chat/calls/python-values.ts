@@ -116,6 +116,6 @@ function* escaped(source: GrowingText): Reading<string> {
     if (code.length === digits) return String.fromCharCode(Number.parseInt(code, 16))
     source.at = start
   }
-  // Python keeps the backslash of what is not an escape, but JSON may escape a slash.
+  // Python keeps the backslash of an unknown escape; JSON also escapes slashes.
   return ESCAPES.get(char) ?? (/['"\\/]/.test(char) ? char : `\\${char}`)
 }
