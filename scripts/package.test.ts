@@ -130,7 +130,7 @@ test('only scripts in the folder of the modules and readers name them, as if the
 
 /** What scripts of dist/cdn import, and when: an encoder, and the package of the option `fallback`. */
 const CDN_IMPORTS: Readonly<Record<string, readonly string[]>> = {
-  'widget.js': ['import(`./embedder.js', 'import(`./assist.js'],
+  'widget.js': ['import(`./assist.js', 'import(`./embedder.js'],
   'network.js': ['import(`onnxruntime-web/wasm'],
   'workers/network.worker.js': ['import(`onnxruntime-web/wasm'],
 }

@@ -149,7 +149,7 @@ function wordsOf(expression: string): (Big | string)[] {
 }
 
 /** Whether `plainNumber` shows all digits of a value. The last decimals of a quotient are rounded: 1 / 3 * 99 is 33. */
-export const isShownExactly = (value: Big): boolean => value.round(DIGITS).eq(value.round(DECIMALS - DIGITS))
+const isShownExactly = (value: Big): boolean => value.round(DIGITS).eq(value.round(DECIMALS - DIGITS))
 
 /** All digits of a value with at most ten decimals; of others, ten significant digits. Without trailing zeros. */
 export function plainNumber(value: Big): string {

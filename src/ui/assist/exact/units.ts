@@ -138,7 +138,9 @@ const AMOUNT = String.raw`(-?\d+(?:\.\d+)?|an?)`
 const UNIT = String.raw`([a-zµ°²"'][a-zµ°²"'/ ]*?)`
 const FORMS: readonly RegExp[] = [
   new RegExp(`^(?:convert )?${AMOUNT} ?${UNIT} (?:to|in|into|as|is how many) ${UNIT}$`),
-  new RegExp(`^(?<to>[a-z²/ ]+?) (?:are |is )?(?:there )?(?:in|make|per) ${AMOUNT} ?${UNIT}$`),
+  new RegExp(
+    `^(?<to>[a-z²/ ]+?) (?:(?:are |is )?(?:there )?(?:in|make|per)|are|is|equals?) ${AMOUNT} ?${UNIT}$`,
+  ),
   new RegExp(`^convert ${AMOUNT} ?${UNIT} (?:to|in|into) ${UNIT}$`),
 ]
 /** Feet and inches, or pounds and ounces, as people give heights and weights. */
