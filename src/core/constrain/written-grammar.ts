@@ -160,7 +160,7 @@ export function readGrammar(
       case NODE.distinct:
         return grammar.distinct(nodes[first]!)
       case NODE.check:
-        // A part of the node after it, which makes it.
+        // A check is part of the following `distinct` node, which creates it.
         return grammar.empty
       default:
         return grammar.token(ids[first]!, second === 1)
