@@ -89,7 +89,8 @@ function startScript(address: URL, options: WorkerOptions = { type: 'module' }):
   // A bundler's classic script imports others with importScripts.
   if (options.type !== 'module') return start(blobOf(`importScripts(${name})`))
   if (origin !== 'null') return start(blobOf(`import ${name}`), options)
-  // There a blob must not be a module. Messages that arrive before the script runs are kept for it.
+  // With an opaque origin, a blob must not be a module. Messages that arrive before the script runs are kept
+  // for it.
   return start(
     blobOf(`let kept = []
 onmessage = (event) => kept.push(event)
