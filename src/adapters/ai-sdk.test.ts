@@ -416,11 +416,14 @@ test.each([
   ],
   ['low', ['date'], undefined, unsupported('the chat template does not read a variable for it')],
   ['lots', ['reasoning_effort'], undefined, unsupported('the effort "lots" is not known')],
-])('the effort %s becomes variables for a template that reads %s', (reasoning, variables, given, warnings) => {
-  const request = callRequest(call('hello', { reasoning: reasoning as 'low' }), variables)
-  expect(request.options.templateArguments).toEqual(given)
-  expect(request.warnings).toEqual(warnings)
-})
+])(
+  'the effort %s becomes variables for a template that reads %s',
+  (reasoning, variables, given, warnings) => {
+    const request = callRequest(call('hello', { reasoning: reasoning as 'low' }), variables)
+    expect(request.options.templateArguments).toEqual(given)
+    expect(request.warnings).toEqual(warnings)
+  },
+)
 
 test('an effort reaches the template and its warnings the SDK, and the caller’s variables override it', async () => {
   const engine = await openToy(toyModel({ templateArguments: ['enable_thinking'] }))

@@ -1,5 +1,5 @@
-// Prompt API. In: a page's calls of `LanguageModel`, a toy model. Out: the same behaviour as the browsers'
-// own. / <reference types="dom-chromium-ai" />
+// Prompt API. In: a page's calls of `LanguageModel`, a toy model. Out: the browsers' own behaviour.
+/// <reference types="dom-chromium-ai" />
 
 import { expect, expectTypeOf, test, vi } from 'vitest'
 import { reasoningFormOf } from '../core/text/chat/reasoning.ts'
