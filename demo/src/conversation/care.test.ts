@@ -1,5 +1,5 @@
-// Care. In: sentences of people in danger, and harmless sentences that sound similar. Out: which the page
-// answers itself.
+// Care. In: sentences of people in danger, and harmless sentences that sound similar. Out: which of them the
+// page answers itself.
 import { describe, expect, test } from 'vitest'
 import { LATER_ENGLISH } from '../words/later-english.ts'
 import { LATER_HEBREW } from '../words/later-hebrew.ts'

@@ -16,7 +16,7 @@ const plain = (text: string): string =>
     .replaceAll(/[\u0591-\u05c7]/g, '')
     .replaceAll(/\s+/g, ' ')
 
-/** Alternatives, separated by `|`, in several parts to fit the line width. */
+/** Joins alternatives, separated by `|`, given in several parts to fit the line width. */
 const either = (...parts: readonly string[]): string => `(?:${parts.join('|')})`
 
 const MEANS = either(

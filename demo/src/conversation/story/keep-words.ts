@@ -2,7 +2,8 @@
 // the request likelier until the story contains them. The engine's worker imports it by address.
 //
 // Steering towards keywords by shifting logits is Pascual and others, A Plug-and-Play Method for Controlled
-// Text Generation, 2021. Theirs shifts words of like meaning by their embeddings; this one shifts the word.
+// Text Generation, 2021. Theirs shifts words of similar meaning by their embeddings; this one shifts only the
+// word itself.
 import type { LogitProcessorFactory } from '../../../../src/index.ts'
 import { askedWords, formsOf, stemOf } from './asked-words.ts'
 
