@@ -1,4 +1,4 @@
-// Arithmetic. In: an expression as people write it. Out: its value.
+// Arithmetic. In: an expression as people type it. Out: its value.
 
 /** A number, or a sign. Multiplication and division have two spellings each. */
 const WORD = /\s*(?:(\d+(?:\.\d+)?|\.\d+)|([-+*/^()%×÷x]))/y

@@ -21,7 +21,7 @@ const BEFORE = new RegExp(`^(?:(?:${ASKS})(?!\\w)[\\s,:]*)+`)
 const AFTER =
   /(?:\s*(?:please|for me|is|are|makes?|gives?|(?:is )?equal to|comes to|equals?|in total|now|then|too|[?=.!,]))+$/
 
-/** Ways to ask for a sum that begin with a verb. `1` and `2` are the two sides of the sign. */
+/** Phrasings of sums that begin with a verb. `1` and `2` are the two sides of the sign. */
 const VERBS: readonly (readonly [RegExp, string])[] = [
   [/^(?:add|the sum of) (.+?) (?:and|to|with) (.+)$/, '$1 + $2'],
   [/^(?:subtract|take|take away) (.+?) (?:away )?from (.+)$/, '$2 - $1'],
@@ -63,7 +63,7 @@ const SHARES: readonly (readonly [RegExp, string])[] = [
   [new RegExp(String.raw`^\D*([\d.]+) [a-z]\D*?${PER_CENT} ${MORE}\b${ASKED}`), '$1 + $2%'],
 ]
 
-/** The expression of such a question, with numbers in figures. */
+/** The expression of such a question, with its numbers as digits. */
 function askedShare(question: string): string | undefined {
   // A sentence's full stop is not part of its number.
   const figures = question.replace(/(?<=\d)\.(?=\s|$)/g, ' ')
@@ -78,8 +78,8 @@ const replaceAll = (text: string, rules: readonly (readonly [RegExp, string])[])
   rules.reduce((changed, [from, to]) => changed.replace(from, to), text)
 
 /**
- * Numbers in figures, without grouping signs. A comma before three figures groups, so `1,250` is
- * more than a thousand; before one, two or more than three it begins the decimals, as in `3,5`.
+ * Numbers as digits, without separators. A comma before three digits separates thousands, as in `1,250`;
+ * before one, two or more than three it is a decimal comma, as in `3,5`.
  */
 const inFigures = (text: string): string =>
   text
@@ -90,7 +90,7 @@ const inFigures = (text: string): string =>
     .replace(TENS_AND_ONES, (_, tens, ones) => String(Number(tens) + Number(ones)))
 
 /**
- * The expression of a question that is a sum and nothing else, such as `What is 15 % of 240?`; undefined for
+ * The expression of a question that is only a sum, such as `What is 15 % of 240?`; undefined for
  * any other. `before` is the result that "that" refers to, and that `and times 2` continues.
  */
 export function askedSum(question: string, before: number | undefined): string | undefined {
@@ -135,7 +135,7 @@ const MEANT: readonly (readonly [RegExp, readonly string[]])[] = [
   [/\bcubed\b/, ['3']],
 ]
 
-/** The numbers in a text; `15%` differs from `15`. */
+/** The numbers in a text; `15%` and `15` count as different. */
 const numbersIn = (text: string): readonly string[] =>
   Array.from(
     inFigures(text).matchAll(/(\d+(?:\.\d+)?|\.\d+)(\s*(?:%|per ?cent\b))?/g),
@@ -143,8 +143,8 @@ const numbersIn = (text: string): readonly string[] =>
   )
 
 /**
- * The first number of an expression that neither the question nor `results` have; undefined if there is
- * none.
+ * The first number of an expression that occurs neither in the question nor in `results`; undefined if there
+ * is none.
  */
 export function foreignNumber(
   expression: string,

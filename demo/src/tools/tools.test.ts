@@ -7,11 +7,11 @@ import { calculateAsked, checkedWords, resultsOf, type Said, useTool } from './u
 
 const call = (name: string, given: Record<string, unknown>) => ({ id: 'call00001', name, arguments: given })
 const saying = (question: string, results: readonly number[] = []): Said => ({ question, results })
-/** The result of a call whose numbers the question names. */
+/** The result of a call whose numbers all occur in the question. */
 const resultOf = (name: string, given: Record<string, unknown>, now?: Date) =>
   useTool(call(name, given), saying(`Please: ${Object.values(given).join(' ')}`), now).used.result
 
-test('a tool that the page does not have keeps its own name', () => {
+test('an unknown tool is shown by its own name', () => {
   for (const name of ['search', 'constructor', '__proto__']) expect(toolLabel(name)).toBe(name)
 })
 
@@ -60,7 +60,7 @@ describe('units', () => {
     expect(convertUnits(value, from, to)).toBeCloseTo(result, 9)
   })
 
-  test('what cannot be converted is said in a sentence', () => {
+  test('a sentence says what cannot be converted', () => {
     expect(resultOf('convert_units', { value: 1, from: 'mile', to: 'kilogram' })).toBe(
       'mile cannot be converted to kilogram.',
     )
@@ -77,7 +77,7 @@ test('the date is written out, with the time', () => {
   expect(resultOf('current_date', {}, new Date(2026, 10, 22, 9, 5))).toBe('Sunday, 22 November 2026, 09:05')
 })
 
-test('every tool that is offered can be used', () => {
+test('every tool offered can be used', () => {
   const given = { expression: '1 + 1', value: 1, from: 'mile', to: 'foot' }
   for (const { name } of TOOLS) expect(resultOf(name, given)).not.toMatch(/There is no tool/)
 })
@@ -91,12 +91,12 @@ test('a conversation shows a model its calls with their results', () => {
 })
 
 describe('a call of the calculator', () => {
-  test('that the question spells is taken as it is', () => {
+  test('with the question’s sum is used unchanged', () => {
     const given = call('calculate', { expression: '17 * 24' })
     expect(useTool(given, saying('What is 17 times 24?'))).toEqual({ used: { ...given, result: '408' } })
   })
 
-  test('that differs from the question is replaced by the sum of the question, and so is the answer', () => {
+  test('that differs from the question’s sum is replaced by it, and so is the answer', () => {
     for (const [question, wrong, right, result] of [
       ['3.5 + 2.25', '3.5 + 25', '3.5 + 2.25', '5.75'],
       ['What is 15 % of 240?', '15 * 240', '15% * 240', '36'],
@@ -123,7 +123,7 @@ describe('a call of the calculator', () => {
     expect(says).toMatch(/I could not/)
   })
 
-  test('without a question that spells a sum is accepted if its numbers are those of the question', () => {
+  test('is accepted if the question is not a sum but has all the call’s numbers', () => {
     const { used, says } = useTool(
       call('calculate', { expression: '20 - 10' }),
       saying('A hen lays 20 eggs, and ten break. How many are left?'),
@@ -131,7 +131,7 @@ describe('a call of the calculator', () => {
     expect([used.result, says]).toEqual(['10', undefined])
   })
 
-  test('that the model did not make is made by the page where the question spells a sum', () => {
+  test('is made by the page if the question is a sum and the model made none', () => {
     expect(calculateAsked(saying('What is twelve times twelve?'), 'page1')).toEqual({
       used: { id: 'page1', name: 'calculate', arguments: { expression: '12 * 12' }, result: '144' },
       says: '12 * 12 = 144',
@@ -140,7 +140,7 @@ describe('a call of the calculator', () => {
   })
 })
 
-test('a conversion of a number that nobody named is rejected', () => {
+test('a conversion of a number that was not mentioned is rejected', () => {
   const given = { value: 35, from: 'kilometres', to: 'metres' }
   expect(
     useTool(call('convert_units', given), saying('How many metres are 3.5 kilometres?')).says,
@@ -160,7 +160,7 @@ test('words about a calculation stay only if they give its result and no other n
   expect(checkedWords('It is Sunday.', [], said)).toBe('It is Sunday.')
 })
 
-test('results of calculations are numbers, and refusals are none', () => {
+test('results of calculations are numbers, and refusals are not results', () => {
   const used = (result: string, name = 'calculate') => ({ ...call(name, {}), result })
   expect(resultsOf([used('408'), used('refused'), used('12', 'convert_units'), used('')])).toEqual([408])
 })

@@ -45,7 +45,7 @@ const OTHER_NAMES: ReadonlyMap<string, string> = new Map(
   }),
 )
 
-/** Throws `RangeError` with a sentence if a unit is unknown or the two measure different things. */
+/** Throws a `RangeError` with a sentence if a unit is unknown or the two measure different things. */
 export function convertUnits(value: number, from: string, to: string): number {
   const source = unitOf(from)
   const target = unitOf(to)

@@ -6,14 +6,14 @@ import { askedSum, foreignNumber } from './sums.ts'
 import type { UsedTool } from './tools.ts'
 import { convertUnits } from './units.ts'
 
-/** What a call may refer to. */
+/** What a call's numbers may come from. */
 export interface Said {
   readonly question: string
   /** Results of earlier calculations, oldest first. */
   readonly results: readonly number[]
 }
 
-/** A call that was carried out. `says`: the whole answer, where the model is not asked to word it. */
+/** A call that was carried out. `says`: the whole answer, if the model is not asked to phrase it. */
 interface ToolUse {
   readonly used: UsedTool
   readonly says?: string
@@ -33,8 +33,8 @@ export function useTool(call: ToolCall, said: Said, now = new Date()): ToolUse {
 }
 
 /**
- * The sum in the question, whatever the model made of it. If there is none, the model's, if its numbers are
- * in the question or in earlier results: small models copy numbers wrongly.
+ * Calculates the sum in the question, whatever the model's call says. Without one, it calculates the model's
+ * sum if all its numbers are in the question or in earlier results: small models copy numbers wrongly.
  */
 function calculated(call: ToolCall, { question, results }: Said): ToolUse {
   const expression = String(call.arguments['expression'])
@@ -54,7 +54,7 @@ const refused = (call: ToolCall, number: string): ToolUse => ({
   says: t('sumUnread'),
 })
 
-/** The value to convert if it was not mentioned. `a mile` is one. */
+/** The value to convert if nobody mentioned it. `a mile` mentions 1. */
 const foreignValue = (value: unknown, { question, results }: Said): string | undefined =>
   Number(value) === 1 ? undefined : foreignNumber(String(value), question, results)
 
