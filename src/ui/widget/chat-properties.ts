@@ -100,7 +100,7 @@ const maybe = (isRight: (value: unknown) => boolean) => (value: unknown) =>
   value === undefined || isRight(value)
 
 const SHORT_TEXT: OptionKind = { fits: isShort, wanted: `a text of up to ${LONGEST} characters` }
-/** Every option can be read. */
+/** An object whose options can all be read. */
 const OPTIONS: OptionKind = {
   fits: (value) => isObject(value) && Object.values(value).length <= MOST_OPTIONS,
   wanted: 'an object of options',
@@ -231,7 +231,7 @@ export abstract class ChatProperties extends LitElement implements Omit<Halfbyte
     Object.assign(this, DEFAULTS)
   }
 
-  /** Untyped pages may set anything. An invalid value leaves the default and is reported. */
+  /** Untyped pages may set anything. For an invalid value the default is used, and an error is reported. */
   static override getPropertyDescriptor(
     name: PropertyKey,
     key: string | symbol,
@@ -259,6 +259,6 @@ export abstract class ChatProperties extends LitElement implements Omit<Halfbyte
     }
   }
 
-  /** Tells the page. */
+  /** Reports an error to the page. */
   protected abstract report(error: unknown): void
 }

@@ -42,7 +42,7 @@ export interface HalfbyteChatProps {
   suggestions: readonly string[]
   /** Functions of the page that the model may call. A property only. Default: none. */
   tools: readonly WidgetTool[]
-  /** Texts that answers are looked up in; set a new list when one changes. A property only. Default: none. */
+  /** Texts for looking up answers; set a new list when one changes. A property only. Default: none. */
   documents: readonly (string | WidgetDocument)[]
   /**
    * A sentence encoder that finds the passages: its location, as for `Embedder.load`, or the page's own
@@ -57,7 +57,9 @@ export interface HalfbyteChatProps {
   templateArguments: NonNullable<GenerateOptions['templateArguments']>
   /** Texts of the widget in another language: any of the names in `ENGLISH`. A property only. */
   messages: Partial<Words>
-  /** The engine that answers; undefined before one is loaded. Set it to use the page's own. Property only. */
+  /**
+   * The engine that answers; undefined until one is loaded. Set it to use the page's own. A property only.
+   */
   engine: Engine | undefined
 }
 
@@ -65,7 +67,7 @@ export interface HalfbyteChatProps {
 export interface HalfbyteChatEvents {
   /** While the model loads. */
   'halfbyte-progress': CustomEvent<LoadProgress>
-  /** An engine can answer. */
+  /** An engine is ready to answer. */
   'halfbyte-ready': CustomEvent<Engine>
   /** A question was asked, or an answer is complete. */
   'halfbyte-message': CustomEvent<Entry>

@@ -25,7 +25,7 @@ const IDLE = 1500
 const SAMPLE = 4000
 
 /**
- * Follows one conversation at a time. Another one is restored from its stored state, or read from its
+ * Follows one conversation at a time. Another one is restored from its stored state, or processed from its
  * beginning.
  */
 export class Speaker {
@@ -193,7 +193,7 @@ export class Speaker {
     if (this.#waiting === undefined || session === undefined || place === undefined) return
     clearTimeout(this.#waiting)
     this.#waiting = undefined
-    // If storing fails, the conversation is read again.
+    // If storing fails, the conversation is processed again.
     this.#stateQueue.run(() => keep(this.engine, session, place)).catch(() => undefined)
   }
 
@@ -208,7 +208,7 @@ export class Speaker {
     clearTimeout(this.#waiting)
     this.#waiting = undefined
     const session = this.#session
-    // A dead engine holds no state. If freeing fails, the next answer reports it.
+    // A dead engine has no state. If freeing fails, the next answer reports it.
     void this.#stateQueue.run(() => session?.dispose()).catch(() => undefined)
     this.#session = undefined
     this.#place = undefined
@@ -236,7 +236,10 @@ export class Speaker {
 const systemMessage = (content: string): readonly Message[] =>
   content === '' ? [] : [{ role: 'system', content }]
 
-/** The messages, with long files replaced by what the model read of them; `last`: for the last question. */
+/**
+ * The messages, with long files replaced by the passages that the model read; `last`: those of the last
+ * question.
+ */
 const asRead = (messages: readonly StoredMessage[], last?: Read): readonly StoredMessage[] =>
   messages.map((message, index) => {
     const read = index === messages.length - 1 ? last : messages[index + 1]?.read

@@ -1,5 +1,5 @@
-// A conversation. In: questions, an engine, what the page says of the replies. Out: the entries to show, as
-// they grow.
+// A conversation. In: questions, an engine, the page's reply settings. Out: the entries to show, as they
+// grow.
 import { SerialQueue } from '../../../core/base/time/serial-queue.ts'
 import { memo } from '../../../core/base/values.ts'
 import type { Engine } from '../../../engine/api/engine.ts'
@@ -11,7 +11,7 @@ import { PassageIndex } from './passages.ts'
 /** Share of the context that passages may use. */
 const PASSAGES_SHARE = 0.5
 
-/** What happens to an answer under way. */
+/** What is currently happening to an answer. */
 type Activity =
   | { readonly name: 'answering' }
   | { readonly name: 'searching'; readonly done: number; readonly total: number }
@@ -33,7 +33,7 @@ export class Conversation {
   #index: PassageIndex | undefined
   #stop: AbortController | undefined
   #generation: Generation | undefined
-  /** Answers, also those that nobody waits for any more. */
+  /** Pending answers, including those that nobody waits for any more. */
   readonly #queue = new SerialQueue()
 
   constructor(events: ConversationEvents) {

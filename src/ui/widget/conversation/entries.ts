@@ -9,7 +9,7 @@ export interface WidgetTool extends RunnableTool {
   execute(args: { readonly [name: string]: unknown }, options: ExecuteOptions): unknown
 }
 
-/** A text in which answers are looked up. */
+/** A text for looking up answers. */
 export interface WidgetDocument {
   readonly text: string
   /** Shown with its passages, and read by the model. */
