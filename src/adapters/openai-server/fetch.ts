@@ -38,7 +38,8 @@ interface ErrorAnswer {
 /** Status 400 for requests that can be corrected, else 500. */
 function errorAnswer(error: unknown): ErrorAnswer {
   const code = isHalfbyteError(error) ? error.code : 'internal'
-  if (code === 'context-overflow') return refusal(400, reasonOf(error), 'context_length_exceeded')
+  if (code === 'context-overflow')
+    return refusal(400, reasonOf(error), 'context_length_exceeded', fieldOf(error))
   if (code === 'unsupported') return refusal(400, reasonOf(error), code, fieldOf(error))
   if (isDamagedPicture(error)) return refusal(400, reasonOf(error), code, 'messages')
   return { status: 500, body: body(reasonOf(error), 'server_error', code) }
