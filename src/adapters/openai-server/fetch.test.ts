@@ -135,7 +135,16 @@ test.each<[string, (client: OpenAI) => Promise<unknown>, object]>([
   [
     'a conversation that is too long',
     (client) => client.chat.completions.create(said('x'.repeat(300))),
-    { status: 400, code: 'context_length_exceeded' },
+    {
+      status: 400,
+      code: 'context_length_exceeded',
+      message: expect.stringContaining("This model's maximum context length is 256 tokens: the prompt needs"),
+    },
+  ],
+  [
+    'a conversation without messages',
+    (client) => client.chat.completions.create({ model: 'toy', messages: [] }),
+    { status: 400, param: 'messages', message: expect.stringContaining('nothing to answer') },
   ],
   [
     'a length that the vectors have not',
