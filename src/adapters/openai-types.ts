@@ -222,6 +222,8 @@ export interface TextCompletionParams extends SamplingParams {
   readonly logprobs?: number | null
   /** Number of texts for each prompt. Default 1. */
   readonly n?: number | null
+  /** A GBNF grammar that constrains the text, as llama.cpp's server takes it. Default: none. */
+  readonly grammar?: string | null
 }
 
 /** One entry for each token. */

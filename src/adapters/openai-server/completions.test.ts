@@ -136,6 +136,17 @@ test('without tokens to generate, the prompt is only read', async () => {
   ])
 })
 
+test('a grammar of llama.cpp constrains the text, and an empty one does not', async () => {
+  const openai = await client()
+  const textOf = async (grammar: string) => {
+    const params = { model: 'toy', prompt: 'ab', temperature: 0, max_tokens: 3, grammar }
+    return (await openai.completions.create(params)).choices[0]?.text
+  }
+  expect(await textOf('root ::= "yes" | "no"')).toMatch(/^(?:yes|no)$/)
+  expect(await textOf('')).toBe('cde')
+  await expect(textOf('root ::= (')).rejects.toMatchObject({ status: 400 })
+})
+
 test('scoring runs each token of a prompt once', async () => {
   const toy = toyModel()
   const openai = await client(toy)

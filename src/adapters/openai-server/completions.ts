@@ -26,6 +26,7 @@ const FIELDS: Record<keyof TextCompletionParams, true> = {
   min_p: true,
   typical_p: true,
   repetition_penalty: true,
+  grammar: true,
   frequency_penalty: true,
   presence_penalty: true,
   logit_bias: true,
@@ -62,6 +63,8 @@ function readRequest(
     ...textOptions(params, engine.model.sampling),
     maxTokens: params.max_tokens ?? MAX_TOKENS,
     logprobs: params.logprobs ?? undefined,
+    // llama.cpp's clients send an empty one for none.
+    ...((params.grammar ?? '') !== '' && { grammar: params.grammar ?? undefined }),
     ...params.halfbyte,
     signal,
   }
