@@ -16,6 +16,8 @@ export interface PatternSet {
   readonly violence: readonly string[]
   /** Harmless uses of the same words; they are removed before the others are looked for. */
   readonly harmless: readonly string[]
+  /** Chat spellings and frequent mistakes with what they stand for, which are replaced before all else. */
+  readonly spellings?: readonly (readonly [mistake: string, meant: string])[]
   /**
    * Where a match has to stand at the edge of a word: at the start, since words end in many ways; at both ends;
    * or at none, in scripts without spaces and where particles are joined to words. Default: `start`.
@@ -23,5 +25,9 @@ export interface PatternSet {
   readonly edges?: 'start' | 'both' | 'none'
 }
 
+/** Medicines with one name, or nearly one, in languages with Latin letters. */
+export const MEDICINES =
+  'paracetamol|ibuprofen[oe]?|aspirin[ae]?|diazepam|lorazepam|alprazolam|clonazepam|zolpidem|valium|xanax|rivotril|tavor|codeine?|tramadol|insulin[ae]?|dipirona|panadol|tylenol|nurofen'
+
 /** Alternatives, separated by `|`, in several parts to fit the line width. */
-export const either = (...parts: readonly string[]): string => `(?:${parts.join('|')})`
+export const either = (...parts: readonly string[]): string => `(${parts.join('|')})`
