@@ -73,6 +73,8 @@ test('of 200 questions that were held out from the forms, none is wrong and 80 %
 test.each([
   'I have 5 apples. I give 2 to Tom. How many apples does Tom have?',
   'Tom has 15 apples and gives 6 to his sister. How many does she have?',
+  'Tom has 15 apples and gives 6. How many does Anna have?',
+  'I have 5 apples. I lose 2. How many apples does Tom have?',
   'I share 20 sweets with 4 friends. How many does each get?',
   'A job takes 3 hours for 2 workers. How many hours for 6 workers?',
   'I drink 2 liters a day. How many bottles in a week?',
