@@ -4,7 +4,7 @@ import { checkLevels } from './json.ts'
 import { isObject, unwrap } from './values.ts'
 
 /** An empty list may claim four billion entries, and each step through it takes time. */
-const MOST_ITEMS = 1 << 20
+export const MOST_ITEMS = 1 << 20
 
 export function checkList(
   name: string,

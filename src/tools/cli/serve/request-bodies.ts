@@ -1,6 +1,6 @@
 // Reads request bodies before they take a slot, with bounds on one, on all together and on idle time.
 import { finished, type Readable } from 'node:stream'
-import { bodyTooLong, MOST_BODY_BYTES } from '../../../adapters/openai-server/fetch.ts'
+import { bodyTooLong, MOST_BODY_BYTES } from '../../../adapters/openai-server/body.ts'
 
 export interface BodyLimits {
   readonly bodyBytes: number
