@@ -1,7 +1,7 @@
 // Answers to requests that fail, in the form of OpenAI's errors.
 import { HalfbyteError, isHalfbyteError, reasonOf } from '../../core/base/errors.ts'
 
-export interface ErrorAnswer {
+interface ErrorAnswer {
   readonly status: number
   readonly body: {
     readonly error: {

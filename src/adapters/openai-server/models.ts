@@ -6,7 +6,7 @@ import type { Engine } from '../../engine/api/engine.ts'
 import { checkEmbedder, checkEngine, isEmbedder } from '../load-once.ts'
 import { UnknownModel } from './error-answer.ts'
 
-/** Engines by the names by which requests choose them. */
+/** Engines by the names by which requests choose one. A single engine answers whatever the name. */
 export type NamedEngines = { readonly [name: string]: Engine }
 
 type Model = Engine | Embedder
@@ -35,11 +35,12 @@ export function servedModels(
   if (several === undefined && !isEmbedder(model)) checkEngine(model as Engine)
   const byTask = { chat: model, embed: embedder ?? model, rerank: reranker ?? model } as Record<Task, Model>
   const all = [...(several ?? []), ...Object.values(byTask)]
+  const isSingle = several === undefined || several.length === 1
   const byId = new Map(all.map((each) => [each.model.id, each]))
   return {
     ids: [...byId.keys()],
     for(task, name) {
-      if (several === undefined || name === undefined) return byTask[task]
+      if (isSingle || name === undefined) return byTask[task]
       const found = byId.get(name as string)
       if (found !== undefined) return found
       throw new UnknownModel(shown(name), [...byId.keys()])
@@ -50,14 +51,19 @@ export function servedModels(
 /** Undefined for a single model. */
 function namedEngines(given: Engine | Embedder | NamedEngines): Engine[] | undefined {
   return readFrom('the engines', () => {
-    const isSingle = !isObject(given) || 'createSession' in given || 'rerank' in given
-    const entries = isSingle ? [] : Object.entries(given as NamedEngines)
+    const entries = !isObject(given) || isModel(given) ? [] : Object.entries(given as NamedEngines)
     if (entries.length === 0) return undefined
     for (const [, engine] of entries) checkEngine(engine)
     return entries.map(([name, engine]) => renamed(engine, name))
   })
 }
 
+/** An object of engines may have one that is named like a method. */
+const isModel = (given: object): boolean =>
+  isEmbedder(given as Embedder) || typeof (given as Partial<Engine>).createSession === 'function'
+
 /** The same engine, whose answers have another name. */
 const renamed = (engine: Engine, id: string): Engine =>
-  Object.create(engine, { model: { value: { ...engine.model, id }, enumerable: true } })
+  engine.model.id === id
+    ? engine
+    : Object.create(engine, { model: { value: { ...engine.model, id }, enumerable: true } })
