@@ -143,6 +143,7 @@ const FIELDS: Record<keyof ChatCompletionParams, true> = {
   seed: true,
   stop: true,
   response_format: true,
+  grammar: true,
   tools: true,
   tool_choice: true,
   logprobs: true,
@@ -194,6 +195,8 @@ function options(params: ChatFields, sampling: SamplerOptions): GenerateOptions 
     maxTokens: params.max_completion_tokens ?? params.max_tokens,
     logprobs: readLogprobs(params),
     ...formOf(params),
+    // llama.cpp's clients send an empty one for none.
+    ...(params.grammar !== undefined && params.grammar !== '' && { grammar: params.grammar }),
     templateArguments: templateArgumentsOf(params),
     ...(params.parallel_tool_calls === false && { maxToolCalls: 1 }),
     ...params.halfbyte,

@@ -120,6 +120,8 @@ export interface ChatCompletionParams extends SamplingParams {
   readonly max_completion_tokens?: number | null
   /** `json_object` and `json_schema` constrain the reply. Default `text`. */
   readonly response_format?: ResponseFormat | null
+  /** A GBNF grammar that constrains the reply, as llama.cpp's server takes it. Default: none. */
+  readonly grammar?: string | null
   /** Functions that the model may ask to call. Default: none. */
   readonly tools?: readonly (ChatTool | { readonly type: string })[] | null
   /** Whether the reply is a call. Default `auto`: the model decides. */

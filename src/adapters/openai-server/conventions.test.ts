@@ -143,6 +143,17 @@ test('a completion with max_tokens -1 continues until it stops', async () => {
   expect(choices[0].text).toBe('bcdefghijklmnopqrstuvwxy')
 })
 
+test('a grammar of llama.cpp constrains the reply, and an empty one does not', async () => {
+  const post = openaiFetch(await openToy())
+  const replyTo = async (grammar: string) => {
+    const answer = await send(post, 'chat/completions', { messages, temperature: 0, grammar })
+    return (await answer.json()).choices[0].message.content
+  }
+  expect(await replyTo('root ::= "yes" | "no"')).toMatch(/^(?:yes|no)$/)
+  expect(await replyTo('')).toBe('You said hello')
+  expect((await send(post, 'chat/completions', { messages, grammar: 'root ::= (' })).status).toBe(400)
+})
+
 test('a stream is neither stored nor collected on its way', async () => {
   const post = openaiFetch(await openToy())
   for (const [route, body] of FORMS) {

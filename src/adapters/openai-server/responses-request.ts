@@ -31,6 +31,7 @@ const SAME = {
   halfbyte: true,
   parallel_tool_calls: true,
   chat_template_kwargs: true,
+  grammar: true,
   seed: true,
   stop: true,
   logit_bias: true,
