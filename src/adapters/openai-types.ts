@@ -243,7 +243,8 @@ export interface TextCompletion {
 
 /** The fields of an embeddings request that are read. Other fields cause a warning. */
 export interface EmbeddingParams {
-  readonly input: string | readonly string[]
+  /** One text or several, each as a text or as token ids of this model, which are taken as they are. */
+  readonly input: string | readonly number[] | readonly (string | readonly number[])[]
   /** Ignored, unless `openaiFetch` has several engines. */
   readonly model?: string
   /** `base64`: the vector's little-endian f32 bytes. Default `float`. */

@@ -9,11 +9,12 @@ import type { Sequence } from '../core/generate/schedule/sequence.ts'
 import { disposedError } from '../core/runtime/pool.ts'
 import { noStorage, SessionStore, type StoredSession } from '../core/store/device/sessions.ts'
 import type { LoadedModel, LoaderHooks, ModelLoader } from './load/loaded-model.ts'
+import { promptIds } from './load/prompt-ids.ts'
 import { promptText, reply } from './reply/reply.ts'
 import { savedConversation, type Transcript, transcriptOf } from './reply/transcript.ts'
 import { type EmbedOptions, embed } from './score/embed.ts'
 import { type Score, score } from './score/score.ts'
-import { abortable, checkText, loadReports, textsOf } from './serve.ts'
+import { abortable, checkText, loadReports, textsOf, textsOrIds } from './serve.ts'
 import type { EngineInfo, MemoryUse, ProbeReport } from './types/model.ts'
 import type { Outcome } from './types/reply.ts'
 import type {
@@ -23,6 +24,7 @@ import type {
   ProbeRequest,
   Prompt,
   SavedSession,
+  TextOrIds,
 } from './wire/protocol.ts'
 import { type Outlet, openOutlet } from './wire/reply-stream.ts'
 
@@ -120,16 +122,15 @@ class Service implements EngineService {
   }
 
   async embed(
-    texts: readonly string[],
+    texts: readonly TextOrIds[],
     options: EmbedOptions,
     port: MessagePort,
   ): Promise<readonly Float32Array[]> {
     const model = this.#loaded()
-    const given = textsOf('texts', texts)
+    const all = textsOrIds('texts', texts).map((text) => promptIds(text, model))
     return abortable(port, async (signal) => {
       const vectors: Float32Array[] = []
-      for (const text of given)
-        vectors.push(await embed(model, model.text.encode(text, true), options, signal))
+      for (const ids of all) vectors.push(await embed(model, ids, options, signal))
       return vectors
     })
   }

@@ -2,7 +2,7 @@
 // request, and an encoder or an engine. Out: the body of the answer.
 
 import { toBase64 } from '../../core/base/base64.ts'
-import { wrongOption } from '../../core/base/check-options.ts'
+import { checkList, wrongOption } from '../../core/base/check-options.ts'
 import { HalfbyteError } from '../../core/base/errors.ts'
 import { checkOption, checkValue, choice, SWITCH, TEXT, whole } from '../../core/base/options/option-kinds.ts'
 import type { Embedder } from '../../encoders/embedder/embedder.ts'
@@ -34,6 +34,9 @@ export interface Hooks {
   readonly onUsage?: OnUsage | undefined
 }
 
+/** A text, or its ids. */
+type TextOrIds = string | readonly number[]
+
 interface Vectors {
   readonly vectors: readonly Float32Array[]
   readonly tokens: readonly number[]
@@ -47,9 +50,7 @@ export async function embeddings(
   signal?: AbortSignal,
 ): Promise<EmbeddingList> {
   const { input, encoding_format: format } = params
-  const texts = typeof input === 'string' ? [input] : input
-  if (!Array.isArray(texts) || texts.length === 0 || texts.some((text) => typeof text !== 'string'))
-    throw wrongOption('input', input, 'a text or a list of texts')
+  const texts = textsOrIds(input)
   checkOption('encoding_format', format, choice(['float', 'base64']))
   warnOfUnread(params, FIELDS, onWarning)
   const made = isEmbedder(model)
@@ -69,9 +70,20 @@ export async function embeddings(
   }
 }
 
+/** One text or several, each of which may be a list of token ids. The model checks the ids. */
+function textsOrIds(input: unknown): readonly TextOrIds[] {
+  if (typeof input === 'string') return [input]
+  if (Array.isArray(input) && input.length > 0) {
+    checkList('input', input)
+    if (input.every((each) => typeof each === 'number')) return [input]
+    if (input.every((each) => typeof each === 'string' || Array.isArray(each))) return input
+  }
+  throw wrongOption('input', input, 'a text, a list of texts, or token ids of one text or several')
+}
+
 async function encode(
   embedder: Embedder,
-  texts: readonly string[],
+  texts: readonly TextOrIds[],
   { dimensions, halfbyte }: Given<EmbeddingParams>,
   onWarning: OnWarning,
   signal: AbortSignal | undefined,
@@ -86,7 +98,7 @@ async function encode(
 /** The states of a chat model, which cannot be cut to fewer values. */
 async function statesOf(
   engine: Engine,
-  texts: readonly string[],
+  texts: readonly TextOrIds[],
   { dimensions, halfbyte }: Given<EmbeddingParams>,
   signal: AbortSignal | undefined,
 ): Promise<Vectors> {
@@ -94,8 +106,11 @@ async function statesOf(
   const size = vectors[0]?.length
   if (dimensions !== undefined && dimensions !== size)
     throw wrongOption('dimensions', dimensions, `${size}, the length of the model's vectors`)
-  return { vectors, tokens: await Promise.all(texts.map((text) => engine.countTokens(text))) }
+  return { vectors, tokens: await Promise.all(texts.map((text) => countOf(engine, text))) }
 }
+
+const countOf = async (engine: Engine, text: TextOrIds): Promise<number> =>
+  typeof text === 'string' ? engine.countTokens(text) : text.length
 
 /** Throws `unsupported` for a field with a wrong value, or if the model is not a reranker. */
 export async function rerank(

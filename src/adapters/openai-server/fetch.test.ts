@@ -161,9 +161,9 @@ test.each<[string, (client: OpenAI) => Promise<unknown>, object]>([
     { status: 400, param: 'dimensions', message: expect.stringContaining('dimensions is 7 but must be') },
   ],
   [
-    'texts as ids',
-    (client) => client.embeddings.create({ model: 'toy', input: [1, 2] }),
-    { status: 400, message: expect.stringContaining('input is [1,2] but must be a text or a list of texts') },
+    'ids that the model does not have',
+    (client) => client.embeddings.create({ model: 'toy', input: [1, 1e6] }),
+    { status: 400, message: expect.stringContaining('has the id 1000000 in place 1') },
   ],
   [
     'an engine that fails',

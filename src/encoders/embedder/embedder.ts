@@ -153,12 +153,17 @@ export class Embedder implements AsyncDisposable {
 
   /**
    * One vector for each text, in order, with the tokens that were read of it. Of a text that is too long only
-   * the beginning is read, and the result's `truncated` names it. An empty text has a vector too.
+   * the beginning is read, and the result's `truncated` names it. An empty text has a vector too. A text may
+   * be given as ids, which are taken as they are: without a prompt, and with [CLS] and the like only if they
+   * are among them.
    *
    * Rejects with `unsupported` for a wrong option, `integrity` if a vector is not made of numbers,
    * `out-of-memory`, or the signal's reason.
    */
-  async embed(texts: readonly string[], options: EmbedTextsOptions = {}): Promise<EmbedResult> {
+  async embed(
+    texts: readonly (string | readonly number[])[],
+    options: EmbedTextsOptions = {},
+  ): Promise<EmbedResult> {
     const request = readFrom('the options', () => {
       checkKeys('the options', options, EMBED_KEYS)
       const { kind, prompt, dimensions, normalize } = options

@@ -79,6 +79,9 @@ export type LoadReport =
   /** Sent once, before memory is allocated: bytes that the model needs with a full context. */
   | { readonly type: 'need'; readonly neededBytes: number }
 
+/** Plain text, as the tokenizer reads it from its beginning, or ids, as they are. */
+export type TextOrIds = string | readonly number[]
+
 /** What to continue: a conversation in the model's chat template, or plain text. */
 export type Prompt =
   | {
@@ -157,7 +160,11 @@ export interface EngineService {
   detokenize(ids: readonly number[]): string
   /** The command `abort` aborts the work, and the call rejects. */
   score(prompt: string, continuations: readonly string[], port: MessagePort): Promise<readonly Score[]>
-  embed(texts: readonly string[], options: EmbedOptions, port: MessagePort): Promise<readonly Float32Array[]>
+  embed(
+    texts: readonly TextOrIds[],
+    options: EmbedOptions,
+    port: MessagePort,
+  ): Promise<readonly Float32Array[]>
   memory(): MemoryUse
   /** Gives session `to` the state of session `from` without copying it. Waits for the turn of `from`. */
   fork(from: number, to: number): Promise<void>

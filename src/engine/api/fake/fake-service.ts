@@ -2,7 +2,7 @@
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { checkedOptions } from '../../reply/reply-options.ts'
 import type { EngineInfo, MemoryUse, ModelInfo } from '../../types/model.ts'
-import type { EngineService, GenerateRequest, SavedSession } from '../../wire/protocol.ts'
+import type { EngineService, GenerateRequest, SavedSession, TextOrIds } from '../../wire/protocol.ts'
 import { type Outlet, openOutlet } from '../../wire/reply-stream.ts'
 import { type FakeReply, type FakeRequest, sendReply, textOf, wordsOf } from './fake-reply.ts'
 
@@ -94,8 +94,9 @@ export class FakeService implements EngineService {
   }
 
   /** Texts that share words have similar vectors. */
-  async embed(texts: readonly string[]): Promise<Float32Array[]> {
-    return texts.map((text) => {
+  async embed(texts: readonly TextOrIds[]): Promise<Float32Array[]> {
+    return texts.map((given) => {
+      const text = typeof given === 'string' ? given : this.detokenize(given)
       const vector = new Float32Array(EMBEDDING)
       for (const word of wordsOf(text)) {
         const place = placeOf(word.trim().toLowerCase())

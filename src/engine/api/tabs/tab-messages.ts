@@ -10,7 +10,7 @@ import type { Feed, Sink } from '../../wire/reply-stream.ts'
  * Part of the names of the channel and of the locks: tabs of another version neither hear these nor wait for
  * them. It changes whenever a message here or in wire/protocol.ts means something else than before.
  */
-export const TABS_VERSION = 2
+export const TABS_VERSION = 3
 
 /** Calls of the engine service that have one answer. Those with a port can be aborted. */
 export const CALLS = {
@@ -110,7 +110,7 @@ const FORMS: { readonly [Name in CallName]: { readonly args: readonly Check[]; r
   tokenize: { args: [isText], answer: areCounts },
   detokenize: { args: [Array.isArray], answer: isText },
   score: { args: [isText, areTexts], answer: isListOf(isObject) },
-  embed: { args: [areTexts, isMaybe(isObject)], answer: isListOf((it) => it instanceof Float32Array) },
+  embed: { args: [Array.isArray, isMaybe(isObject)], answer: isListOf((it) => it instanceof Float32Array) },
   memory: { args: [], answer: hasCounts('weightsBytes', 'stateBytes', 'totalBytes') },
   fork: { args: [isCount, isCount], answer: isAbsent },
   save: { args: [isCount, isSavedSession], answer: isBlob },
