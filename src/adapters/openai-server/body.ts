@@ -6,7 +6,7 @@ import { requestFields } from '../request-fields.ts'
 
 /** More than a schema, a grammar or a message may nest. */
 const MOST_BODY_LEVELS = 1024
-/** Text that no context could hold. */
+/** More text than fits in any context. */
 export const MOST_BODY_BYTES = 64 << 20
 
 export const bodyTooLong = (most: number): string =>
@@ -25,7 +25,7 @@ export async function readBody(request: Request, signal: AbortSignal | undefined
   throw new HalfbyteError('unsupported', 'the body is not an object; send the parameters as one')
 }
 
-/** A body may be a stream, which may never end. */
+/** A body may be an endless stream. */
 async function readText({ body }: Request, signal: AbortSignal | undefined): Promise<string> {
   if (body === null) return ''
   const reader = body.getReader()

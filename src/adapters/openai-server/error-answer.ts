@@ -21,7 +21,7 @@ export class UnknownModel extends HalfbyteError {
   }
 }
 
-/** Status 400 for requests that can be corrected, else 500. */
+/** Status 400 for requests that can be corrected, otherwise 500. */
 export function errorAnswer(error: unknown): ErrorAnswer {
   const code = isHalfbyteError(error) ? error.code : 'internal'
   if (error instanceof UnknownModel) return refusal(404, error.message, 'model_not_found', 'model')
@@ -35,13 +35,13 @@ export function errorAnswer(error: unknown): ErrorAnswer {
 const isDamagedPicture = (error: unknown): boolean =>
   isHalfbyteError(error) && error.code === 'format' && error.detail['part'] === 'image'
 
-/** The last word of the name, which may be `a text in stop`. */
+/** The last word of the name, which may be a phrase such as `a text in stop`. */
 function fieldOf(error: unknown): string | null {
   const name = isHalfbyteError(error) ? error.detail['name'] : undefined
   return /[\w.]+$/.exec(typeof name === 'string' ? name : '')?.[0] ?? null
 }
 
-/** For a request that is itself wrong. */
+/** The error for an invalid request. */
 export const refusal = (
   status: number,
   message: string,

@@ -9,9 +9,9 @@ const HEADERS = {
 }
 
 /**
- * Starts a reply and streams its chunks, then `[DONE]`. Chunks with a type are events of that name, without
- * such an end. Rejects with the error of its first token. A later error becomes the last event. The reply
- * ends early when the reader cancels, or with `outer`'s reason.
+ * Starts a reply and streams its chunks, then `[DONE]`. Chunks with a type become events of that name,
+ * without `[DONE]`. Rejects with the error of its first token. A later error becomes the last event. The
+ * reply ends early when the reader cancels, or with `outer`'s reason.
  */
 export async function eventStream(
   start: (signal: AbortSignal) => Promise<AsyncIterable<object>>,
@@ -20,8 +20,8 @@ export async function eventStream(
   const cancelled = new AbortController()
   const signal = outer === undefined ? cancelled.signal : AbortSignal.any([outer, cancelled.signal])
   const chunks = (await start(signal))[Symbol.asyncIterator]()
-  // The first chunk only names the role. With the second the model has begun, so that a request which the
-  // engine refuses still gets its own status.
+  // The first chunk only names the role. Waits for the second one, so that a request that the engine rejects
+  // still gets its own status.
   const ready = [await chunks.next(), await chunks.next()]
   const encoder = new TextEncoder()
   let isNamed = false

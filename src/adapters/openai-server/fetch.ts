@@ -1,5 +1,4 @@
-// A `fetch` that answers as OpenAI's server would, from an engine of this page. Nothing goes over the
-// network.
+// A `fetch` that answers like OpenAI's server, with an engine in this page. Nothing is sent over the network.
 
 import { checkSignal, readFrom } from '../../core/base/check-options.ts'
 import { reasonOf } from '../../core/base/errors.ts'
@@ -27,7 +26,7 @@ import { type Models, type NamedEngines, servedModels } from './models.ts'
 import { type ResponseObject, responseEvents } from './responses.ts'
 import { responsesRequest } from './responses-request.ts'
 
-/** What clients take as their `fetch`. */
+/** The type of a client's `fetch` option. */
 export type OpenAIFetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>
 
 /** Options of `openaiFetch`. */
@@ -42,12 +41,12 @@ export interface OpenAIFetchOptions extends OpenAIOptions {
  * A `fetch` for clients of OpenAI's API, such as the packages `openai` and `@langchain/openai`. On any host
  * it answers `POST /v1/chat/completions`, `POST /v1/responses`, `POST /v1/completions`,
  * `POST /v1/embeddings`, `POST /v1/rerank`, `GET /v1/models` and `GET /v1/models/<id>` from `model`; any
- * other address gets a 404, and HEAD what GET gets, without its body. An embedder in place of an engine makes
- * vectors or reranks, and refuses chats. Several engines are an object of them by name: the field `model`
- * chooses one, the first if it is absent, and an unknown name gets a 404.
+ * other address gets a 404. HEAD gets the same headers as GET. An embedder in place of an engine computes
+ * vectors or reranks, and rejects chats. For several engines, pass an object with a name for each: the field
+ * `model` of a request selects one (default: the first), and an unknown name gets a 404.
  *
- * Errors have OpenAI's JSON form, with status 400 for a request that can be mended, else 500. An abort
- * rejects with the signal's reason. Throws `unsupported` for anything but engines or an embedder.
+ * Errors have OpenAI's JSON form, with status 400 for a request that can be corrected, otherwise 500. An
+ * abort rejects with the signal's reason. Throws `unsupported` for anything but engines or an embedder.
  */
 export function openaiFetch(
   model: Engine | Embedder | NamedEngines,
@@ -70,7 +69,7 @@ export function openaiFetch(
   }
 }
 
-/** Throws a TypeError if it isn't a request, as `fetch` does. */
+/** Throws a TypeError if it isn't a request, like `fetch`. */
 function requestOf(
   input: Parameters<OpenAIFetch>[0],
   init: RequestInit | undefined,
@@ -78,7 +77,7 @@ function requestOf(
   try {
     const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined)
     checkSignal(signal)
-    // A signal of another realm is not recognised by this one.
+    // A signal from another realm is not recognised in this one.
     return { request: new Request(input, { ...init, signal: null }), signal }
   } catch (cause) {
     if (cause instanceof TypeError) throw cause
@@ -178,7 +177,7 @@ async function* counted(
   }
 }
 
-/** The chunks, without the last one, which has the usage, unless the request asks for it. */
+/** The chunks, without the last one, which has the usage, unless it was requested. */
 async function* withUsage(
   chunks: AsyncIterable<TextCompletion>,
   { stream_options }: TextCompletionParams,

@@ -8,7 +8,7 @@ import type {
 } from '../../encoders/embedder/embedder.ts'
 import type { ModelSource } from '../../engine/api/types.ts'
 
-/** What passages are compared with. */
+/** The part of an encoder that passage search uses. */
 export interface Encoder {
   embed(texts: readonly string[], options?: EmbedTextsOptions): Promise<EmbedResult>
 }
@@ -40,7 +40,7 @@ export class EncoderSlot {
     return this.#held.encoder
   }
 
-  /** Disposes the encoder loaded here. */
+  /** Disposes the encoder that was loaded here. */
   end(): void {
     void this.#held?.encoder.then((encoder) => encoder.dispose()).catch(() => undefined)
     this.#held = undefined

@@ -1,5 +1,5 @@
-// Keys. In: files of keys and headers. Out: which requests are answered, and warnings and errors that name the
-// file and the line but never a key.
+// Keys. In: files of keys and headers. Out: which requests are answered, and warnings and errors that name
+// the file and the line but never a key.
 import { chmod, writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { path, testFolder } from '../testing/program.ts'

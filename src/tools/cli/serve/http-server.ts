@@ -1,4 +1,4 @@
-// An HTTP server that answers like OpenAI's, from models in this process: its limits, its metrics and its end.
+// An HTTP server that answers like OpenAI's, with models in this process: limits, metrics and shutdown.
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'

@@ -1,5 +1,5 @@
-// Metrics in Prometheus's text format (version 0.0.4): counters, histograms, and gauges that are read when they
-// are asked for.
+// Metrics in Prometheus's text format (version 0.0.4): counters, histograms, and gauges that are read at each
+// scrape.
 
 export const PROMETHEUS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 

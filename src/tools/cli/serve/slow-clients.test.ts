@@ -1,5 +1,5 @@
-// Clients that read slowly or not at all, send slowly, or are too many. In: sockets that do so. Out: what each
-// of them gets, and that others are answered meanwhile.
+// Clients that read slowly or not at all, send slowly, or are too many. In: sockets that do so. Out: what
+// each of them gets, and that others are answered meanwhile.
 import { connect, type Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import { fakeEngine } from '../../../engine/api/fake/fake-engine.ts'
