@@ -153,7 +153,11 @@ test.each<[string, (client: OpenAI) => Promise<unknown>, object]>([
   [
     'a conversation that is too long',
     (client) => client.chat.completions.create(said('x'.repeat(300))),
-    { status: 400, code: 'context_length_exceeded' },
+    {
+      status: 400,
+      code: 'context_length_exceeded',
+      message: expect.stringContaining("This model's maximum context length is 256 tokens: the prompt needs"),
+    },
   ],
   [
     'a length that the vectors have not',
