@@ -26,7 +26,7 @@ import type { EmbedOptions } from '../score/embed.ts'
 import type { Score } from '../score/score.ts'
 import type { Message, Overflow, Tool } from '../types/conversation.ts'
 import type { EngineInfo, LoadProgress, MemoryUse, ProbeReport } from '../types/model.ts'
-import type { DecodeOptions, Outcome, TextChunk } from '../types/reply.ts'
+import type { DecodeOptions, Outcome, ScoredToken, TextChunk } from '../types/reply.ts'
 
 export interface LoadRequest {
   /** An absolute address, or the files of a model. */
@@ -82,7 +82,7 @@ export type LoadReport =
 /** Plain text, as the tokenizer reads it from its beginning, or ids, as they are. */
 export type TextOrIds = string | readonly number[]
 
-/** What to continue: a conversation in the model's chat template, or plain text. */
+/** What to continue: a conversation in the model's chat template, plain text, or ids. */
 export type Prompt =
   | {
       readonly type: 'messages'
@@ -94,6 +94,7 @@ export type Prompt =
       readonly templateArguments?: JsonObject | undefined
     }
   | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'ids'; readonly ids: readonly number[] }
 
 /** The page's part of a saved session, for restoring it. */
 export interface SavedSession extends Overflow {
@@ -160,6 +161,7 @@ export interface EngineService {
   detokenize(ids: readonly number[]): string
   /** The command `abort` aborts the work, and the call rejects. */
   score(prompt: string, continuations: readonly string[], port: MessagePort): Promise<readonly Score[]>
+  scoreTokens(prompt: TextOrIds, top: number, port: MessagePort): Promise<readonly ScoredToken[]>
   embed(
     texts: readonly TextOrIds[],
     options: EmbedOptions,
