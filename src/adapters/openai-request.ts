@@ -195,8 +195,6 @@ function options(params: ChatFields, sampling: SamplerOptions): GenerateOptions 
     maxTokens: params.max_completion_tokens ?? params.max_tokens,
     logprobs: readLogprobs(params),
     ...formOf(params),
-    // llama.cpp's clients send an empty one for none.
-    ...(params.grammar !== undefined && params.grammar !== '' && { grammar: params.grammar }),
     templateArguments: templateArgumentsOf(params),
     ...(params.parallel_tool_calls === false && { maxToolCalls: 1 }),
     ...params.halfbyte,
@@ -220,7 +218,7 @@ function templateArgumentsOf({ chat_template_kwargs: given, reasoning_effort: ef
 
 /** The names that a request used for our options. */
 export function fieldNames(
-  params: SamplingParams & { readonly max_completion_tokens?: unknown },
+  params: Given<SamplingParams> & { readonly max_completion_tokens?: unknown },
 ): FieldNames {
   const own = Object.keys(params.halfbyte ?? {}).map((name) => [name, `halfbyte.${name}`])
   return {
@@ -239,9 +237,10 @@ export function fieldNames(
 }
 
 /** The options that chats and text completions share. */
-export function textOptions(params: SamplingParams, sampling: SamplerOptions): GenerateOptions {
+export function textOptions(params: Given<SamplingParams>, sampling: SamplerOptions): GenerateOptions {
   const { stop, halfbyte } = params
-  if (halfbyte != null && !isObject(halfbyte)) throw wrongOption('halfbyte', halfbyte, 'an object of options')
+  if (halfbyte !== undefined && !isObject(halfbyte))
+    throw wrongOption('halfbyte', halfbyte, 'an object of options')
   // The API's own defaults, unless the model's files recommend others.
   const own = Object.keys(sampling).length > 0 ? {} : { temperature: 1, topP: 1 }
   const given = {
@@ -255,9 +254,11 @@ export function textOptions(params: SamplingParams, sampling: SamplerOptions): G
     presencePenalty: params.presence_penalty,
     logitBias: params.logit_bias,
     seed: params.seed,
+    // llama.cpp's clients send an empty one for none.
+    grammar: params.grammar === '' ? undefined : params.grammar,
     stop: typeof stop === 'string' ? [stop] : stop,
   }
-  return { ...own, ...Object.fromEntries(Object.entries(given).filter(([, value]) => value != null)) }
+  return { ...own, ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) }
 }
 
 function schemaOf(format: ChatFields['response_format']): object | undefined {

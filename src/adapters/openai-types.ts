@@ -97,6 +97,8 @@ export interface SamplingParams {
   readonly min_p?: number | null
   readonly typical_p?: number | null
   readonly repetition_penalty?: number | null
+  /** A GBNF grammar that constrains the reply, as in llama.cpp's server; empty is none. Default: none. */
+  readonly grammar?: string | null
   /** Any other option of a reply, under the engine's names. Takes precedence over the fields above. */
   readonly halfbyte?: GenerateOptions | null
 }
@@ -120,8 +122,6 @@ export interface ChatCompletionParams extends SamplingParams {
   readonly max_completion_tokens?: number | null
   /** `json_object` and `json_schema` constrain the reply. Default `text`. */
   readonly response_format?: ResponseFormat | null
-  /** A GBNF grammar that constrains the reply, as llama.cpp's server takes it. Default: none. */
-  readonly grammar?: string | null
   /** Functions that the model may request to call. Default: none. */
   readonly tools?: readonly (ChatTool | { readonly type: string })[] | null
   /** Whether the reply is a call. Default `auto`: the model decides. */
@@ -224,8 +224,6 @@ export interface TextCompletionParams extends SamplingParams {
   readonly logprobs?: number | null
   /** Number of texts for each prompt. Default 1. */
   readonly n?: number | null
-  /** A GBNF grammar that constrains the text, as llama.cpp's server takes it. Default: none. */
-  readonly grammar?: string | null
 }
 
 /** One entry for each token. */

@@ -244,11 +244,14 @@ test('what each request used is told at its end', async () => {
   for (const stream of [false, true]) {
     for (const [route, body] of FORMS) {
       await (await send(post, route, { ...body, stream })).text()
-      expect(told.pop()).toMatchObject({ model: 'toy', completionTokens: route === 'completions' ? 3 : 6 })
+      const completionTokens = route === 'completions' ? 3 : 6
+      expect(told.pop()).toMatchObject({ model: 'toy', completionTokens, timings: expect.any(Object) })
     }
   }
   await send(post, 'embeddings', { input: ['the cat', 'a'] })
+  await send(post, 'completions', { prompt: 'ab', max_tokens: 0 })
   expect(told).toEqual([
     { model: embedder.model.id, promptTokens: expect.any(Number), cachedTokens: 0, completionTokens: 0 },
+    { model: 'toy', promptTokens: 2, cachedTokens: 0, completionTokens: 0 },
   ])
 })

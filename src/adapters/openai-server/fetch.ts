@@ -128,9 +128,8 @@ async function converse({ models, hooks, request, signal }: Call, route: string)
   if (route === 'POST /responses') return respond(engine, body, hooks, signal)
   if (route === 'POST /chat/completions')
     return chat(engine, body as unknown as ChatCompletionParams, hooks, signal)
-  const params = body as unknown as TextCompletionParams
-  const chunks = (signal?: AbortSignal) =>
-    counted(textCompletions(engine, params, hooks.onWarning, signal), hooks)
+  const params = body as unknown as Given<TextCompletionParams>
+  const chunks = (signal?: AbortSignal) => textCompletions(engine, params, hooks, signal)
   if (params.stream !== true) return Response.json(await collect(chunks(signal)))
   return eventStream(async (signal) => withUsage(chunks(signal), params), signal)
 }
@@ -162,25 +161,10 @@ async function respond(
   return Response.json(whole)
 }
 
-/** The chunks, whose last one has the usage. */
-async function* counted(
-  chunks: AsyncIterable<TextCompletion>,
-  { onUsage }: Hooks,
-): AsyncGenerator<TextCompletion, void> {
-  for await (const chunk of chunks) {
-    const { model, usage } = chunk
-    if (usage !== undefined) {
-      const { prompt_tokens: promptTokens, completion_tokens: completionTokens } = usage
-      onUsage?.({ model, promptTokens, cachedTokens: 0, completionTokens })
-    }
-    yield chunk
-  }
-}
-
 /** The chunks, without the last one, which has the usage, unless it was requested. */
 async function* withUsage(
   chunks: AsyncIterable<TextCompletion>,
-  { stream_options }: TextCompletionParams,
+  { stream_options }: Given<TextCompletionParams>,
 ): AsyncGenerator<TextCompletion, void> {
   for await (const chunk of chunks) {
     if (chunk.usage === undefined || stream_options?.include_usage === true) yield chunk
