@@ -199,7 +199,7 @@ export class ChatMessage extends LitElement {
         role === 'user'
           ? nothing
           : html`<button class="small" ?disabled=${this.busy} @click=${() => this.acts.fork(this.index)}
-              aria-label=${t('forkMore')}>${icon('fork')}${t('fork')}</button>
+              aria-label=${t('forkMore')} title=${t('forkMore')}>${icon('fork')}</button>
             ${'speechSynthesis' in window ? this.#reader() : nothing}`
       }
       ${this.#versions()}
@@ -213,7 +213,7 @@ export class ChatMessage extends LitElement {
     const [drawn, label] = this.reading
       ? (['stop', 'stopReading'] as const)
       : (['sound', 'readAloud'] as const)
-    return html`<button class="small" @click=${this.#toggleReading}>${icon(drawn)}${t(label)}</button>`
+    return html`<button class="small" aria-label=${t(label)} title=${t(label)} @click=${this.#toggleReading}>${icon(drawn)}</button>`
   }
 
   async #toggleReading(): Promise<void> {

@@ -33,7 +33,6 @@ export const ENGLISH = {
   askOther: 'Ask another model',
   continue: 'Continue',
   forkMore: 'Fork: continue from here in a new chat',
-  fork: 'Fork',
   readAloud: 'Read aloud',
   stopReading: 'Stop reading',
   noVoice: 'This device has no voice of its own',

@@ -44,7 +44,6 @@ export const HEBREW: Words = {
   askOther: 'לשאול מודל אחר',
   continue: 'המשך',
   forkMore: 'פיצול: המשך מכאן בשיחה חדשה',
-  fork: 'פיצול',
   readAloud: 'הקראה',
   stopReading: 'עצירת ההקראה',
   noVoice: 'למכשיר הזה אין קול משלו',
