@@ -32,7 +32,8 @@ export async function ready(page: Page): Promise<void> {
 
 export async function say(page: Page, text: string): Promise<void> {
   // Others may come meanwhile: from another tab, or from the device after a reload.
-  const questions = page.locator('.message.user', { hasText: text })
+  // Of a long message, the beginning is shown.
+  const questions = page.locator('.message.user', { hasText: text.slice(0, 400) })
   const before = await questions.count()
   await composer(page).fill(text)
   await sendButton(page).click()

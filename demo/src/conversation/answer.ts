@@ -91,7 +91,7 @@ export async function speakAnswer(
       seenFrom = speaker.seenFrom
       return listen(generation, stop, listener)
     }
-    const result = await speak().catch((error: unknown) => {
+    const { result, loopAt } = await speak().catch((error: unknown) => {
       if (!speaker.goesOnWithout(error)) throw error
       return speak()
     })
@@ -105,7 +105,8 @@ export async function speakAnswer(
     // The page shows it like a model's answer, starting with the next frame.
     page.grow(soFar())
     page.measured(figuresOf(result, speaker))
-    return { ...soFar(), ...(!isOurs && endingOf(result)) }
+    const ending = loopAt === undefined ? endingOf(result) : { ending: 'loop' as const }
+    return { ...soFar(), ...(!isOurs && ending) }
   } catch (error) {
     if (read?.by === 'searching') read = undefined
     page.failed(await explained(error, speaker, messages, settings))

@@ -46,7 +46,7 @@ export interface Entry {
   /** The model's thought before its answer. */
   readonly thoughts?: string | undefined
   /** Why an answer ended early. */
-  readonly ending?: 'stopped' | 'length' | undefined
+  readonly ending?: 'stopped' | 'length' | 'loop' | undefined
   readonly passages?: readonly Passage[] | undefined
   readonly toolRuns?: readonly ToolRun[] | undefined
 }
