@@ -119,7 +119,7 @@ describe('a call of the calculator', () => {
       call('calculate', { expression: '22 - 10' }),
       saying('A hen lays 20 eggs, and 10 break. How many are left?'),
     )
-    expect(used.result).toBe('refused, since nobody named 22')
+    expect(used.result).toBe('refused: 22 was not mentioned')
     expect(says).toMatch(/I could not/)
   })
 
