@@ -27,7 +27,7 @@ const LEVELS: readonly (readonly string[])[] = [
   ['network', 'encoders'],
   ['adapters'],
   ['tools/evaluate', 'tools/shrink'],
-  ['ui/chat'],
+  ['ui/chat', 'ui/assist'],
   ['ui/widget', 'tools/cli'],
   ['node.ts', 'node-embedder.ts', 'node-network.ts'],
 ]
@@ -362,6 +362,7 @@ describe('what is built on the package', () => {
     'encoders/embedder/embedder.ts',
     'network/api/network.ts',
     'ui/widget/index.ts',
+    'ui/assist/index.ts',
   ]
 
   test('the page imports only the entries and the shared interface', () => {

@@ -357,10 +357,10 @@ export class Chat extends Conversations {
   async #say(home: Conversation, turn: Asked, stop: AbortSignal): Promise<Answered | undefined> {
     if (!(await this.parts.load(ANSWER))) return undefined
     const { ownAnswer, speakAnswer, Speaker, trainingOf } = await ANSWER()
-    const own = ownAnswer(home.messages, trainingOf(this.model.shown))
+    const own = ownAnswer(home.messages, trainingOf(this.model.shown), this.#settingsOf(home))
     if (own !== undefined) {
-      this.#grow(home, { content: own, ...turn.versions })
-      return { content: own, ...turn.versions }
+      this.#grow(home, { ...own, ...turn.versions })
+      return { ...own, ...turn.versions }
     }
     const engine = await this.#engineSoon(stop)
     if (engine === undefined) return undefined

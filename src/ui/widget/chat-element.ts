@@ -232,7 +232,7 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
     const { isWaiting, error } = this.#conversation
     const { phase } = this.#loading
     const isQuiet = phase.name === 'idle' || phase.name === 'ready'
-    if (isQuiet && error === undefined && isWaiting)
+    if (isQuiet && error === undefined && isWaiting && !this.#isAsked)
       return waitingView(this.#words, () => this.#byHand(() => this.retry()))
     return noticeView({
       phase,
@@ -274,6 +274,14 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
   /** After a question: answers it, or first does what is needed to answer it. */
   #go(): void {
     this.#isAsked = true
+    void this.#goOn()
+  }
+
+  async #goOn(): Promise<void> {
+    // If the script of these answers cannot be loaded, the model answers.
+    const isAnswered = await this.#conversation.answerAlone(this.assist).catch(() => false)
+    if (isAnswered) this.#isAsked = false
+    if (!this.#isAsked || !this.#conversation.isWaiting) return
     const { engine } = this.#loading
     if (engine !== undefined) void this.#answer(engine)
     else this.#attempt(() => void this.#loading.begin(planOf(this)))

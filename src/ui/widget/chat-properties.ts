@@ -117,6 +117,7 @@ const KINDS: { readonly [Name in Checked]: OptionKind } = {
   theme: choice(['inherit', 'auto', 'light', 'dark']),
   keep: choice(['none', 'tab', 'device']),
   share: choice(['page', 'tabs']),
+  assist: choice(['care', 'all', 'none']),
   open: SWITCH,
   autoload: SWITCH,
   downloadBytes: { fits: isCount, wanted: 'a whole number of bytes' },
@@ -167,6 +168,7 @@ const DEFAULTS: { readonly [name: string]: unknown } = {
   keep: 'none',
   name: 'default',
   share: 'page',
+  assist: 'care',
   suggestions: [],
   tools: [],
   documents: [],
@@ -191,6 +193,7 @@ export abstract class ChatProperties extends LitElement implements Omit<Halfbyte
     keep: {},
     name: {},
     share: {},
+    assist: {},
     suggestions: { converter: listOf },
     tools: { attribute: false },
     documents: { attribute: false },
@@ -213,6 +216,7 @@ export abstract class ChatProperties extends LitElement implements Omit<Halfbyte
   declare keep: HalfbyteChatProps['keep']
   declare name: HalfbyteChatProps['name']
   declare share: HalfbyteChatProps['share']
+  declare assist: HalfbyteChatProps['assist']
   declare suggestions: HalfbyteChatProps['suggestions']
   declare tools: HalfbyteChatProps['tools']
   declare documents: HalfbyteChatProps['documents']

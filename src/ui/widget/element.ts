@@ -3,7 +3,7 @@ import type { HalfbyteError } from '../../core/base/errors.ts'
 import type { Embedder } from '../../encoders/embedder/embedder.ts'
 import type { Engine } from '../../engine/api/engine.ts'
 import type { GenerateOptions, LoadOptions, LoadProgress, ModelSource } from '../../engine/api/types.ts'
-import type { Entry, ToolRun, WidgetDocument, WidgetTool } from './conversation/entries.ts'
+import type { Assist, Entry, ToolRun, WidgetDocument, WidgetTool } from './conversation/entries.ts'
 import type { Keep } from './conversation/keep.ts'
 import type { Words } from './words.ts'
 
@@ -33,6 +33,11 @@ export interface HalfbyteChatProps {
   name: string
   /** Who shares the engine: the widgets of the `page`, or also other `tabs` of the site. Default `page`. */
   share: 'page' | 'tabs'
+  /**
+   * Which questions are answered without the model: those of people in need, with the emergency number and help
+   * lines (`care`); also sums, units, dates and times (`all`); or `none`. Default `care`.
+   */
+  assist: Assist
   /** Questions to begin with. As an attribute: a JSON list, or texts separated by `|`. */
   suggestions: readonly string[]
   /** Functions of the page that the model may call. A property only. Default: none. */

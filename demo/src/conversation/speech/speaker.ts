@@ -12,7 +12,7 @@ import {
 import { PICTURE_PLACE, SerialQueue } from '../../../../src/ui/chat/library.ts'
 import type { Training } from '../../models/training.ts'
 import { replyOptions, type Settings } from '../../shell/settings.ts'
-import { TOOLS, type UsedTool, usedMessages } from '../../tools/tools.ts'
+import { TOOLS, usedMessages } from '../../tools/tools.ts'
 import { type Counter, firstThatFits, leftOut, roomForAnswer } from '../context-window.ts'
 import type { Picture } from '../files/attachments.ts'
 import type { Read, StoredMessage } from '../store/conversations.ts'
@@ -125,14 +125,6 @@ export class Speaker {
     return PICTURE_PLACE.repeat(this.#pictures(message).length) + message.content
   }
 
-  /** Continues the answer for which the model requested tools. */
-  goOn(used: readonly UsedTool[], settings: Settings): Generation {
-    const results = usedMessages(used).filter(({ role }) => role === 'tool')
-    const options = this.#optionsFor(settings)
-    if (this.#session === undefined) throw new Error('an answer goes on without its session')
-    return this.#session.send(results, options)
-  }
-
   /**
    * Roughly how many characters of a text like this the model can read in one message, leaving room for an
    * answer.
@@ -169,11 +161,6 @@ export class Speaker {
     if (!isLost || this.#processors.length === 0) return false
     this.#processors = []
     return true
-  }
-
-  /** Whether an answer may use the page's tools. */
-  hasTools(settings: Settings): boolean {
-    return this.#toolsFor(settings).length > 0
   }
 
   #optionsFor(settings: Settings): GenerateOptions {

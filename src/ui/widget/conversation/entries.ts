@@ -51,6 +51,12 @@ export interface Entry {
   readonly toolRuns?: readonly ToolRun[] | undefined
 }
 
+/**
+ * Which questions are answered without the model: those of people in need (`care`), also sums, units, dates and
+ * times (`all`), or `none`.
+ */
+export type Assist = 'care' | 'all' | 'none'
+
 /** The page's reply options, read for each reply. */
 export interface Settings {
   readonly system: string | undefined
