@@ -3,16 +3,16 @@ import type { Need } from './patterns/pattern-set.ts'
 
 /** The sentences of a language. `{number}` is the emergency number, or `local`. */
 interface Sentences {
-  /** Stands for a number that is not known here. */
+  /** Takes the place of an unknown number. */
   readonly local: string
   readonly selfHarm: string
-  /** With a help line's `{number}`. */
+  /** Added if a help line's `{number}` is known. */
   readonly crisis: string
-  /** Where help lines of other countries are listed. */
+  /** Where other countries' help lines are listed. */
   readonly lines: string
   readonly medical: string
   readonly violence: string
-  /** After each: this is only a program. */
+  /** Ends each answer: this is only a program. */
   readonly end: string
 }
 
@@ -22,13 +22,13 @@ const SENTENCES: Readonly<Record<string, Sentences>> = {
   en: {
     local: 'your local emergency number',
     selfHarm:
-      'I am sorry that it is this hard right now. You do not have to go through it alone, and talking to a person can help.\n\n- If you or someone else may be in danger now, please call {number}.',
+      'I am sorry that things are so hard right now. You do not have to go through it alone, and talking to a person can help.\n\n- If you or someone else may be in danger now, please call {number}.',
     crisis: 'You can call {number} at any time, day or night, free of charge.',
     lines: `${FIND} lists free and confidential help lines in your country, by phone, text or chat.`,
     medical:
       'This may be an emergency. **Please call {number} now**, and say what happened and where you are.\n\n- Stay with the person, or ask someone to stay with you. The people on the phone will tell you what to do until help comes.\n- If someone swallowed something, keep the packaging. Do not make them vomit unless you are told to.',
     violence:
-      'Nobody has the right to hurt you, and nobody should be hurt. If anyone is in danger now, please **call {number}**, and go somewhere safe if you can.\n\n- Tell someone whom you trust.',
+      'Nobody has the right to hurt you, and nobody should be hurt. If anyone is in danger now, please **call {number}**, and go somewhere safe if you can.\n\n- Tell someone you trust.',
     end: 'This is only a small program. The people there will listen and help.',
   },
   es: {
@@ -258,7 +258,7 @@ const BEFORE_NUMBER: Readonly<Record<string, string>> = {
   he: 'ל־',
 }
 
-/** Languages in which people in need are answered. */
+/** Languages that have answers to people in need. */
 export const CARE_LANGUAGES: readonly string[] = Object.keys(SENTENCES)
 
 /** The answer in Markdown. Without a known number it names "your local emergency number". */

@@ -1,4 +1,4 @@
-// Sums. In: users' questions. Out: each question's expression, if it has one, and unknown numbers.
+// Sums. In: users' questions. Out: each question's expression, if it has one.
 import { describe, expect, test } from 'vitest'
 import { calculate, plainNumber } from './calculate.ts'
 import { askedSum } from './sums.ts'
@@ -94,6 +94,6 @@ test.each([
   'a - b',
   '+',
   '(2 + 3',
-])('%s is not a sum that can be read', (question) => {
+])('%s is not read as a sum', (question) => {
   expect(askedSum(question, '100')).toBeUndefined()
 })
