@@ -18,7 +18,7 @@ interface Sentences {
 
 const FIND = '[findahelpline.com](https://findahelpline.com)'
 
-const SENTENCES: Readonly<Record<string, Sentences>> = {
+const BY_LANGUAGE = {
   en: {
     local: 'your local emergency number',
     selfHarm:
@@ -247,19 +247,22 @@ const SENTENCES: Readonly<Record<string, Sentences>> = {
       '누구도 당신을 해칠 권리가 없고, 누구도 다쳐서는 안 됩니다. 지금 위험한 사람이 있다면 **{number}(으)로 전화**하고 가능하면 안전한 곳으로 가세요.\n\n- 믿을 수 있는 사람에게 이야기하세요.',
     end: '이것은 작은 프로그램일 뿐입니다. 그곳에는 귀 기울이고 도와줄 사람들이 있습니다.',
   },
-}
+} as const satisfies Record<string, Sentences>
+const SENTENCES: ReadonlyMap<string, Sentences> = new Map(Object.entries(BY_LANGUAGE))
 
 /** Languages whose sentences lack the preposition before a number: "llama al 112". */
-const BEFORE_NUMBER: Readonly<Record<string, string>> = {
-  es: 'al ',
-  pt: 'para ',
-  fr: 'le ',
-  it: 'il ',
-  he: 'ל־',
-}
+const BEFORE_NUMBER: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    es: 'al ',
+    pt: 'para ',
+    fr: 'le ',
+    it: 'il ',
+    he: 'ל־',
+  }),
+)
 
 /** Languages that have answers to people in need. */
-export const CARE_LANGUAGES: readonly string[] = Object.keys(SENTENCES)
+export const CARE_LANGUAGES: readonly string[] = [...SENTENCES.keys()]
 
 /** The answer in Markdown. Without a known number it names "your local emergency number". */
 export function answerTo(
@@ -267,9 +270,9 @@ export function answerTo(
   language: string,
   numbers: { emergency?: string; crisis?: string },
 ): string {
-  const said = SENTENCES[language] ?? SENTENCES['en']!
+  const said = SENTENCES.get(language) ?? BY_LANGUAGE.en
   const named =
-    numbers.emergency === undefined ? said.local : `${BEFORE_NUMBER[language] ?? ''}${numbers.emergency}`
+    numbers.emergency === undefined ? said.local : `${BEFORE_NUMBER.get(language) ?? ''}${numbers.emergency}`
   const main = (need === 'self-harm' ? said.selfHarm : said[need]).replace('{number}', named)
   const isCrisis = need === 'self-harm' && numbers.crisis !== undefined
   const lines = [

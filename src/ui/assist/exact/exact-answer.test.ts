@@ -123,9 +123,7 @@ describe('units', () => {
 
   test('a sentence says what cannot be converted', () => {
     expect(() => convertUnits(1, 'mile', 'kilogram')).toThrow('mile cannot be converted to kilogram.')
-    expect(() => convertUnits(1, 'constructor', 'mile')).toThrow(
-      '"constructor" is not a known unit.',
-    )
+    expect(() => convertUnits(1, 'constructor', 'mile')).toThrow('"constructor" is not a known unit.')
   })
 })
 
