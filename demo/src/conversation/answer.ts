@@ -23,7 +23,7 @@ export interface Figures {
   readonly tokensPerSecond: number
   readonly firstTokenMs: number
   readonly contextUsed: number
-  /** Tokens of the prompt that had to be run; the others were cached. */
+  /** Prompt tokens that had to be processed; the others were cached. */
   readonly readTokens: number
   readonly promptTokens: number
   readonly writtenTokens: number

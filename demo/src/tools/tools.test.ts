@@ -6,7 +6,7 @@ import { asksForValue, exactUse, resultsOf, useTool } from './use-tool.ts'
 const call = (name: string, given: Record<string, unknown>) => ({ id: 'call00001', name, arguments: given })
 const now = new Date(2026, 10, 22, 9, 5)
 
-test('a tool that the page does not have keeps its own name', () => {
+test('an unknown tool is shown by its own name', () => {
   for (const name of ['search', 'constructor', '__proto__']) expect(toolLabel(name)).toBe(name)
 })
 
