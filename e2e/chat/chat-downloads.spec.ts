@@ -55,7 +55,7 @@ test('a download that was cut off is listed with its size and continues where it
   await cutDownload(page)
   server.requests.length = 0
   await openModels(page)
-  await expect(page.getByText(/^\d+\.\d MB of a download that was cut off/)).toBeVisible()
+  await expect(page.getByText(/^\d+\.\d MB of an interrupted download/)).toBeVisible()
   await page.getByRole('button', { name: 'Continue cut.gguf' }).click()
   await expect(page.locator('.bar .model')).toContainText('cut.gguf', { timeout: 30_000 })
   const ranges = server.requests.filter((request) => request.includes('bytes='))

@@ -48,7 +48,7 @@ test('a model that does not fit is rejected before its download, with settings t
   await expect(page.getByRole('button', { name: 'Load with 4-bit weights' })).toBeVisible()
   await expect(page.getByRole('button', { name: 'Load huge.gguf' })).toBeVisible()
   expect(server.requests).toEqual(['/huge.gguf'])
-  await page.getByRole('button', { name: 'Go on with Halfbyte Stories' }).click()
+  await page.getByRole('button', { name: 'Continue with Halfbyte Stories' }).click()
   await expect(notice(page)).toHaveCount(0)
   await ready(page)
 })

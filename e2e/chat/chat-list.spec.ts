@@ -87,8 +87,8 @@ test('several conversations are deleted at once, and each can be brought back', 
   expect(await violations(page)).toEqual([])
   await page.screenshot({ path: 'build/screens/select.png' })
   await drawer.getByRole('button', { name: 'Delete 2' }).click()
-  await expect(drawer.getByRole('button', { name: 'Undo: bring back Moons' })).toBeFocused()
-  await drawer.getByRole('button', { name: 'Undo: bring back Bees' }).click()
+  await expect(drawer.getByRole('button', { name: 'Undo: restore Moons' })).toBeFocused()
+  await drawer.getByRole('button', { name: 'Undo: restore Bees' }).click()
   await expect(drawer.getByRole('link', { name: 'Bees', exact: true })).toBeVisible()
   expect(await overflowing(page)).toEqual([])
   await page.reload()
@@ -132,13 +132,13 @@ test('what was exported can be imported after it was deleted', async ({ page }) 
   await drawer.getByRole('button', { name: 'More for Moons' }).click()
   const [markdown] = await Promise.all([
     page.waitForEvent('download'),
-    drawer.getByRole('button', { name: 'Markdown file of Moons' }).click(),
+    drawer.getByRole('button', { name: 'Export as Markdown: Moons' }).click(),
   ])
   expect(markdown.suggestedFilename()).toBe('Moons.md')
   expect(await readFile(await markdown.path(), 'utf8')).toMatch(/^# Moons\n\n## You\n\nQuestion 0 /)
   const [json] = await Promise.all([
     page.waitForEvent('download'),
-    drawer.getByRole('button', { name: 'JSON file of Moons' }).click(),
+    drawer.getByRole('button', { name: 'Export as JSON: Moons' }).click(),
   ])
   await drawer.getByRole('button', { name: 'Delete Moons' }).click()
   await drawer.getByRole('button', { name: 'Delete Owls' }).click()

@@ -224,7 +224,7 @@ test('a broken file is rejected with a sentence, and the model in use continues'
   await ask(page, 'Are you there?')
   await expect(answers(page)).toHaveCount(2)
   await expect(answers(page).last().locator('.body')).not.toBeEmpty()
-  await page.getByRole('button', { name: 'Go on with Halfbyte Stories' }).click()
+  await page.getByRole('button', { name: 'Continue with Halfbyte Stories' }).click()
   await expect(page.getByRole('alert')).toHaveCount(0)
 })
 
@@ -291,7 +291,7 @@ test('a model too large to stay beside another leaves, and comes back when that 
   await ready(page)
   await expect(modelName(page)).toContainText('large.gguf')
   await expect(page.getByRole('alert')).toContainText(/NaN|not a number/i)
-  await page.getByRole('button', { name: 'Go on with large.gguf' }).click()
+  await page.getByRole('button', { name: 'Continue with large.gguf' }).click()
   await ask(page, 'Hello!')
   await expect(page.getByRole('alert')).toHaveCount(0)
   rmSync(large)
@@ -308,7 +308,7 @@ test('after a visit with a file the page says that another model answers, and ma
   await ask(page, 'Hello!')
   await page.reload()
   await ready(page)
-  await expect(page.locator('.notice')).toContainText('tiny.hbm was a file of this device')
+  await expect(page.locator('.notice')).toContainText('tiny.hbm was a file on this device')
   await expect(page.locator('.by')).toHaveText('tiny.hbm')
   await ask(page, 'Who are you?')
   await expect(page.locator('.by')).toHaveText(['tiny.hbm', 'Halfbyte Stories'])
@@ -396,7 +396,7 @@ test('where storage is full, the models used longest ago make room with one tap'
   await quota(200_000)
   await loadAddress(page, `${server.address}tiny.hbm`)
   await expect(page.getByRole('alert')).toContainText(
-    /^1\.6 MB of storage are needed, (?:but only [\d.]+ [kKM]?B are free|which the browser does not give)\./,
+    /^1\.6 MB of storage is needed, (?:but only [\d.]+ [kKM]?B is free|but the browser does not grant it)\./,
   )
   expect(await overflowing(page)).toEqual([])
   expect(await violations(page)).toEqual([])
@@ -412,7 +412,7 @@ test('where storage is full, the models used longest ago make room with one tap'
   await ready(page)
   await expect(modelName(page)).toContainText('Halfbyte Stories')
   await loadAddress(page, `${server.address}tiny.hbm`)
-  await expect(page.getByRole('alert')).toContainText('of storage are needed')
+  await expect(page.getByRole('alert')).toContainText('of storage is needed')
   await quota(1e9)
   await page.getByRole('button', { name: 'Remove least recently used models' }).click()
   await ready(page)

@@ -222,7 +222,7 @@ test('conversations are listed, opened and deleted', async ({ page }) => {
   await expect(page.locator('.message.user .body')).toHaveText('First conversation')
   await drawer.click()
   await page.getByRole('button', { name: 'Delete Second conversation', exact: true }).click()
-  const undo = page.getByRole('button', { name: 'Undo: bring back Second conversation' })
+  const undo = page.getByRole('button', { name: 'Undo: restore Second conversation' })
   await expect(undo).toBeFocused()
   await undo.click()
   await page.getByRole('link', { name: 'Second conversation', exact: true }).click()

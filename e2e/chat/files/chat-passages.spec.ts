@@ -70,7 +70,7 @@ test('a short file is read whole, and the page says so', async ({ page }) => {
   await set(page, { 'Longest answer': '5' })
   await attach(page, 'note.md', 'text/markdown', '# Owl\n\nThe owl is old.')
   await ask(page, 'Who is old?')
-  await expect(note(page)).toHaveText('The model read the files as a whole.')
+  await expect(note(page)).toHaveText('The model read the complete files.')
   await ask(page, 'And who is young?')
   await expect(note(page)).toHaveCount(1)
 })
@@ -103,7 +103,7 @@ test('a PDF is read by pages, a web page without its markup', async ({ page }) =
 test('a PDF that is locked, damaged or has no text is rejected in a sentence', async ({ page }) => {
   await openChat(page)
   await attach(page, 'cut.pdf', 'application/pdf', pdfFile(['Hello']).subarray(0, 60))
-  await expect(page.getByRole('alert')).toHaveText('cut.pdf is damaged or no PDF.')
+  await expect(page.getByRole('alert')).toHaveText('cut.pdf is damaged or not a PDF.')
   await attach(page, 'scan.pdf', 'application/pdf', pdfFile(['']))
   await expect(page.getByRole('alert')).toHaveText(/scan\.pdf has no text/)
   await attach(page, 'locked.pdf', 'application/pdf', pdfFile(['Hello'], { isLocked: true }))

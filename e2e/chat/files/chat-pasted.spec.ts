@@ -99,12 +99,14 @@ test('with Shift a long text is pasted as it is, and one that no file may have i
   await expect(attached(page)).toHaveCount(0)
   await paste(page, 'x'.repeat(1_000_001))
   await expect(page.getByRole('alert')).toHaveText(
-    /^Pasted text “x{16}…” has 1\.0 MB; a file may have 1\.0 MB/,
+    /^Pasted text “x{16}…” is 1\.0 MB; a file may be at most 1\.0 MB/,
   )
   await expect(composer(page)).toHaveValue(LONG)
   await paste(page, 'y'.repeat(200_001))
   await editButton(page).click()
-  await expect(page.getByRole('alert')).toHaveText(/would have [\d,]+ characters; it may have 200,?000/)
+  await expect(page.getByRole('alert')).toHaveText(
+    /would have [\d,]+ characters; it may have at most 200,?000/,
+  )
   await expect(attached(page)).toHaveCount(1)
   expect(await violations(page)).toEqual([])
 })

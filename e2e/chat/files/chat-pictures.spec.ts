@@ -205,7 +205,7 @@ test('a conversation with an image is exported and imported', async ({ page }) =
   await drawer.getByRole('button', { name: 'More for Dusk?' }).click()
   const [json] = await Promise.all([
     page.waitForEvent('download'),
-    drawer.getByRole('button', { name: 'JSON file of Dusk?' }).click(),
+    drawer.getByRole('button', { name: 'Export as JSON: Dusk?' }).click(),
   ])
   await drawer.getByRole('button', { name: 'Delete Dusk?' }).click()
   const buffer = await readFile(await json.path())

@@ -34,7 +34,7 @@ test('an installed page begins with what it was opened for', async ({ page }) =>
     )
   await open('wrong.gguf', 'no model')
   await expect(page.getByRole('alert')).toContainText('wrong.gguf')
-  await page.getByRole('button', { name: /^Go on with/ }).click()
+  await page.getByRole('button', { name: /^Continue with/ }).click()
   await page.evaluate(() => {
     const { consumer } = globalThis as unknown as { consumer: (params: unknown) => void }
     consumer({ files: [], targetURL: `${location.origin}/?text=Again` })
