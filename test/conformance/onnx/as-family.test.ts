@@ -115,7 +115,7 @@ test('a graph that no family builds is rejected with the nearest one', async () 
   await expect(openExport('dynamic-bare').then((file) => asFamily(file))).rejects.toMatchObject({
     code: 'unsupported',
     message: expect.stringMatching(
-      /no family of models builds; nearest is llama, where layers\.0\.attn_norm is made by rmsnorm instead of embed; load it as it is/,
+      /no model family builds; the closest is llama, where layers\.0\.attn_norm is made by rmsnorm instead of embed; load it as it is/,
     ),
     detail: { nearest: 'llama' },
   })
@@ -124,7 +124,7 @@ test('a graph that no family builds is rejected with the nearest one', async () 
 test('a graph that limits activations is rejected, because families do not', async () => {
   await expect(openExport('qdq-static').then((file) => asFamily(file))).rejects.toMatchObject({
     code: 'unsupported',
-    message: expect.stringMatching(/no family of models builds; nearest is llama, where .*clamp/),
+    message: expect.stringMatching(/no model family builds; the closest is llama, where .*clamp/),
   })
 })
 

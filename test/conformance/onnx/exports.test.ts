@@ -99,7 +99,7 @@ test.each(['llama-cache', 'multi-head-causal', 'mamba-channels'])(
   },
 )
 
-const AGAIN = 'values are rounded again where they are stored in fewer bits'
+const AGAIN = 'values are rounded again if they are stored in fewer bits'
 /**
  * Weights by the dtype that is read, and how one of them is described; scales are rounded to f16, at most 1
  * part in 2048.
@@ -219,9 +219,13 @@ test('codes that hold all shares of a softmax limit nothing; others are rejected
   expect(graph.nodes.map(({ op }) => op)).not.toContain('clamp')
   await expect(codesAfter('Softmax', 0.9)).rejects.toMatchObject({
     code: 'unsupported',
-    message: expect.stringMatching(/codes.*limit shares of attention to 0 to 0\.9, which no step does/),
+    message: expect.stringMatching(
+      /codes.*limit attention weights to the range 0 to 0\.9, which a step cannot do/,
+    ),
   })
-  await expect(codesAfter('Sqrt', 3)).rejects.toThrow(/limit statistic to 0 to 3, which no step does/)
+  await expect(codesAfter('Sqrt', 3)).rejects.toThrow(
+    /limit statistic to the range 0 to 3, which a step cannot do/,
+  )
 })
 
 test('a gate whose activation becomes codes is a product of rows', async () => {

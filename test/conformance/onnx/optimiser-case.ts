@@ -60,7 +60,7 @@ export async function optimise(name: string, bytes: Uint8Array): Promise<Optimis
 /** Sizes that a name may have where the file does not say. */
 const SIZE = 2
 /** Elements of the largest input: the evaluator is not an engine. */
-const MOST_ELEMENTS = 2 ** 18
+const MAX_ELEMENTS = 2 ** 18
 
 function feedsOf(graph: Graph): Map<string, Tensor> {
   const sizes = { get: () => SIZE, has: () => true } as unknown as ReadonlyMap<string, number>
@@ -69,7 +69,7 @@ function feedsOf(graph: Graph): Map<string, Tensor> {
   const feed = ({ name, type }: Input): [string, Tensor] => {
     const dtype = type?.dtype ?? 'f32'
     const dims = (type?.dims ?? []).map(size)
-    if (countOf(dims) > MOST_ELEMENTS)
+    if (countOf(dims) > MAX_ELEMENTS)
       throw new HalfbyteError(
         'unsupported',
         `its input ${name} has the shape [${dims}], which takes too long`,

@@ -37,22 +37,22 @@ test.each<[string, (graph: Graph) => Graph, RegExp]>([
   [
     'its states come out in another order',
     (graph) => outputs(graph, { 'present_ssm.0': 'present_ssm.1', 'present_ssm.1': 'present_ssm.0' }),
-    /the output present_ssm\.1 is not what the step makes of the state past_ssm\.0/,
+    /the output present_ssm\.1 is not the step's new value of the state past_ssm\.0/,
   ],
   [
     'a state comes out as it went in',
     (graph) => outputs(graph, { 'present_ssm.0': 'past_ssm.0' }),
-    /the output past_ssm\.0 is not what the step makes/,
+    /the output past_ssm\.0 is not the step's new value/,
   ],
   [
     'the newest inputs are not kept',
     (graph) => outputs(graph, { 'present_conv.0': 'past_conv.0' }),
-    /the output past_conv\.0 is not what the step makes/,
+    /the output past_conv\.0 is not the step's new value/,
   ],
   [
     'a step size is not made positive',
     (graph) => withOther(graph, 'Softplus', 'Exp'),
-    /no step has it in this form/,
+    /this form is not supported/,
   ],
   [
     'the state of another layer is changed',
@@ -60,7 +60,7 @@ test.each<[string, (graph: Graph) => Graph, RegExp]>([
       changed(graph, ({ inputs }) => inputs.includes('past_ssm.0'), reading(/past_ssm\.0/, 'past_ssm.1')),
     /changes the state past_ssm\.1 a second time/,
   ],
-  ['the decay grows', (graph) => withOther(graph, 'Neg', 'Identity'), /no step has it in this form/],
+  ['the decay grows', (graph) => withOther(graph, 'Neg', 'Identity'), /this form is not supported/],
   [
     'it takes several tokens at once',
     (graph) => ({

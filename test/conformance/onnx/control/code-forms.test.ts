@@ -104,9 +104,13 @@ test.each<[string, Codes]>([
 })
 
 test.each<[string, Codes, RegExp]>([
-  ['scales of inputs', { type: 'i8', axis: 0 }, /belong to its inputs, not to its outputs/],
-  ['scales of inputs, transposed', { type: 'i8', axis: 1, turned: 'after' }, /belong to its inputs/],
-  ['blocks of outputs', { type: 'i4', axis: 1, block: 8 }, /belong to its inputs/],
+  ['scales of inputs', { type: 'i8', axis: 0 }, /are per input instead of per output/],
+  [
+    'scales of inputs, transposed',
+    { type: 'i8', axis: 1, turned: 'after' },
+    /are per input instead of per output/,
+  ],
+  ['blocks of outputs', { type: 'i4', axis: 1, block: 8 }, /are per input instead of per output/],
 ])('%s are rejected by name', async (_, codes, why) => {
   const verdict = await judgeDecoder({ ...BASE, edit: codedBy(codes) }, [3])
   expect(verdict).toEqual({ is: 'refused', why: expect.stringMatching(why) })

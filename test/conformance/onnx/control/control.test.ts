@@ -187,12 +187,12 @@ test.each<[string, DecoderForm, RegExp]>([
   [
     'neighbours with the angles of halves',
     { neighbours: 'slice', angleOrder: 'halves' },
-    /for numbers 1 apart, where one angle turns both/,
+    /for numbers 1 apart, but one angle must rotate both/,
   ],
   [
     'halves with the angles of neighbours',
     { angleOrder: 'neighbours' },
-    /for numbers 8 apart, where one angle turns both/,
+    /for numbers 8 apart, but one angle must rotate both/,
   ],
   [
     'angles of tokens that meet heads',
@@ -202,44 +202,48 @@ test.each<[string, DecoderForm, RegExp]>([
   [
     'heads that Tile copies in turn',
     { ...TWO, copies: 'tile heads' },
-    /of shape \[batch, 2, .*, 16\] \(heads\), and no step has it in this form: the copies of a head follow/,
+    /of shape \[batch, 2, .*, 16\] \(heads\), and this form is not supported: the copies of a head are adjacent/,
   ],
   [
     'two branches that read ids',
     { edit: chosenEmbeddings },
-    /reads input_ids of shape \[batch, tokens\] \(ids\), .* an If is read on a constant, on use_cache_branch/,
+    /reads input_ids of shape \[batch, tokens\] \(ids\), .* an If is supported on a constant, on use_cache_branch/,
   ],
   [
     'heads that Attention reads as tokens',
     { attention: 'standard', hasState: false, isCausal: true, heads: 2, kvHeads: 2, edit: tokensAsHeads },
-    /\(heads\), and no step has it in this form: attention is that of tokens/,
+    /\(heads\), and this form is not supported: tokens attend to each other/,
   ],
   [
     'tokens of an encoder',
     { hasState: false, seen: everything },
-    /lets token 0 see token 1, where masks are causal/,
+    /lets token 0 see token 1, but masks must be causal/,
   ],
   ['sinks', { attention: 'group', hasSinks: true }, /has a sink for each head/],
-  ['lengths less 2', { attention: 'group', lengths: offBy(-2) }, /where the positions after it, less one/],
+  [
+    'lengths less 2',
+    { attention: 'group', lengths: offBy(-2) },
+    /but the total number of positions minus one/,
+  ],
   [
     'lengths that end at 90',
     { attention: 'group', lengths: (g, each) => g.op('Min', [each, g.int(90)]) },
-    /less one/,
+    /minus one/,
   ],
   [
     'positions that end at 20',
     { places: 'learned', positions: clippedTo(20) },
-    /where the positions of its tokens/,
+    /but the positions of its tokens are required/,
   ],
   [
     'positions that begin at 2 and end at 20',
     { places: 'learned', positions: (g, each) => g.op('Min', [g.op('Add', [each, g.int(2)]), g.int(20)]) },
-    /where the positions of its tokens, plus 2, are known/,
+    /but the positions of its tokens, plus 2, are required/,
   ],
   [
     'positions one below the other',
     { places: 'learned', positions: (g, each) => g.op('Transpose', [each], { perm: { ints: [1, 0] } }) },
-    /has the shape \[\d+,1\], where the positions of its tokens are its last axis/,
+    /has the shape \[\d+,1\], but the positions of its tokens must be its last axis/,
   ],
   [
     'positions that begin after their table',
@@ -259,20 +263,24 @@ test.each<[string, DecoderForm, RegExp]>([
   [
     'second masks that add slopes',
     { again: { form: 'added', seen: nearer(9) }, bias: slopes },
-    /adds -\S+ to a score of head 1 .*slopes \(ALiBi\) are not read, and positions are rotations or learned rows/,
+    /adds -\S+ to a score of head 1 .*slopes \(ALiBi\) are not supported; positions must be rotations or learned rows/,
   ],
-  ['states of another layer', { ...TWO, pastOf: otherLayer }, /is not what the step makes of the state/],
-  ['states that come out for another layer', { ...TWO, presentOf: otherLayer }, /is not what the step makes/],
+  ['states of another layer', { ...TWO, pastOf: otherLayer }, /is not the step's new value of the state/],
+  [
+    'states that come out for another layer',
+    { ...TWO, presentOf: otherLayer },
+    /is not the step's new value/,
+  ],
   [
     'keys that are read as values',
     { attention: 'multi-head', pastOf: otherKind },
-    /is not what the step makes/,
+    /is not the step's new value/,
   ],
   ['a state that two layers add to', { ...TWO, pastOf: ({ kind }) => ({ layer: 0, kind }) }, /a second time/],
   [
     'a state that comes out twice as large',
     { presentOp: (g, present, { kind }) => (kind === 'key' ? g.op('Mul', [present, g.float(2)]) : present) },
-    /is not what the step makes of the state/,
+    /is not the step's new value of the state/,
   ],
   [
     'embeddings in signed codes with zero points',
@@ -282,7 +290,7 @@ test.each<[string, DecoderForm, RegExp]>([
   ['rows that are cast to whole numbers', { rowsOp: throughCast('i64') }, /makes i64 of rows/],
   ['rows that are cast to truths', { rowsOp: throughCast('bool') }, /makes bool of rows/],
   ['a bias after twice one product', { edit: biasedNorm(7, 7) }, /adds a bias before the norm/],
-  ['tokens that become texts', { ...CAUSAL, edit: tokensAsTexts }, /where tokens stay on their axis/],
+  ['tokens that become texts', { ...CAUSAL, edit: tokensAsTexts }, /but tokens must stay on their axis/],
   [
     'ids of two inputs',
     { inputs: ['other_ids'], edit: otherIds },

@@ -51,10 +51,14 @@ test.each<[string, DecoderForm, RegExp]>([
   [
     'a step of two tokens',
     { ...CONCAT, edit: attribute('Conv', { strides: { ints: [2] } }) },
-    /by steps of one/,
+    /with stride 1/,
   ],
-  ['taps apart', { ...CONCAT, edit: attribute('Conv', { dilations: { ints: [2] } }) }, /by steps of one/],
-  ['a border', { ...CONCAT, edit: attribute('Conv', { pads: { ints: [0, 1] } }) }, /without border/],
+  ['taps apart', { ...CONCAT, edit: attribute('Conv', { dilations: { ints: [2] } }) }, /with stride 1/],
+  [
+    'a border',
+    { ...CONCAT, edit: attribute('Conv', { pads: { ints: [0, 1] } }) },
+    /unpadded depthwise convolution/,
+  ],
   [
     'too few columns',
     withConv({ as: 'concat', taps: 5, columns: 2 }),
@@ -78,12 +82,12 @@ test.each<[string, DecoderForm, RegExp]>([
   [
     'a state of fewer inputs',
     { ...CONCAT, edit: cutFrom(/present_conv/, (g) => g.ints([-2])) },
-    /\(Slice\): it reads .* no step has it in this form/,
+    /\(Slice\): it reads .* this form is not supported/,
   ],
   [
     'rows of the step before',
     { ...CONCAT, edit: cutFrom(/_last/, (g, start) => g.op('Sub', [start, g.ints([1])])) },
-    /where minus the number of its tokens are known/,
+    /but minus the number of its tokens are required/,
   ],
   [
     'a state that stays as it was',
@@ -95,7 +99,7 @@ test.each<[string, DecoderForm, RegExp]>([
         inputs: ['past_conv.0'],
       })),
     },
-    /the output present_conv\.0 is not what the step makes of the state past_conv\.0/,
+    /the output present_conv\.0 is not the step's new value of the state past_conv\.0/,
   ],
 ])('%s are rejected by name', async (_, form, why) => {
   expect(await judgeDecoder(form, LENGTHS)).toEqual({ is: 'refused', why: expect.stringMatching(why) })

@@ -65,9 +65,7 @@ test('without the option, the node is rejected by its name, and the option is na
   expect(network.foreignNodes()).toEqual([])
   await expect(network.run({ x: floats(2, 8) })).rejects.toMatchObject({
     code: 'unsupported',
-    message: expect.stringMatching(
-      /^node unit \(LpNormalization\): .*; set the option fallback to ort to run it in/,
-    ),
+    message: expect.stringMatching(/^node unit \(LpNormalization\): .*; set fallback: 'ort' to run it in/),
     detail: { node: 'unit', op: 'LpNormalization' },
   })
   await network.dispose()

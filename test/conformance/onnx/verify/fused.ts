@@ -136,7 +136,8 @@ function evaluateGather(context: Evaluation): Tensor {
     const line = Math.floor(next / inner)
     const asked = choose(line % indices.data.length)
     const index = asked < 0 ? asked + size : asked
-    if (index < 0 || index >= size) throw unfit(node, `index ${asked} is outside of axis ${axis} of ${size}`)
+    if (index < 0 || index >= size)
+      throw unfit(node, `index ${asked} is outside axis ${axis}, which has ${size} elements`)
     const at = (Math.floor(line / indices.data.length) * size + index) * inner + (next % inner)
     const place = dims.reduce((sum, own, each) => {
       const coordinate = Math.floor(at / strides[each]!) % own

@@ -148,7 +148,7 @@ function evaluateSkip(context: Evaluation, at: { beta?: number; bias: number }):
   const x = given(context, 0)
   const skip = given(context, 1)
   const scale = given(context, 2)
-  if (wants(node, 1) || wants(node, 2)) throw unclaimed(node, 'its statistics are outputs')
+  if (wants(node, 1) || wants(node, 2)) throw unclaimed(node, 'its statistics are used as outputs')
   const size = x.dims.at(-1)
   if (size === undefined || `${scale.dims}` !== `${size}`)
     throw unfit(node, `weights of shape [${scale.dims}] do not fit its input of shape [${x.dims}]`)
