@@ -1,4 +1,4 @@
-// OpenAI's SDK. In: the engine as a fetch. Out: an answer, a stream, a tool's call, an object, vectors of the
+// OpenAI's SDK. In: the engine as `fetch`. Out: an answer, a stream, a tool call, an object, vectors of the
 // engine and of an encoder.
 import { openaiFetch } from 'halfbyte/openai'
 import OpenAI from 'openai'
@@ -45,7 +45,7 @@ serve(async () => {
     fetch: openaiFetch(engine, { embedder }),
     dangerouslyAllowBrowser: true,
   })
-  // Without a format the SDK asks for base64, and reads it.
+  // Without a format, the SDK requests base64 and decodes it.
   const short = await searching.embeddings.create({ model: 'encoder', input: TEXTS, dimensions: 5 })
   const floats = await searching.embeddings.create({
     model: 'encoder',
