@@ -41,14 +41,14 @@ if (positionals.length === 0 || unknown.length > 0 || numbers.some((value) => !(
 const [minutes, inputs, seed, jobs] = numbers as [number, number, number, number]
 const names = positionals.includes('all') ? TARGETS : (positionals as TargetName[])
 
-/** Reports each target as it ends, so that a run that is cut off has reported the earlier ones. */
+/** Reports each target as it ends, so an interrupted run has reported the earlier ones. */
 function finished(report: TargetReport): TargetReport {
   for (const finding of report.findings) keepFinding(finding)
   printTarget(report)
   return report
 }
 
-/** What the corpus shows, then what chance shows, each finding seen twice and made smaller. */
+/** Findings from the corpus, then from random inputs, each confirmed by a second run and minimised. */
 async function reportOn(target: TargetName): Promise<TargetReport> {
   const corpus = await readInputs(target, await corpusOf(target))
   const drawn = await fuzz(target, { seed, inputs, ms: minutes * 60_000 })
@@ -57,7 +57,7 @@ async function reportOn(target: TargetName): Promise<TargetReport> {
     const [, index = '0'] = finding.at.split(':')
     const input = finding.input ?? (await shown(target, seed, Number(index)))
     const again = input === undefined ? undefined : await readInputs(target, [{ title: finding.at, input }])
-    // A machine that was busy makes an input look slow.
+    // A busy machine makes an input look slow.
     if (again !== undefined && again.findings.length === 0) continue
     findings.push({ ...finding, input: await smallest(target, { ...finding, input }) })
   }

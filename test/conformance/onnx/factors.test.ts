@@ -1,6 +1,6 @@
-// What exports of other families add. In: the int4 graph that the perf suite writes, with the factors, caps
-// and rotations of Granite's and Gemma's exports and the norms of Qwen3's. Out: whether it says what a family
-// with that configuration says, and is known as one.
+// Features of other families' exports. In: the perf suite's int4 graph, with the factors, caps and rotations
+// of Granite's and Gemma's exports and the norms of Qwen3's. Out: whether it matches a family with that
+// configuration, and is recognised as one.
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'

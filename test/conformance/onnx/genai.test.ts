@@ -1,5 +1,5 @@
-// Tiny models of onnxruntime-genai. In: test/fixtures/onnx/genai. Out: ONNX Runtime's first 64 logits of
-// each position; models that no step can compute are rejected by the name of a node.
+// Tiny models of onnxruntime-genai. In: test/fixtures/onnx/genai. Out: ONNX Runtime's first 64 logits of each
+// position; unsupported models are rejected, naming a node.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// A model of ONNX Runtime's optimiser tests. In: its bytes. Out: whether the passes keep its outputs on
+// A model of ONNX Runtime's optimiser tests. In: its bytes. Out: whether the passes preserve its outputs on
 // random inputs, and its node counts before and after.
 
 import { bufferSource } from '../../../src/core/base/bytes.ts'
@@ -17,8 +17,8 @@ interface Optimised {
   readonly before: number
   readonly after: number
   /**
-   * `same` outputs; `differs` says where; `not run` says why both graphs are not computed: an operator that
-   * is not claimed, or inputs that random numbers cannot be; `refused` by the passes, with a typed error.
+   * `same`: equal outputs; `differs`: with the location; `not run`: with the reason, an unclaimed operator or
+   * inputs that cannot be random; `refused`: rejected by the passes with a typed error.
    */
   readonly is: 'same' | 'differs' | 'not run' | 'refused'
   readonly why?: string

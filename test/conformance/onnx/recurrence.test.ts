@@ -1,5 +1,5 @@
-// Recurrent steps that are not those of a Mamba. In: a step as torch exports it, with one thing changed. Out:
-// whether translating it is rejected by name; nothing is guessed.
+// Recurrent steps that differ from Mamba's. In: a step exported by torch, with one change. Out: whether its
+// translation is rejected by name instead of guessed.
 import { expect, test } from 'vitest'
 import { roleOf } from '../../../src/core/arch/tensors/names.ts'
 import { graphBuilder } from '../../../src/core/graph/builder.ts'
@@ -78,22 +78,19 @@ test.each<[string, (graph: Graph) => Graph, RegExp]>([
   await expect(run).rejects.toMatchObject({ code: 'unsupported', message: expect.stringMatching(message) })
 })
 
-test.each(['mamba-rows', 'mamba-channels'])(
-  'the decay of %s is read as it lies in the file',
-  async (name) => {
-    const changeOf = async (inlineBytes: number) => {
-      const { weights } = await new Translator(
-        'model.onnx',
-        await stepOf(name, inlineBytes),
-        HANDLERS,
-        graphBuilder(),
-      ).run()
-      return weights.tensors.get('layers.0.ssm_decay')?.change
-    }
-    expect(await changeOf(1024)).toEqual({ scale: -Math.LOG2E, exp: true })
-    expect(await changeOf(65_536)).toEqual({ scale: Math.LOG2E })
-  },
-)
+test.each(['mamba-rows', 'mamba-channels'])('the decay of %s is read as stored in the file', async (name) => {
+  const changeOf = async (inlineBytes: number) => {
+    const { weights } = await new Translator(
+      'model.onnx',
+      await stepOf(name, inlineBytes),
+      HANDLERS,
+      graphBuilder(),
+    ).run()
+    return weights.tensors.get('layers.0.ssm_decay')?.change
+  }
+  expect(await changeOf(1024)).toEqual({ scale: -Math.LOG2E, exp: true })
+  expect(await changeOf(65_536)).toEqual({ scale: Math.LOG2E })
+})
 
 test('the matrices that make step sizes keep their precision in packs of 4 bits', async () => {
   const { weights } = await new Translator(

@@ -1,5 +1,5 @@
 // Short convolutions of tokens. In: decoders with them in both forms in which exporters write LFM2, some with
-// one thing changed. Out: whether they answer as ONNX Runtime, or are rejected by name.
+// one thing changed. Out: whether they match ONNX Runtime, or are rejected by name.
 import { expect, test } from 'vitest'
 import type { NodeWriter } from '../../../../src/network/onnx/testing/node-writer.ts'
 import type { WrittenNode } from '../../../../src/network/onnx/testing/write-model.ts'
@@ -20,7 +20,7 @@ test.each<[string, DecoderForm]>([
   ['Conv, as in repositories of LFM2', { ...CONCAT, layers: 2, attention: 'group', places: 'op' }],
   ['Conv with a bias, of as many columns as it needs', withConv({ as: 'concat', columns: 2, hasBias: true })],
   ['Conv of a longer state', withConv({ as: 'concat', taps: 3, columns: 5 })],
-])('%s: the answers are those of ONNX Runtime', async (_, form) => {
+])("%s: the answers match ONNX Runtime's", async (_, form) => {
   expect(await judgeDecoder(form, LENGTHS)).toEqual({ is: 'equal', positions: undefined })
 })
 
@@ -28,7 +28,7 @@ function withConv(convolution: ConvolutionForm): DecoderForm {
   return { convolution }
 }
 
-/** Changes the first node of an operator that makes such an output. */
+/** Changes the first node of an operator with such an output. */
 const changed =
   (op: string, output: RegExp, change: (node: WrittenNode, g: NodeWriter) => WrittenNode) =>
   (g: NodeWriter): void =>

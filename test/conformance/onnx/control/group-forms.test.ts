@@ -1,7 +1,7 @@
-// Newer forms of GroupQueryAttention: norms of heads inside, as onnxruntime-genai writes Qwen3 for
-// WebGPU, and states of a window, as in Gemma 2. ONNX Runtime runs the same norms as nodes of their
-// own, which it has on a CPU, and states of the whole text. Out: whether both answer alike, and whether
-// other attributes are rejected.
+// Newer forms of GroupQueryAttention: norms of heads inside, as onnxruntime-genai writes Qwen3 for WebGPU,
+// and states of a window, as in Gemma 2. ONNX Runtime runs the same norms as separate nodes, which it
+// supports on a CPU, and states of the whole text. Out: whether both agree, and whether other attributes are
+// rejected.
 import { expect, test } from 'vitest'
 import { HEAD_EPSILON } from './decoder.ts'
 import type { DecoderForm } from './form.ts'
@@ -37,7 +37,7 @@ test.each<[string, DecoderForm, Partial<DecoderForm>]>([
     },
     { headNorms: undefined },
   ],
-])('%s: the answers are those of ONNX Runtime', async (_, form, other) => {
+])("%s: the answers match ONNX Runtime's", async (_, form, other) => {
   const twin: DecoderForm = { ...form, headNorms: 'apart', stated: {}, ...other }
   expect(await judgeDecoder(form, LENGTHS, false, twin)).toEqual({ is: 'equal', positions: undefined })
 })
