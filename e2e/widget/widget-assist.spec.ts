@@ -1,5 +1,5 @@
-// Questions that the widget answers itself. In: a message of someone in need, and a sum. Out: the answer, without
-// any download of a model.
+// Questions that the widget answers itself. In: a message of someone in need, and a sum. Out: the answer,
+// without any download of a model.
 import { answersOf, chat, expect, reported, send, test } from './widget-site.ts'
 
 const NEVER = 'model="/models/halfbyte-stories.hbm"'

@@ -114,8 +114,8 @@ export async function speakAnswer(
 }
 
 /**
- * The page's own answer, which needs no model: help for someone who may be in danger, a value that can be computed,
- * and a note for a model that knows only one language or would make numbers up.
+ * The page's own answer, which needs no model: help for someone who may be in danger, a value that can be
+ * computed, and a note for a model that knows only one language or would make numbers up.
  */
 export function ownAnswer(
   messages: readonly StoredMessage[],

@@ -32,8 +32,8 @@ const stepOf = (answer: ExactAnswer, id: string): UsedTool => ({
 })
 
 /**
- * Declines a call for a calculation: questions that can be computed were answered before the model was asked, and
- * small models copy numbers wrongly. Only the date and the time are told.
+ * Declines a call for a calculation: questions that can be computed were answered before the model was asked,
+ * and small models copy numbers wrongly. Only the date and the time are told.
  */
 export function useTool(call: ToolCall, now = new Date()): ToolUse {
   const says = call.name === 'current_date' ? exactAnswer("what is today's date", { now })?.text : undefined

@@ -27,9 +27,9 @@ export function openReasoning(
 ): ReplyReasoning | undefined {
   const found = model.text.reasoning
   const isFound = named === undefined || (named !== false && named.open === found?.open)
-  const form = isFound ? (prompt.type === 'text' && named === undefined ? undefined : found) : named
+  const form = isFound ? (prompt.type !== 'messages' && named === undefined ? undefined : found) : named
   if (form === undefined || form === false) return undefined
-  const prefix = prompt.type === 'text' ? '' : prompt.prefix
+  const prefix = prompt.type === 'messages' ? prompt.prefix : ''
   return { form, splitter: reasoningSplitter(form, beginningAfter(text, form, prefix)) }
 }
 

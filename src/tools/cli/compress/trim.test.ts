@@ -61,7 +61,7 @@ describe('trim', () => {
     const { code, out } = await halfbyte('trim', 'embedded', output, ...flags)
     expect(code).toBe(0)
     expect(out).toMatch(
-      /^\d+ of 6144 tokens: \d+ bytes, special .*, 40 more of the text, \d+ to merge them of$/m,
+      /^\d+ of 6144 tokens: \d+ bytes, special .*, 40 more of the text, \d+ to merge them from$/m,
     )
     expect(out).toMatch(
       /^on \d+ held-out tokens: perplexity .*\(\+[\d.]+ %, .*divergence [\d.]*[1-9]\d* nats/m,

@@ -12,9 +12,9 @@ export interface CareAnswer {
 }
 
 /**
- * The answer to a message of someone who may be in danger, instead of the model's; undefined for other messages.
- * It is in the message's language. `region`: where the user is, as a code of ISO 3166, for the emergency numbers;
- * by default the one of the browser's language and time zone, if they agree.
+ * The answer to a message of someone who may be in danger, instead of the model's; undefined for other
+ * messages. It is in the message's language. `region`: where the user is, as a code of ISO 3166, for the
+ * emergency numbers; by default the one of the browser's language and time zone, if they agree.
  */
 export function careAnswer(
   message: string,

@@ -1,6 +1,9 @@
 // Emergency numbers. In: a region. Out: the numbers to call there.
 
-/** What to call in a region. A number that is not known here is left to the reader: "your local emergency number". */
+/**
+ * What to call in a region. A number that is not known here is left to the reader: "your local emergency
+ * number".
+ */
 export interface Numbers {
   /** Ambulance and police alike. */
   readonly emergency?: string
@@ -10,9 +13,9 @@ export interface Numbers {
 
 /**
  * Sources: 112 in the European Union by Directive (EU) 2018/1972, article 109, and in Iceland, Norway,
- * Switzerland and Turkey; 911 in the United States by the Wireless Communications and Public Safety Act of 1999,
- * and in Canada by the CRTC; 999 in the United Kingdom and Ireland beside 112; 000 in Australia by the Triple
- * Zero Custodian; 111 in New Zealand by its police.
+ * Switzerland and Turkey; 911 in the United States by the Wireless Communications and Public Safety Act of
+ * 1999, and in Canada by the CRTC; 999 in the United Kingdom and Ireland beside 112; 000 in Australia by the
+ * Triple Zero Custodian; 111 in New Zealand by its police.
  */
 const EUROPEAN =
   'AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IT LT LU LV MT NL PL PT RO SE SI SK IS NO CH TR'.split(' ')

@@ -44,7 +44,10 @@ const LETTER = String.raw`[\p{L}\p{N}]`
 /** `\b` for all scripts: the one of regular expressions knows only ASCII. */
 const BOUNDARY = `(?:(?<=${LETTER})(?!${LETTER})|(?<!${LETTER})(?=${LETTER}))`
 
-/** The scripts of languages, by how a letter of theirs looks. Text of a script is compared with its languages only. */
+/**
+ * The scripts of languages, by how a letter of theirs looks. Text of a script is compared with its languages
+ * only.
+ */
 const SCRIPTS = {
   latin: /[a-z]/,
   cyrillic: /\p{Script=Cyrillic}/u,
@@ -99,7 +102,10 @@ const LANGUAGES = [ENGLISH, ...ROMANCE, ...GERMANIC, ...SLAVIC, ...ASIAN, ...SEM
   (set) => new Language(set),
 )
 
-/** Matches one of the words with an ending of up to three letters; the words of scripts without spaces anywhere. */
+/**
+ * Matches one of the words with an ending of up to three letters; the words of scripts without spaces
+ * anywhere.
+ */
 const anyWord = (before: string, words: readonly string[], signs: string): RegExp => {
   const spaced = unaccented(words.join(' ').replaceAll(' ', '|'))
   return new RegExp(
@@ -163,7 +169,8 @@ function withoutFiction(text: string): string {
 
 /**
  * What the writer, or someone they know, may need help with: suicide and self-harm, an emergency of the body,
- * or violence. Understands 19 languages. Undefined for other messages, and for what happens in stories and games.
+ * or violence. Understands 19 languages. Undefined for other messages, and for what happens in stories and
+ * games.
  */
 export function recognizeNeed(text: string): RecognizedNeed | undefined {
   const said = withoutFiction(folded(text))

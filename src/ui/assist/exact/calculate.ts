@@ -20,8 +20,8 @@ const infinite = (expression: string) => new RangeError(`"${expression}" has no 
 
 /**
  * The value of an expression with + - * / ^ % mod !, sqrt, cbrt, brackets and decimals; `%` divides the
- * preceding value by 100. Sums and products are exact; quotients and roots have 40 decimals. Throws `RangeError`
- * with a sentence if the expression is not complete, or its value is not finite or not real.
+ * preceding value by 100. Sums and products are exact; quotients and roots have 40 decimals. Throws
+ * `RangeError` with a sentence if the expression is not complete, or its value is not finite or not real.
  */
 export function calculate(expression: string): Big {
   if (expression.length > LONGEST) throw new RangeError(`The expression has more than ${LONGEST} characters.`)
@@ -148,10 +148,15 @@ function wordsOf(expression: string): (Big | string)[] {
   return words
 }
 
-/** Whether `plainNumber` shows all digits of a value. The last decimals of a quotient are rounded: 1 / 3 * 99 is 33. */
+/**
+ * Whether `plainNumber` shows all digits of a value. The last decimals of a quotient are rounded: 1 / 3 * 99
+ * is 33.
+ */
 const isShownExactly = (value: Big): boolean => value.round(DIGITS).eq(value.round(DECIMALS - DIGITS))
 
-/** All digits of a value with at most ten decimals; of others, ten significant digits. Without trailing zeros. */
+/**
+ * All digits of a value with at most ten decimals; of others, ten significant digits. Without trailing zeros.
+ */
 export function plainNumber(value: Big): string {
   if (isShownExactly(value)) return value.round(DIGITS).toFixed()
   const rounded = value.prec(DIGITS)

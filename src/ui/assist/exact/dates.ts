@@ -66,7 +66,9 @@ interface Named {
   readonly hasYear: boolean
 }
 
-/** The day that a text names. Dates in figures alone, such as 3/4/2024, mean different days in two countries. */
+/**
+ * The day that a text names. Dates in figures alone, such as 3/4/2024, mean different days in two countries.
+ */
 function namedDay(text: string, today: Day): Named | undefined {
   const said = text.trim()
   const relative = new Map([
@@ -133,7 +135,10 @@ const between: Reader = ([, unit, one, other], today) => {
   return `${inUnit(days, unit!)} from ${dayText(Math.min(first.day, second.day))}, to ${dayText(Math.max(first.day, second.day))}.`
 }
 
-/** The day some days, weeks, months or years from another. A month's last day stands in for days that it lacks. */
+/**
+ * The day some days, weeks, months or years from another. A month's last day stands in for days that it
+ * lacks.
+ */
 function moved(from: Day, amount: number, unit: string): Day | undefined {
   if (amount > 100_000) return undefined
   if (unit.startsWith('day')) return from + amount * DAY

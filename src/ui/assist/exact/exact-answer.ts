@@ -1,5 +1,5 @@
-// Exact answers. In: a question. Out: its value, computed without a model, or none. What is not understood as a
-// whole is not touched.
+// Exact answers. In: a question. Out: its value, computed without a model, or none. What is not understood as
+// a whole is not touched.
 import { calculate, equation, plainNumber } from './calculate.ts'
 import { askedDate } from './dates.ts'
 import { askedFraction, askedRatio, askedSum, comparison } from './sums.ts'

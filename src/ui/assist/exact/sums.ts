@@ -194,7 +194,9 @@ const RATIOS: readonly Rule[] = [
   ],
 ]
 
-/** The expression of a share or a change whose value is asked for in per cent; undefined for other questions. */
+/**
+ * The expression of a share or a change whose value is asked for in per cent; undefined for other questions.
+ */
 export function askedRatio(question: string): string | undefined {
   const { bare } = bareQuestion(withoutCurrency(inFigures(question.trim())))
   const form = RATIOS.find(([asks]) => asks.test(bare))
@@ -213,7 +215,9 @@ const COMPARED = new RegExp(
   String.raw`^(?:which(?: number)?(?: is| one is)? |what(?:'s| is) )?(${LARGER}|${SMALLER})(?: number)?(?: is)?[:,]? (${NUMBER})(?:,)? or (${NUMBER})$`,
 )
 
-/** A sentence that compares two numbers, for "which is bigger, 9.11 or 9.9?"; undefined for other questions. */
+/**
+ * A sentence that compares two numbers, for "which is bigger, 9.11 or 9.9?"; undefined for other questions.
+ */
 export function comparison(question: string): string | undefined {
   const text = inFigures(question.trim()).replace(/[?.!\s]+$/, '')
   const found = COMPARED.exec(text)

@@ -1,5 +1,5 @@
-// Word problems. In: a question in sentences, such as "I have 3 apples and eat 1. How many are left?". Out: its
-// expression, or none. Every clause and every number must be understood; otherwise the whole is not.
+// Word problems. In: a question in sentences, such as "I have 3 apples and eat 1. How many are left?". Out:
+// its expression, or none. Every clause and every number must be understood; otherwise the whole is not.
 import { inFigures } from './numbers.ts'
 
 const WHO = String.raw`(?:(?:if |then |and |but |so |suppose |later |first |now |today |yesterday )*)(i|you|we|they|he|she|it|there|[a-z]+|(?:my|your|the|a|an) [a-z]+)`
@@ -216,7 +216,9 @@ function unitPrice(text: string): string | undefined {
 
 const LONGEST = 300
 
-/** The expression of a word problem with one kind of step; undefined for a text that is not understood whole. */
+/**
+ * The expression of a word problem with one kind of step; undefined for a text that is not understood whole.
+ */
 export function askedProblem(question: string): string | undefined {
   if (question.length > LONGEST) return undefined
   const text = inFigures(question.trim())

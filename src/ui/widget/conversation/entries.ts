@@ -52,8 +52,8 @@ export interface Entry {
 }
 
 /**
- * Which questions are answered without the model: those of people in need (`care`), also sums, units, dates and
- * times (`all`), or `none`.
+ * Which questions are answered without the model: those of people in need (`care`), also sums, units, dates
+ * and times (`all`), or `none`.
  */
 export type Assist = 'care' | 'all' | 'none'
 

@@ -17,8 +17,8 @@ export interface PatternSet {
   /** Harmless uses of the same words; they are removed before the others are looked for. */
   readonly harmless: readonly string[]
   /**
-   * Where a match has to stand at the edge of a word: at the start, since words end in many ways; at both ends;
-   * or at none, in scripts without spaces and where particles are joined to words. Default: `start`.
+   * Where a match has to stand at the edge of a word: at the start, since words end in many ways; at both
+   * ends; or at none, in scripts without spaces and where particles are joined to words. Default: `start`.
    */
   readonly edges?: 'start' | 'both' | 'none'
 }
