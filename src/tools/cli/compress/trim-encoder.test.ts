@@ -67,7 +67,7 @@ describe('an encoder', () => {
     const ended = await halfbyte('trim', gguf, path('out'), '--keep-text', text)
     expect(ended).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/is a gguf file; encoders are trimmed/),
+      err: expect.stringMatching(/is a gguf file; only safetensors folders/),
     })
     const chat = path('chat.jsonl')
     await writeFile(chat, '{"messages": [{"role": "user", "content": "a"}]}\n')
