@@ -226,7 +226,7 @@ describe('prune', () => {
       [[...few, '--speed', '2', '--sparsity', '0.5'], /^unsupported: a budget chooses sparsities on a text/],
       [
         [...few, '--sparsity', '0.5', '--costs', 'x.json'],
-        /^unsupported: --costs are for a budget; give --speed/,
+        /^unsupported: --costs needs a budget; give --speed/,
       ],
       [[...few, '--speed', '2', '--costs', path('x.json')], /^format: the costs .*x\.json cannot be read/],
       [[...few, '--tokens-per-second', '9'], /^unsupported: tokens per second need costs of whole tokens/],
