@@ -59,7 +59,7 @@ serve(async () => {
     fetch: openaiFetch(engine, { embedder }),
     dangerouslyAllowBrowser: true,
   })
-  // Without a format the SDK asks for base64, and reads it.
+  // Without a format, the SDK requests base64 and decodes it.
   const short = await searching.embeddings.create({ model: 'encoder', input: TEXTS, dimensions: 5 })
   const floats = await searching.embeddings.create({
     model: 'encoder',
