@@ -208,8 +208,8 @@ export interface ChatCompletionChunk {
 /** The fields of a text completion that are read. Other fields cause a warning. */
 export interface TextCompletionParams extends SamplingParams {
   /**
-   * One or several prompts: texts, which the tokenizer reads from their beginning, or token ids, which are
-   * taken as they are.
+   * One or several prompts: texts, which are tokenized from their beginning, or token ids, which are used
+   * unchanged.
    */
   readonly prompt: string | readonly number[] | readonly (string | readonly number[])[]
   /** Ignored, unless `openaiFetch` has several engines. */
@@ -220,7 +220,7 @@ export interface TextCompletionParams extends SamplingParams {
   readonly max_tokens?: number | null
   /** Whether the text begins with its prompt; with `logprobs`, its tokens are scored too. Default false. */
   readonly echo?: boolean | null
-  /** How many most likely tokens to list for each token, 0 to 100. Default: none are reported. */
+  /** The number of most likely tokens to list for each token, 0 to 100. Default: none are reported. */
   readonly logprobs?: number | null
   /** Number of texts for each prompt. Default 1. */
   readonly n?: number | null
@@ -229,11 +229,11 @@ export interface TextCompletionParams extends SamplingParams {
 /** One entry for each token. */
 export interface CompletionLogprobs {
   tokens: string[]
-  /** Null for the first token of a prompt, which follows nothing. */
+  /** Null for the first token of a prompt, because nothing precedes it. */
   token_logprobs: (number | null)[]
-  /** By text, with the token itself. */
+  /** Log-probabilities by text, including the token itself. */
   top_logprobs: (Record<string, number> | null)[]
-  /** Where each token begins in the choice's text, in code points. */
+  /** The offset of each token in the choice's text, in code points. */
   text_offset: number[]
 }
 

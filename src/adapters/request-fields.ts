@@ -46,7 +46,7 @@ export function requestFields<Params>(params: Params): Given<Params> {
     for (const [name, meaning] of Object.entries(MINUS_ONE)) if (fields[name] === -1) fields[name] = meaning
     const { stop } = fields
     if (stop === '') fields['stop'] = undefined
-    if (Array.isArray(stop)) fields['stop'] = stop.filter((text) => text !== '')
+    if (Array.isArray(stop) && stop.length <= MOST_ITEMS) fields['stop'] = stop.filter((text) => text !== '')
   }
   return given as Given<Params>
 }

@@ -75,7 +75,7 @@ test.each(Object.entries(VALUES))('the note %s has a Hebrew sentence with its va
 })
 
 test('a text is filled in', () => {
-  expect(t('goOn', { name: 'Tiny' })).toBe('Go on with Tiny')
+  expect(t('goOn', { name: 'Tiny' })).toBe('Continue with Tiny')
 })
 
 test('the browser’s first known language is used unless one was chosen', () => {

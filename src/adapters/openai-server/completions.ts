@@ -118,7 +118,7 @@ export async function* textCompletions(
   yield { ...head, choices: [], usage: total }
 }
 
-/** A piece of a choice. Its last one has the numbers of tokens. */
+/** A piece of a choice. The last one has the token counts. */
 interface Part extends Partial<Choice> {
   readonly index: number
   readonly promptTokens?: number
@@ -162,7 +162,7 @@ async function* choicesOf(
       yield { index, text, logprobs: completionLogprobs(logprobs, text, offsets) }
     } else {
       const { finishReason, usage, logprobs, endLogprobs } = part.result
-      // Tokens whose text was not sent, such as an incomplete character, and the end of the text.
+      // These are tokens whose text was not sent, such as an incomplete character, and the end of the text.
       const rest = logprobs && [...logprobs.slice(sent), ...(endLogprobs === undefined ? [] : [endLogprobs])]
       yield {
         index,
@@ -181,14 +181,14 @@ const textOf = async (engine: Engine, prompt: Prompt): Promise<string> =>
 const echoed = (text: string, scored: readonly ScoredToken[] | undefined): CompletionLogprobs | null =>
   completionLogprobs(scored, text, new TextOffsets())
 
-/** Ids that are not the model's, and too many tokens, are errors of this field. */
+/** Ids outside the vocabulary and too many tokens are errors of this field. */
 function aboutPrompt(error: unknown): unknown {
   if (!isHalfbyteError(error) || !['context-overflow', 'format'].includes(error.code)) return error
   const code = error.code === 'format' ? 'unsupported' : error.code
   return new HalfbyteError(code, error.message, { ...error.detail, name: 'prompt' }, { cause: error })
 }
 
-/** One answer of all chunks. */
+/** Combines all chunks into one response. */
 export async function collect(chunks: AsyncIterable<TextCompletion>): Promise<TextCompletion> {
   let whole: TextCompletion | undefined
   const choices = new Map<number, Choice[]>()

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { fakeEngine } from '../../engine/api/fake/fake-engine.ts'
 import { openEncoder } from '../../engine/api/testing/toy-embedder.ts'
 import { openToy } from '../../engine/api/testing/toy-engine.ts'
-import { openaiFetch, type RequestUsage } from '../openai.ts'
+import { openai, openaiFetch, type RequestUsage } from '../openai.ts'
 
 const messages = [{ role: 'user', content: 'hello' }]
 const FORMS = [
@@ -134,6 +134,13 @@ test.each(FORMS)('-1 is no seed, all tokens and no limit in %s', async (route, b
   expect(await answer(post, route, same)).toMatchObject({ status: 200 })
   for (const wrong of [{ seed: -2 }, { top_k: -2 }, { [limit]: -2 }])
     expect((await send(post, route, { ...body, ...wrong })).status).toBe(400)
+})
+
+test('a list that claims four billion stop texts is not walked through', async () => {
+  const { completions } = openai(await openToy()).chat
+  const stop = new Array(2 ** 32 - 1)
+  const { choices } = await completions.create({ messages, stop, temperature: 0, stream: false })
+  expect(choices[0]?.message.content).toBe('You said hello')
 })
 
 test('a completion with max_tokens -1 continues until it stops', async () => {

@@ -32,7 +32,7 @@ export function errorAnswer(error: unknown): ErrorAnswer {
   return { status: 500, body: body(reasonOf(error), 'server_error', code) }
 }
 
-/** LiteLLM and others know this error only by the beginning of OpenAI's sentence. */
+/** LiteLLM and others recognize this error only by the beginning of OpenAI's sentence. */
 function overflowText(error: unknown): string {
   const length = isHalfbyteError(error) ? error.detail['contextLength'] : undefined
   const start = length === undefined ? '' : `This model's maximum context length is ${length} tokens: `

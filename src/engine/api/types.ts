@@ -184,7 +184,7 @@ export interface AbortOptions {
 
 /** Options of `Engine.scoreTokens`. */
 export interface ScoreTokensOptions {
-  /** How many most likely tokens to list for each token, 0 to 100. Default 0. */
+  /** The number of most likely tokens to list for each token, 0 to 100. Default 0. */
   readonly top?: number | undefined
 }
 

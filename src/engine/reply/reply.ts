@@ -65,9 +65,9 @@ function checkScalar(key: string, value: unknown): void {
 }
 
 /**
- * The prompt as the model reads it: plain text unchanged, the text of ids, a conversation through the
- * template. Throws `unsupported` if the messages are not a conversation, the ids are not of this model, or
- * the prefix is not a text.
+ * The prompt as the model reads it: plain text unchanged, ids as text, a conversation rendered with the
+ * template. Throws `unsupported` if the messages are not a conversation, the ids are not in the model's
+ * vocabulary, or the prefix is not a string.
  */
 export function promptText(model: LoadedModel, prompt: Prompt): string {
   if (prompt.type === 'text') {
@@ -115,7 +115,7 @@ export async function reply(
   const fit = fitPrompt(model, request, prompt)
   const reasoning = openReasoning(model, request.prompt, text, options)
   const given = request.constraint && model.constraints.constrain(request.constraint)
-  // A plain prompt is continued unchanged, and a constraint has decided about the space itself.
+  // A plain prompt is continued unchanged, and a constraint decides about the space itself.
   const after = given === undefined && isConversation ? prompt.at(-1) : undefined
   const around = reasoning ? aroundThought(model, reasoning, given, options.maxReasoningTokens) : given
   const { calls } = request

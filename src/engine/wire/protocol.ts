@@ -79,7 +79,7 @@ export type LoadReport =
   /** Sent once, before memory is allocated: bytes that the model needs with a full context. */
   | { readonly type: 'need'; readonly neededBytes: number }
 
-/** Plain text, as the tokenizer reads it from its beginning, or ids, as they are. */
+/** Plain text, tokenized from its beginning, or ids, used unchanged. */
 export type TextOrIds = string | readonly number[]
 
 /** What to continue: a conversation in the model's chat template, plain text, or ids. */

@@ -1,5 +1,5 @@
 // npm run soak:serve -- --minutes N or --rounds N [--clients N] [--seed S] [--folder PATH] lets six clients use
-// `halfbyte serve` through OpenAI's client. Many of them leave in the middle, and some read nothing. It checks
+// `halfbyte serve` through OpenAI's client. Many of them abort in the middle, and some read nothing. It checks
 // the answers and the memory of the server.
 import { Random } from '../../helpers/random.ts'
 import { SoakRun } from '../script.ts'
@@ -8,13 +8,13 @@ import { Watched } from './watched.ts'
 
 const run = new SoakRun<{ readonly clients: number }>({
   name: 'soak:serve',
-  description: 'Clients of "halfbyte serve", all at a time; answers must be right and memory steady.',
+  description: 'Clients of "halfbyte serve", all at a time; answers must be correct and memory constant.',
   options: (command) => command.option('--clients <n>', 'how many', Number, 6),
   minutes: 10,
   file: 'serve',
 })
 
-/** Node closes a connection that nobody uses after 5 seconds. */
+/** Node closes an idle connection after 5 seconds. */
 const IDLE_MS = 6_000
 
 const random = new Random(run.options.seed)

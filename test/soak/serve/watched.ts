@@ -1,4 +1,4 @@
-// The server's process and its rounds. Out: what each round left behind in the server.
+// The server's process and its rounds. Out: what each round left behind.
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -6,13 +6,13 @@ import { join } from 'node:path'
 import type { Random } from '../../helpers/random.ts'
 import type { Check } from '../rounds.ts'
 import { Asker, type Outcome } from './asking.ts'
-import { MOST_REQUESTS, STATE_BYTES } from './limits.ts'
+import { MAX_REQUESTS, STATE_BYTES } from './limits.ts'
 import type { Told } from './served.ts'
 
 export class Watched {
   readonly #child: ChildProcess
   readonly #asker: Asker
-  /** How many requests the server must have seen. */
+  /** How many requests the server must have received. */
   #sent = 0
   readonly counts: Record<string, number> = {}
 
@@ -24,7 +24,7 @@ export class Watched {
     this.#asker = asker
   }
 
-  /** Starts the server and asks what the answers are without other requests. */
+  /** Starts the server and collects the answers that it gives without other requests. */
   static async start(): Promise<Watched> {
     // With a single arena of glibc, resident memory is the memory in use.
     const child = fork(join(import.meta.dirname, 'served.ts'), {
@@ -44,11 +44,11 @@ export class Watched {
   }
 
   /**
-   * One request of each of `clients`, at a time, of which some leave. One round in eight is full: it asks more
+   * One request of each of `clients`, at a time, some of which are aborted. One round in eight is full: it asks more
    * than is allowed. In one round in four another client reads nothing.
    */
   async round(random: Random, clients: number, isFull = random.chance(0.125)): Promise<Check[]> {
-    const most = isFull ? MOST_REQUESTS + clients : clients
+    const most = isFull ? MAX_REQUESTS + clients : clients
     const silent = random.chance(0.25) ? await readNothing(this.#address) : undefined
     const outcomes = await Promise.all(
       Array.from({ length: most }, () => this.#asker.ask(random, random.chance(0.4))),
@@ -73,10 +73,10 @@ export class Watched {
     this.counts[name] = (this.counts[name] ?? 0) + 1
   }
 
-  /** What a round may not leave: state in use, and requests that have not ended. */
+  /** Checks that a round leaves no state in use and no unfinished requests. */
   async #left(): Promise<Check[]> {
     let told = await this.told()
-    // The server notices a client that left a little later than the client itself.
+    // The server notices an abort a little later than the client.
     for (let turn = 0; turn < 100 && told.stateBytes > 0; turn++) {
       await new Promise((resolve) => setTimeout(resolve, 20))
       told = await this.told()
@@ -90,14 +90,14 @@ export class Watched {
     ]
   }
 
-  /** Requests that the server has ended, and those that the clients sent. */
+  /** Requests that the server has finished, and those that the clients sent. */
   async ended(): Promise<Check> {
     const { ended } = await this.told()
     const seen = Object.values(ended).reduce((sum, count) => sum + count, 0)
-    // An abort may come before the request is on its way; those that read nothing are not among `#sent`.
+    // An abort may happen before the request is sent; those that read nothing are not among `#sent`.
     const most = this.#sent + 8 + (this.counts['reads nothing'] ?? 0)
     return {
-      what: `${seen} requests ended of at most ${most} that were sent`,
+      what: `${seen} requests ended, at most the ${most} that were sent`,
       holds: seen > 0 && seen <= most,
     }
   }
@@ -127,7 +127,9 @@ function answerChecks(outcomes: readonly Outcome[], clients: number): Check[] {
   const refused = outcomes.filter(({ end }) => end === 'status 429').length
   return [
     ...wrong.map((what) => ({ what, holds: false })),
-    ...(wrong.length > 0 ? [] : [{ what: `${most} requests are answered as alone, or left`, holds: true }]),
+    ...(wrong.length > 0
+      ? []
+      : [{ what: `${most} requests are answered as alone, or aborted`, holds: true }]),
     { what: `only a full server refuses (${refused} of ${most})`, holds: refused <= most - clients + 1 },
   ]
 }
