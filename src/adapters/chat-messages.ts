@@ -107,6 +107,31 @@ export function callOf(id: string, name: string, given: unknown): ToolCall {
 export const argumentsTextOf = ({ arguments: given, argumentsJson }: ToolCall): string =>
   argumentsJson ?? JSON.stringify(given)
 
+/**
+ * Gives an id to each call without one; answers without one are to the calls before them, in order. Some
+ * clients send null for both.
+ */
+export function withCallIds(messages: readonly Message[]): readonly Message[] {
+  const taken = new Set(messages.flatMap(({ toolCalls = [] }) => toolCalls.map(({ id }) => id)))
+  let count = 0
+  const newId = (): string => {
+    const id = `call${String(++count).padStart(5, '0')}`
+    return taken.has(id) ? newId() : id
+  }
+  let unanswered: string[] = []
+  return messages.map((message) => {
+    if (message.toolCalls !== undefined) {
+      const toolCalls = message.toolCalls.map((call) => ({ ...call, id: call.id ?? newId() }))
+      unanswered = toolCalls.map(({ id }) => id)
+      return { ...message, toolCalls }
+    }
+    if (message.role !== 'tool') return message
+    const { toolCallId = unanswered[0] } = message
+    unanswered = unanswered.filter((id) => id !== toolCallId)
+    return toolCallId === undefined ? message : { ...message, toolCallId }
+  })
+}
+
 /** Also adds the tool's name to each answer, because some templates need it. */
 export function withToolNames(messages: readonly Message[]): Message[] {
   const names = new Map<string, string>()

@@ -13,6 +13,7 @@ import {
   openai,
 } from './openai.ts'
 import { chatRequest } from './openai-request.ts'
+import { requestFields } from './request-fields.ts'
 
 type Completions = OpenAI.Chat.Completions.ChatCompletion
 const warnings: string[] = []
@@ -311,7 +312,7 @@ test('an aborted call rejects with the reason', async () => {
 
 test('a response format becomes the schema that constrains the reply', () => {
   const schemaOf = (response_format: ChatCompletionParams['response_format']) =>
-    chatRequest({ messages: said('hi'), response_format }, {}, () => undefined).options.schema
+    chatRequest(requestFields({ messages: said('hi'), response_format }), {}, () => undefined).options.schema
   const schema = { type: 'object', properties: { age: { type: 'integer' } } }
   expect(schemaOf({ type: 'json_schema', json_schema: { name: 'person', schema } })).toBe(schema)
   expect(schemaOf({ type: 'json_object' })).toEqual({ type: 'object' })
@@ -405,7 +406,7 @@ test('the name of a tool in its result is found through its call', () => {
     { role: 'assistant', content: null, tool_calls: [called] },
     { role: 'tool', content: [{ type: 'text', text: '2' }], tool_call_id: 'call00001' },
   ]
-  expect(chatRequest({ messages }, {}, () => undefined).messages.slice(1)).toEqual([
+  expect(chatRequest(requestFields({ messages }), {}, () => undefined).messages.slice(1)).toEqual([
     {
       role: 'assistant',
       content: '',
@@ -528,8 +529,8 @@ test.each<[object, RegExp]>([
   [{ logprobs: true, top_logprobs: 1000 }, /top_logprobs is 1000 but must be .* to 100/],
   [{ temperature: Number.NaN }, /temperature is NaN/],
   [{ logit_bias: { x: 1 } }, /an id in logit_bias is "x"/],
-  [{ stop: [''] }, /a text in stop is ""/],
-  [{ max_tokens: -1 }, /max_tokens is -1/],
+  [{ stop: [7] }, /a text in stop is 7/],
+  [{ max_tokens: -2 }, /max_tokens is -2/],
   [{ seed: 0.5 }, /seed is 0.5/],
   [{ n: 0 }, /n is 0/],
 ])('%o is rejected, whole and as a stream', async (wrong, sentence) => {

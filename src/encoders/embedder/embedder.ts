@@ -157,11 +157,16 @@ export class Embedder implements AsyncDisposable {
   /**
    * One vector per text, in order, with the number of tokens that were read. Only the beginning of an
    * overlong text is read, and the result's `truncated` lists it. An empty text has a vector too.
+   * A text may be given as token ids, which are used unchanged: without a prompt, and with [CLS] and the like
+   * only if they are among them.
    *
    * Rejects with `unsupported` for a wrong option, `integrity` if a vector has NaN or infinite values,
    * `out-of-memory`, or the signal's reason.
    */
-  async embed(texts: readonly string[], options: EmbedTextsOptions = {}): Promise<EmbedResult> {
+  async embed(
+    texts: readonly (string | readonly number[])[],
+    options: EmbedTextsOptions = {},
+  ): Promise<EmbedResult> {
     const request = readFrom('the options', () => {
       checkKeys('the options', options, EMBED_KEYS)
       const { kind, prompt, dimensions, normalize } = options

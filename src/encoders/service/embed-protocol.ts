@@ -4,7 +4,7 @@ import type { EngineNote } from '../../core/base/engine-notes.ts'
 import type { Build } from '../../core/runtime/features.ts'
 import type { PoolKind } from '../../core/runtime/pool.ts'
 import type { MemoryUse } from '../../engine/api/types.ts'
-import type { LoadRequest } from '../../engine/wire/protocol.ts'
+import type { LoadRequest, TextOrIds } from '../../engine/wire/protocol.ts'
 import type { Pooling } from './embed-settings.ts'
 
 export interface EncoderInfo {
@@ -31,7 +31,7 @@ export interface EmbedderInfo {
 }
 
 export interface EmbedRequest {
-  readonly texts: readonly string[]
+  readonly texts: readonly TextOrIds[]
   readonly kind?: 'query' | 'document' | undefined
   readonly prompt?: string | undefined
   readonly dimensions?: number | undefined

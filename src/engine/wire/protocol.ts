@@ -162,7 +162,11 @@ export interface EngineService {
   /** The command `abort` aborts the work, and the call rejects. */
   score(prompt: string, continuations: readonly string[], port: MessagePort): Promise<readonly Score[]>
   scoreTokens(prompt: TextOrIds, top: number, port: MessagePort): Promise<readonly ScoredToken[]>
-  embed(texts: readonly string[], options: EmbedOptions, port: MessagePort): Promise<readonly Float32Array[]>
+  embed(
+    texts: readonly TextOrIds[],
+    options: EmbedOptions,
+    port: MessagePort,
+  ): Promise<readonly Float32Array[]>
   memory(): MemoryUse
   /** Gives session `to` the state of session `from` without copying it. Waits for the turn of `from`. */
   fork(from: number, to: number): Promise<void>
