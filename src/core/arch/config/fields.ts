@@ -21,6 +21,22 @@ export function windowOf(
   return those.length === 0 ? undefined : { positions, layers: those }
 }
 
+/**
+ * The same model, in which layers with a window keep it although no text fills it: they rotate otherwise than
+ * those without. `windowIn` reads the window of a model.
+ */
+export function withLocalLayers(
+  config: ModelConfig,
+  windowIn: (model: Pick<ModelConfig, 'layers' | 'contextLength'>) => WindowConfig | undefined,
+): ModelConfig {
+  const { layers, contextLength } = config
+  const window = config.window ?? windowIn({ layers, contextLength: Number.POSITIVE_INFINITY })
+  return {
+    ...config,
+    window: window && { ...window, positions: Math.min(window.positions, contextLength) },
+  }
+}
+
 /** Indices of a model's layers. The number of layers is not yet checked. */
 export const layersOf = ({ layers }: Pick<ModelConfig, 'layers'>): number[] =>
   Array.from({ length: Math.min(layers, 1 << 10) }, (_, layer) => layer)
