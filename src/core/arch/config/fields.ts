@@ -29,12 +29,8 @@ export function withLocalLayers(
   config: ModelConfig,
   windowIn: (model: Pick<ModelConfig, 'layers' | 'contextLength'>) => WindowConfig | undefined,
 ): ModelConfig {
-  const { layers, contextLength } = config
-  const window = config.window ?? windowIn({ layers, contextLength: Number.POSITIVE_INFINITY })
-  return {
-    ...config,
-    window: window && { ...window, positions: Math.min(window.positions, contextLength) },
-  }
+  const { layers } = config
+  return { ...config, window: config.window ?? windowIn({ layers, contextLength: Number.POSITIVE_INFINITY }) }
 }
 
 /** Indices of a model's layers. The number of layers is not yet checked. */
