@@ -1,5 +1,5 @@
-// Folders of models that see. In: a configuration and names of tensors. Out: the language model, and its
-// tower where one is built.
+// Folders of vision models. In: a configuration and names of tensors. Out: the language model, and its tower
+// if Halfbyte implements it.
 import { expect, test } from 'vitest'
 import { bufferSource } from '../../base/bytes.ts'
 import type { TensorInfo } from '../tensors.ts'

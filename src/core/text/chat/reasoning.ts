@@ -1,4 +1,4 @@
-// Splits a reply that arrives in pieces into the thought and the answer, by the marks of the thought.
+// Splits a reply that arrives in pieces into the thought and the answer, using the marks around the thought.
 //
 //   Qwen3, DeepSeek, SmolLM3, GLM   <think>..</think>
 //   Granite 3.3                     <think>..</think><response>..</response>
@@ -122,7 +122,7 @@ export type ReasoningPhase = 'start' | 'thought' | 'answer'
 /** Where a reply begins. `enclosed`: in the answer, behind the mark that opens it. */
 export type Beginning = ReasoningPhase | 'enclosed'
 
-/** Where the prompt leaves the reply, whose text begins with `prefix`. */
+/** Where a reply to this prompt begins, given its `prefix`. */
 export function beginningAfter(prompt: string, form: ReasoningForm, prefix = ''): Beginning {
   const { open, close, answer, isHarmony } = form
   const end = prompt.trimEnd()
@@ -154,7 +154,7 @@ export interface ReasoningSplitter {
   readonly phase: ReasoningPhase
   /** True if a thought has begun. */
   readonly hasThought: boolean
-  /** Characters of the mark that ends the thought, if the reply ends with these. */
+  /** How many characters of the thought's closing mark the reply ends with. */
   readonly closing: number
   push(piece: string): SplitText
   /** Ends the reply. A thought without an end stays a thought. */
@@ -168,7 +168,7 @@ export const reasoningSplitter = (form: ReasoningForm, beginning: Beginning): Re
     ? new HarmonySplitter(beginning)
     : new MarkSplitter(form, beginning)
 
-/** The parts of a reply in their order. */
+/** The parts of a reply, in order. */
 abstract class Splitter implements ReasoningSplitter {
   abstract readonly phase: ReasoningPhase
   abstract readonly closing: number
@@ -236,7 +236,7 @@ class MarkSplitter extends Splitter {
   readonly #form: ReasoningForm
   /** What may come next: whitespace that belongs to a marker, or the marker that opens the answer. */
   #isAfterMark: boolean
-  /** Whether the mark that ends the answer is looked for. */
+  /** Whether to look for the mark that ends the answer. */
   #isEnclosed: boolean
 
   constructor(form: ReasoningForm, beginning: Beginning) {
@@ -281,7 +281,7 @@ class MarkSplitter extends Splitter {
   #think(isOver: boolean): void {
     const { open, close, answer } = this.#form
     if (this.#isAfterMark) {
-      // Some models open again the thought that their prompt has opened.
+      // Some models repeat the opening mark that the prompt already contains.
       if (this.#mark(open, isOver) === 'more') return
       this.#dropBlanks()
     }
@@ -327,7 +327,7 @@ class MarkSplitter extends Splitter {
 
 /** Messages with headers; a prompt ends within the first header, or within a thought. */
 class HarmonySplitter extends Splitter {
-  /** A message ends with one token, which nothing else can be a part of. */
+  /** A message ends with a single token that is part of nothing else. */
   readonly closing = 0
   #part: 'header' | 'thought' | 'answer'
   #hasBegun: boolean
@@ -363,7 +363,7 @@ class HarmonySplitter extends Splitter {
       return
     }
     if (end < 0) {
-      // A header that was cut off is not text.
+      // A truncated header is not text.
       if (isOver) this.drop(this.held.length)
       return
     }
