@@ -42,7 +42,6 @@ const DERIVED: Readonly<Record<string, Derived>> = {
   },
   'ByteDance-Seed-OSS': { calls: '<seed:tool_call>', thought: '<seed:think>', end: '<seed:eos>' },
   'GLM-4.6': { calls: '<tool_call>', thought: THINK, end: '<|user|>' },
-  'GigaChat3.1-10B-A1.8B': { calls: '<|function_call|>', end: '<|message_sep|>' },
   'HuggingFaceTB-SmolLM3-3B': { ...CHATML, thought: THINK },
   'Mistral-Small-3.2-24B-Instruct-2506': { calls: '[TOOL_CALLS]', end: EOS },
   'Qwen-Qwen2.5-7B-Instruct': CHATML,
@@ -55,7 +54,6 @@ const DERIVED: Readonly<Record<string, Derived>> = {
     end: '<|end|>',
   },
   'allenai-Olmo-3-7B-Instruct': { calls: '<function_calls>', end: EOS },
-  'baidu-ERNIE-4.5-21B-A3B-PT': { end: '<|end_of_sentence|>' },
   'deepseek-ai-DeepSeek-R1-Distill-Qwen-32B': { thought: THINK, begins: 'answer', end: EOS },
   'deepseek-ai-DeepSeek-V3.1': { calls: '<tool_call>', thought: THINK, begins: 'answer', end: EOS },
   'deepseek-ai-DeepSeek-V3.2': {
@@ -72,13 +70,7 @@ const DERIVED: Readonly<Record<string, Derived>> = {
     begins: 'thought',
     end: EOS,
   },
-  'meituan-longcat-LongCat-Flash-Chat': {
-    calls: '<longcat_tool_call>',
-    thought: '<longcat_think>',
-    end: EOS,
-  },
   'microsoft-Phi-3.5-mini-instruct': { end: '<|end|>' },
-  'microsoft-Phi-4-mini-reasoning': { end: '<|end|>' },
   'mistralai-Ministral-3-14B-Reasoning-2512': { calls: '[TOOL_CALLS]', thought: '[THINK]', end: EOS },
   'mistralai-Mistral-Nemo-Instruct-2407': { calls: '[TOOL_CALLS]', end: EOS },
   'openai-gpt-oss-120b': {
@@ -112,7 +104,7 @@ const CALLS: readonly ToolCall[] = [
   { id: 'call00002', name: 'now', arguments: {} },
 ]
 /** Templates that write only the first call of a turn, or each as a turn of its own. */
-const SINGLE = ['GigaChat3.1-10B-A1.8B', 'openai-gpt-oss-120b', 'zai-org-GLM-4-9B-0414']
+const SINGLE = ['openai-gpt-oss-120b', 'zai-org-GLM-4-9B-0414']
 const RESULT = 'twelve degrees'
 /** What a reply does not go beyond: its end, or the next turn. */
 const STOPS = [
@@ -124,7 +116,6 @@ const STOPS = [
   '<|bos|>',
   '[TOOL_RESULTS]',
   '<｜end▁of▁sentence｜>',
-  '</longcat_s>',
 ]
 
 const question: Message = { role: 'user', content: 'Weather?' }
