@@ -402,6 +402,7 @@ test.each([
   ['medium', ['thinking', 'reasoning_effort'], { thinking: true, reasoning_effort: 'medium' }, []],
   ['none', ['enable_thinking'], { enable_thinking: false }, []],
   ['none', ['thinking', 'reasoning_effort'], { thinking: false }, []],
+  ['none', ['skip_reasoning'], { skip_reasoning: true }, []],
   [
     'high',
     ['enable_thinking'],

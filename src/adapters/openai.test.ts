@@ -152,6 +152,9 @@ test('the effort none turns thoughts off by the variables that templates have fo
   expect(of({ reasoning_effort: 'none' })).toEqual({
     enable_thinking: false,
     thinking: false,
+    think: false,
+    skip_reasoning: true,
+    no_thinking: true,
     reasoning_effort: 'none',
   })
   expect(of({ reasoning_effort: 'low' })).toEqual({ reasoning_effort: 'low' })

@@ -224,9 +224,27 @@ describe('Hugging Face', () => {
     expect(await of('gelu_pytorch_tanh')).toBe('gelu')
   })
   test('rotates a part of each head if the file says so', async () => {
-    expect((await read({ partial_rotary_factor: 0.5 })).rope.dims).toBe(4)
-    expect((await read({ partial_rotary_factor: 0.3 })).rope.dims).toBe(2)
+    const phi3 = { architectures: ['Phi3ForCausalLM'] }
+    expect((await read({ ...phi3, partial_rotary_factor: 0.5 })).rope.dims).toBe(4)
+    expect((await read({ ...phi3, partial_rotary_factor: 0.3 })).rope.dims).toBe(2)
+    // Classes that cannot ignore it, unless positions are scaled.
+    expect((await read({ partial_rotary_factor: 0.5 })).rope.dims).toBe(8)
+    const linear = { rope_type: 'linear', factor: 2, partial_rotary_factor: 0.5 }
+    expect((await read({ rope_parameters: linear })).rope.dims).toBe(4)
   })
+
+  test('keeps windows that no text fills where their layers rotate otherwise', async () => {
+    const layers = { sliding_window: 4096, layer_types: ['sliding_attention', 'full_attention'] }
+    const gemma3 = { architectures: ['Gemma3ForCausalLM'], ...layers }
+    expect((await read(gemma3)).window).toEqual({ positions: 4096, layers: [0] })
+    expect((await read({ architectures: ['Gemma2ForCausalLM'], ...layers })).window).toBeUndefined()
+  })
+
+  test('does not tie the last matrix of Nemotron-H', async () => {
+    const config = { architectures: ['NemotronHForCausalLM'], tie_word_embeddings: true }
+    expect((await read({ ...config, layers_block_type: ['mamba', 'attention'] })).tiedEmbeddings).toBe(false)
+  })
+
   test('has biases if the file says so', async () => {
     expect((await read({})).biases).toBeUndefined()
     expect((await read({ attention_bias: true })).biases).toEqual({ qkv: true, output: true })
@@ -253,7 +271,10 @@ describe('Hugging Face', () => {
     [{ is_causal: false }, /is_causal false/],
     [{ head_dim: 6 }, /headDim 6, .* a multiple of 4 from 4 to 256/],
     [{ head_dim: 512 }, /headDim 512, .* to 256/],
-    [{ partial_rotary_factor: 0.4 }, /rope.dims 3, .* a multiple of 2 from 2 to 8/],
+    [
+      { architectures: ['Phi3ForCausalLM'], partial_rotary_factor: 0.4 },
+      /rope.dims 3, .* a multiple of 2 from 2 to 8/,
+    ],
     [{ use_bidirectional_attention: true }, /use_bidirectional_attention true/],
     [{ per_layer_config: { 0: { head_dim: 4 } } }, /per_layer_config/],
     [{ architectures: ['Lfm2ForCausalLM'], conv_bias: true }, /conv_bias true/],
@@ -272,6 +293,7 @@ describe('Hugging Face', () => {
       { architectures: ['GraniteMoeHybridForCausalLM'], num_local_experts: 0, hidden_act: 'gelu' },
       /another activation/,
     ],
+    [{ architectures: ['Qwen3_5ForCausalLM'], hidden_act: 'gelu' }, /another activation/],
     [{ architectures: ['HyperCLOVAXForCausalLM'], use_post_norm: false }, /use_post_norm false/],
   ])('rejects %j as unsupported', async (changes, sentence) => {
     const failure = await failureOf(() => read(changes))
@@ -415,7 +437,11 @@ describe('numbers', () => {
     ['vocab_size', 71, /embedding table is \[70,48\] .* 71 tokens of 48/],
     ['rms_norm_eps', -1, /normEpsilon is -1/],
     ['rope_theta', 0, /rope.theta is 0/],
-    ['partial_rotary_factor', -0.5, /rope.dims is -4 .* a whole number from 1/],
+    [
+      'rope_scaling',
+      { type: 'linear', factor: 2, partial_rotary_factor: -0.5 },
+      /rope.dims is -4 .* a whole number from 1/,
+    ],
     ['rope_scaling', { type: 'linear', factor: 0 }, /factor is 0/],
     ['max_position_embeddings', 2 ** 40, /contextLength is 1099511627776/],
   ])('that are impossible are rejected: %s %j', async (key, value, sentence) => {

@@ -59,8 +59,9 @@ export async function loadModel(
     const { draft: draftSource } = request
     const second = draftSource && (await prepare(draftSource, { contextLength: main.contextLength }))
     const prepareVision = await openVision(request, main.file.tower, open, host, signal)
-    const vision = prepareVision?.(request.weights, main)
-    const { prepared, draft } = withStateBudget({ prepared: main, draft: second }, request.stateBytes)
+    const { vision, notes } = prepareVision(request.weights, main)
+    const seen = { ...main, notes: [...main.notes, ...notes] }
+    const { prepared, draft } = withStateBudget({ prepared: seen, draft: second }, request.stateBytes)
     const built = await buildModel(prepared, { ...request, draft, vision, host }, hooks)
     for (const files of packs) await files.trust?.()
     return built

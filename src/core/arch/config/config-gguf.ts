@@ -3,7 +3,7 @@ import type { MetaValue } from '../../formats/tensors.ts'
 import { familyFile } from '../families.ts'
 import { type FamilyFile, otherBiases } from '../family.ts'
 import type { Biases, Family, ModelConfig, RopeScaling, WindowConfig } from './config.ts'
-import { Fields, unbuiltVariant, windowOf } from './fields.ts'
+import { Fields, unbuiltVariant, windowOf, withLocalLayers } from './fields.ts'
 import { ggufSsm, NO_ATTENTION, RECURRENT_CONTEXT } from './recurrent-config.ts'
 
 /** The contents of `rope_freqs.weight` and of LongRoPE's two tensors, if the file has them. */
@@ -75,7 +75,10 @@ export function ggufConfig(facts: GgufFacts): ModelConfig {
     biases: biases(traits, facts.kinds),
     ...(fields.number('attention.clamp_kqv', 0) !== 0 && { qkvLimit: fields.number('attention.clamp_kqv') }),
   }
-  return { ...common, ...gguf.config?.(fields, common, facts.kinds) }
+  const config = { ...common, ...gguf.config?.(fields, common, facts.kinds) }
+  return config.localRope === undefined
+    ? config
+    : withLocalLayers(config, (model) => window(fields, model, gguf.windowPeriod))
 }
 
 const BIASES = {

@@ -5,7 +5,7 @@ import type { Activation } from '../../graph/ir.ts'
 import { familyFile, findFamily } from '../families.ts'
 import { type Defaults, type FamilyFile, otherBiases } from '../family.ts'
 import type { Biases, Family, ModelConfig, WindowConfig } from './config.ts'
-import { Fields, layersOf, unbuiltVariant, windowOf } from './fields.ts'
+import { Fields, layersOf, unbuiltVariant, windowOf, withLocalLayers } from './fields.ts'
 import { fullRope, hfRope } from './hf-rope.ts'
 import { hfRecurrent, hfSsm, NO_ATTENTION, RECURRENT_CONTEXT } from './recurrent-config.ts'
 
@@ -130,7 +130,10 @@ export function hfConfig(
       fields.number('intermediate_size'),
     normEpsilon: fields.number('rms_norm_eps', 1e-6),
     rope: {
-      ...hfRope(fields, fullRope(fields), { headDim, contextLength }),
+      ...hfRope(fields, fullRope(fields), {
+        ...{ headDim, contextLength },
+        isPartial: 'partial_rotary_factor' in defaults,
+      }),
       pairing: file.hf.pairing ?? 'halves',
     },
     contextLength,
@@ -138,7 +141,10 @@ export function hfConfig(
     biases: biases(fields, file),
     ...(fields.has('clip_qkv') && { qkvLimit: fields.number('clip_qkv') }),
   }
-  return { ...common, ...file.hf.config?.(fields, common, listed) }
+  const config = { ...common, ...file.hf.config?.(fields, common, listed) }
+  return config.localRope === undefined
+    ? config
+    : withLocalLayers(config, (model) => window(fields, defaults, model))
 }
 
 /** Activations under all their names in transformers. */
@@ -155,8 +161,19 @@ export const ACTIVATIONS: ReadonlyMap<string, Activation> = new Map(
   }),
 )
 
+/** Recurrent layers whose convolutions use the activation of the feed-forward blocks. */
+const CONVOLVED: readonly unknown[] = ['mamba', 'mamba2', 'delta']
+
 /** If absent, the family's default, which is the only activation of recurrent layers. */
-function activationOf(fields: Fields, { traits }: FamilyFile): Activation | undefined {
+function activationOf(fields: Fields, file: FamilyFile): Activation | undefined {
+  const activation = statedActivation(fields, file)
+  const { traits, recurrence, hf } = file
+  const isShared = CONVOLVED.includes(recurrence) && hf.keys?.['hidden_act'] === undefined
+  if (traits === undefined || !isShared || activation === traits.activation) return activation
+  throw unbuiltVariant(fields.file, 'another activation', 'silu')
+}
+
+function statedActivation(fields: Fields, { traits }: FamilyFile): Activation | undefined {
   if (!fields.has('hidden_act')) return traits?.activation
   const name = fields.text('hidden_act')
   // Its parameters are tensors, which only its family has.

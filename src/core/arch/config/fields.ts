@@ -21,6 +21,18 @@ export function windowOf(
   return those.length === 0 ? undefined : { positions, layers: those }
 }
 
+/**
+ * The same model, in which layers with a window keep it although no text fills it: they rotate otherwise than
+ * those without. `windowIn` reads the window of a model.
+ */
+export function withLocalLayers(
+  config: ModelConfig,
+  windowIn: (model: Pick<ModelConfig, 'layers' | 'contextLength'>) => WindowConfig | undefined,
+): ModelConfig {
+  const { layers } = config
+  return { ...config, window: config.window ?? windowIn({ layers, contextLength: Number.POSITIVE_INFINITY }) }
+}
+
 /** Indices of a model's layers. The number of layers has not been checked yet. */
 export const layersOf = ({ layers }: Pick<ModelConfig, 'layers'>): number[] =>
   Array.from({ length: Math.min(layers, 1 << 10) }, (_, layer) => layer)

@@ -11,23 +11,28 @@ export function fullRope(fields: Fields): Fields | undefined {
   return rope?.record('full_attention') ?? rope
 }
 
+/** What RoPE depends on besides its own settings. `isPartial`: the class can rotate a part of each head. */
+type RopeSizes = Pick<ModelConfig, 'headDim' | 'contextLength'> & { readonly isPartial?: boolean }
+
 /**
  * RoPE according to the object `stated` and, for absent keys, the keys next to it. `theta`: the default if
- * neither has it.
+ * neither has it. As in transformers, a class that is not partial ignores the share of rotated numbers, unless its
+ * positions are scaled.
  */
 export function hfRope(
   fields: Fields,
   stated: Fields | undefined,
-  { headDim, contextLength }: Pick<ModelConfig, 'headDim' | 'contextLength'>,
+  { headDim, contextLength, isPartial = false }: RopeSizes,
   theta = fields.number('rope_theta', 10_000),
 ): RopeConfig {
   const rope = stated ?? Fields.of(fields.file, {})
+  const scaling = ropeScaling(rope, fields, contextLength)
   const share = rope.number('partial_rotary_factor', fields.number('partial_rotary_factor', 1))
   return {
     theta: rope.number('rope_theta', theta),
-    dims: Math.trunc(headDim * share),
+    dims: isPartial || scaling !== undefined ? Math.trunc(headDim * share) : headDim,
     pairing: 'halves',
-    scaling: ropeScaling(rope, fields, contextLength),
+    scaling,
   }
 }
 

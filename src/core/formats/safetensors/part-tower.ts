@@ -20,12 +20,11 @@ const CLASSES: ReadonlyMap<string, string> = new Map<string, string>([
     (name) => [name, 'Qwen2VLForConditionalGeneration'] as const,
   ),
   ['qwen3', 'Qwen3ForCausalLM'],
+  // Without images, its three positions are one.
+  ['qwen3_vl_text', 'Qwen3ForCausalLM'],
   ['qwen3_5_text', 'Qwen3_5ForCausalLM'],
   ['smollm3', 'SmolLM3ForCausalLM'],
 ])
-
-/** Language models that are read without their towers, which are not supported. */
-const WITHOUT_TOWER: ReadonlySet<string> = new Set(['qwen3_5_text'])
 
 /** The language model's tensors, except the output matrix. */
 const LANGUAGE =
@@ -66,13 +65,13 @@ export function partTower(
   const { model_type: type } = text
   const kind = typeof type === 'string' ? type : ''
   const language = {
-    ...(tied !== undefined && { tie_word_embeddings: tied }),
     ...(text as MetaObject),
+    // The whole model ties its last matrix, whatever its language model would do alone.
+    ...(tied === true && { tie_word_embeddings: true }),
     ...(own.has('lm_head.weight') && { tie_word_embeddings: false }),
     architectures: [CLASSES.get(kind) ?? kind],
   }
   const metadata = new Map<string, MetaValue>([['config', language]])
-  if (WITHOUT_TOWER.has(kind)) return { tensors: own, metadata }
   return {
     tensors: own,
     metadata,

@@ -10,6 +10,12 @@
 //   Command A, R7B                  <|START_THINKING|>..<|END_THINKING|><|START_RESPONSE|>..<|END_RESPONSE|>
 //   Apertus                         <|inner_prefix|>..<|inner_suffix|>
 //   EXAONE Deep                     <thought>..</thought>
+//   Gemma 4                         <|channel>thought..<channel|>
+//   MiniCPM 3                       <|thought_start|>..<|thought_end|>
+//   LongCat                         <longcat_think>..</longcat_think>
+//   MiniMax M3                      <mm:think>..</mm:think>
+//   Reka Flash                      <reasoning>..</reasoning>
+//   Apriel                          Here are my reasoning steps: .. [BEGIN FINAL RESPONSE]..[END FINAL RESPONSE]
 //   gpt-oss                         <|channel|>analysis<|message|>..<|end|>, then the channel `final`
 //
 // A thought comes at the beginning of a reply. Later markers are quotes within the answer.
@@ -24,8 +30,14 @@ export interface ReasoningMarks {
 }
 
 export interface ReasoningForm extends ReasoningMarks {
-  /** Markers around the answer, which are not part of it. */
+  /**
+   * Markers around the answer, which are not part of it. The first may be the one that ends the thought.
+   */
   readonly answer?: ReasoningMarks
+  /** Whether another form has the same marks around the thought, so templates of this one name `answer`. */
+  readonly isNamedByAnswer?: boolean
+  /** Tokens within the marks that a vocabulary may have as special tokens. */
+  readonly tokens?: readonly string[]
   /** The marks are headers of gpt-oss's channels. */
   readonly isHarmony?: boolean
 }
@@ -45,12 +57,6 @@ const HARMONY: ReasoningForm = {
   isHarmony: true,
 }
 
-const HUNYUAN: ReasoningForm = {
-  open: '<think>',
-  close: '</think>',
-  answer: { open: '<answer>', close: '</answer>' },
-}
-
 const FORMS: readonly ReasoningForm[] = [
   HARMONY,
   { open: '<seed:think>', close: '</seed:think>' },
@@ -59,40 +65,70 @@ const FORMS: readonly ReasoningForm[] = [
   {
     open: '<|START_THINKING|>',
     close: '<|END_THINKING|>',
+    answer: { open: '<|START_TEXT|>', close: '<|END_TEXT|>' },
+    isNamedByAnswer: true,
+  },
+  {
+    open: '<|START_THINKING|>',
+    close: '<|END_THINKING|>',
     answer: { open: '<|START_RESPONSE|>', close: '<|END_RESPONSE|>' },
   },
   { open: '<|inner_prefix|>', close: '<|inner_suffix|>' },
   { open: 'Here is my thought process:', close: 'Here is my response:' },
-  HUNYUAN,
+  { open: '<|channel>thought', close: '<channel|>', tokens: ['<|channel>'] },
+  { open: '<|thought_start|>', close: '<|thought_end|>' },
+  { open: '<longcat_think>', close: '</longcat_think>' },
+  { open: '<mm:think>', close: '</mm:think>' },
+  {
+    open: 'Here are my reasoning steps:',
+    close: '[BEGIN FINAL RESPONSE]',
+    answer: { open: '[BEGIN FINAL RESPONSE]', close: '[END FINAL RESPONSE]' },
+  },
+  {
+    open: '<think>',
+    close: '</think>',
+    answer: { open: '<answer>', close: '</answer>' },
+    isNamedByAnswer: true,
+  },
   { open: '<think>', close: '</think>', answer: { open: '<response>', close: '</response>' } },
   { open: '<thought>', close: '</thought>' },
+  { open: '<reasoning>', close: '</reasoning>' },
 ]
 
 /** The form whose marks a chat template names; undefined if it names none. */
 export const reasoningFormOf = (template: string): ReasoningForm | undefined =>
   FORMS.find((form) => {
-    const { open, close, isHarmony, answer } = form
+    const { open, close, isHarmony, answer, isNamedByAnswer } = form
     if (isHarmony) return template.includes(CHANNEL)
-    // Other families have the same marks around the thought and none around the answer.
-    if (form === HUNYUAN && !template.includes(answer?.open ?? '')) return false
+    if (isNamedByAnswer && !template.includes(answer?.open ?? '')) return false
     return template.includes(open) || template.includes(close)
   })
 
 /** Tokens that must be written as text to find the marks, although some vocabularies mark them as special. */
-export const markTexts = ({ open, close, answer, isHarmony }: ReasoningForm): readonly string[] =>
+export const markTexts = ({
+  open,
+  close,
+  answer,
+  isHarmony,
+  tokens = [],
+}: ReasoningForm): readonly string[] =>
   isHarmony
     ? [CHANNEL, MESSAGE, START, ...HARMONY_ENDS, '<|constrain|>']
-    : [open, close, ...(answer === undefined ? [] : [answer.open, answer.close])]
+    : [open, close, ...tokens, ...(answer === undefined ? [] : [answer.open, answer.close])]
 
 /** `start`: neither a thought nor an answer has begun. */
 export type ReasoningPhase = 'start' | 'thought' | 'answer'
 
-/** The phase in which a reply to this prompt begins, given its `prefix`. */
-export function beginningAfter(prompt: string, form: ReasoningForm, prefix = ''): ReasoningPhase {
-  const { open, close, isHarmony } = form
-  if (prefix.trim() !== '')
-    return prefix.trimStart().startsWith(open) && !prefix.includes(close) ? 'thought' : 'answer'
+/** Where a reply begins. `enclosed`: in the answer, behind the mark that opens it. */
+export type Beginning = ReasoningPhase | 'enclosed'
+
+/** Where a reply to this prompt begins, given its `prefix`. */
+export function beginningAfter(prompt: string, form: ReasoningForm, prefix = ''): Beginning {
+  const { open, close, answer, isHarmony } = form
   const end = prompt.trimEnd()
+  if (prefix.trim() !== '' && prefix.trimStart().startsWith(open) && !prefix.includes(close)) return 'thought'
+  if (answer !== undefined && end.endsWith(answer.open)) return 'enclosed'
+  if (prefix.trim() !== '') return 'answer'
   if (end.endsWith(open)) return 'thought'
   return end.endsWith(isHarmony ? MESSAGE : close) ? 'answer' : 'start'
 }
@@ -127,8 +163,10 @@ export interface ReasoningSplitter {
   whole(quote: (text: string) => string): string
 }
 
-export const reasoningSplitter = (form: ReasoningForm, phase: ReasoningPhase): ReasoningSplitter =>
-  form.isHarmony ? new HarmonySplitter(phase) : new MarkSplitter(form, phase)
+export const reasoningSplitter = (form: ReasoningForm, beginning: Beginning): ReasoningSplitter =>
+  form.isHarmony && beginning !== 'enclosed'
+    ? new HarmonySplitter(beginning)
+    : new MarkSplitter(form, beginning)
 
 /** The parts of a reply, in order. */
 abstract class Splitter implements ReasoningSplitter {
@@ -199,13 +237,14 @@ class MarkSplitter extends Splitter {
   /** What may come next: whitespace that belongs to a marker, or the marker that opens the answer. */
   #isAfterMark: boolean
   /** Whether to look for the mark that ends the answer. */
-  #isEnclosed = false
+  #isEnclosed: boolean
 
-  constructor(form: ReasoningForm, phase: ReasoningPhase) {
-    super(phase)
+  constructor(form: ReasoningForm, beginning: Beginning) {
+    super(beginning === 'enclosed' ? 'answer' : beginning)
     this.#form = form
-    this.phase = phase
-    this.#isAfterMark = phase === 'thought'
+    this.#isEnclosed = beginning === 'enclosed'
+    this.phase = beginning === 'enclosed' ? 'answer' : beginning
+    this.#isAfterMark = beginning === 'thought'
   }
 
   get closing(): number {
@@ -240,7 +279,7 @@ class MarkSplitter extends Splitter {
   }
 
   #think(isOver: boolean): void {
-    const { open, close } = this.#form
+    const { open, close, answer } = this.#form
     if (this.#isAfterMark) {
       // Some models repeat the opening mark that the prompt already contains.
       if (this.#mark(open, isOver) === 'more') return
@@ -254,6 +293,7 @@ class MarkSplitter extends Splitter {
     if (at >= 0) {
       this.drop(this.held.indexOf(close) + close.length)
       this.phase = 'answer'
+      this.#isEnclosed = answer?.open === close
       this.#isAfterMark = true
     } else if (isOver) this.drop(this.held.length)
   }

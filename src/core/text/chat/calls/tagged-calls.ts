@@ -1,4 +1,5 @@
 // Reads tool calls whose arguments each have a tag or a key, without JSON's quotes: Qwen3-Coder, GLM, Gemma.
+import { GLM_PAIRS, type PairTags } from '../../../base/calls/marks.ts'
 import {
   type CallableTool,
   type CallableTools,
@@ -57,20 +58,35 @@ function* parameterTags(source: GrowingText, tool: CallableTool): Reading<[strin
 }
 
 /** GLM's `f<arg_key>a</arg_key><arg_value>1</arg_value>`, up to but not including `end`. */
-export function* pairedCall(source: GrowingText, tools: CallableTools, end: string): Reading<ParsedCall> {
-  const tool = yield* knownTool(source, tools)
+export function* pairedCall(
+  source: GrowingText,
+  tools: CallableTools,
+  end: string,
+  tags: PairTags = GLM_PAIRS,
+): Reading<ParsedCall> {
+  return yield* pairsOf(yield* knownTool(source, tools), source, tools, end, tags)
+}
+
+/** The rest of it, from the first pair on. */
+export function* pairsOf(
+  tool: CallableTool,
+  source: GrowingText,
+  tools: CallableTools,
+  end: string,
+  { key, value }: PairTags = GLM_PAIRS,
+): Reading<ParsedCall> {
   const members: [string, string][] = []
   const isEnd = function* (): Reading<boolean> {
     yield* source.blanks()
-    return (yield* source.sees('<arg_key>')) || (yield* source.sees(end))
+    return (yield* source.sees(`<${key}>`)) || (yield* source.sees(end))
   }
   for (;;) {
     yield* source.blanks()
-    if (!(yield* source.takes('<arg_key>'))) break
-    const name = (yield* source.upTo('</arg_key>')).trim()
+    if (!(yield* source.takes(`<${key}>`))) break
+    const name = (yield* source.upTo(`</${key}>`)).trim()
     yield* source.blanks()
-    yield* source.expect('<arg_value>')
-    members.push([name, typedJson(yield* source.upTo('</arg_value>', isEnd), name, tool)])
+    yield* source.expect(`<${value}>`)
+    members.push([name, typedJson(yield* source.upTo(`</${value}>`, isEnd), name, tool)])
   }
   // Without its end tag, the call may lack arguments.
   if (!(yield* source.sees(end))) source.fail()
