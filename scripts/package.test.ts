@@ -133,6 +133,7 @@ const CDN_IMPORTS: Readonly<Record<string, readonly string[]>> = {
   'widget.js': ['import(`./embedder.js'],
   'network.js': ['import(`onnxruntime-web/wasm'],
   'workers/network.worker.js': ['import(`onnxruntime-web/wasm'],
+  'readers/encoders.js': ['import(`onnxruntime-web/wasm'],
 }
 
 test('scripts for pages without a bundler import only what a page asks for, and their hashes are listed', async () => {
@@ -154,6 +155,7 @@ test('scripts for pages without a bundler import only what a page asks for, and 
     'network.js',
     'openai.js',
     'prompt-api.js',
+    'readers/encoders.js',
     'readers/families.js',
     'readers/gguf.js',
     'readers/onnx.js',

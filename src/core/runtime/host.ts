@@ -83,6 +83,11 @@ export interface Host extends LoadReaders {
    */
   loadVision(): Promise<unknown>
   /**
+   * The embedder's part for encoders in ONNX graphs, loaded with the first of them. Rejects as `loadOnnx`
+   * does.
+   */
+  loadGraphEncoders(): Promise<unknown>
+  /**
    * Decodes an image's file and cuts it, or cuts its pixels, on another thread. Rejects with HalfbyteErrors,
    * the signal's reason, and an `Error` that says why a file cannot be decoded. Absent where the browser
    * decodes.

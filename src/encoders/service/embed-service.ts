@@ -8,8 +8,7 @@ import { isCount } from '../../core/base/values.ts'
 import { encodePair, encodeWhole } from '../../core/text/tokenize/read/encoder-tokenizer.ts'
 import type { MemoryUse } from '../../engine/api/types.ts'
 import { abortable, checkText, loadReports, textsOf } from '../../engine/serve.ts'
-import type { LoadRequest } from '../../engine/wire/protocol.ts'
-import type { EncoderLoader, LoadedEncoder } from './build-encoder.ts'
+import type { EncoderLoader } from './build-encoder.ts'
 import type {
   EmbedderInfo,
   EmbedderService,
@@ -17,11 +16,13 @@ import type {
   EmbedRequest,
   EmbedResult,
   EncoderInfo,
+  EncoderRequest,
   RerankRequest,
   RerankScores,
 } from './embed-protocol.ts'
 import type { EmbedSettings } from './embed-settings.ts'
 import type { EncodedText } from './embed-texts.ts'
+import type { LoadedEncoder } from './loaded-encoder.ts'
 
 /** A service without a model; `loadModel` implements its `load`. */
 export function createEmbedderService(loadModel: EncoderLoader): EmbedderService {
@@ -38,7 +39,7 @@ class Service implements EmbedderService {
     this.#loadModel = loadModel
   }
 
-  async load(request: LoadRequest, port: MessagePort): Promise<EmbedderInfo> {
+  async load(request: EncoderRequest, port: MessagePort): Promise<EmbedderInfo> {
     const reports = loadReports(port)
     this.#model = await abortable(port, (signal) => this.#loadModel(request, { signal, ...reports }))
     return this.#model.info
@@ -98,7 +99,7 @@ class Service implements EmbedderService {
     const model = this.#model
     this.#model = undefined
     await this.#queue.settled()
-    model?.dispose()
+    await model?.dispose()
   }
 
   /** Throws `unsupported` if the model does not do `task`. */

@@ -23,6 +23,8 @@ export interface RunnableGraph {
   readonly inputs: readonly Input[]
   /** Outputs in the graph's order, with the types and sizes that are known before a run. */
   readonly outputTypes: readonly Input[]
+  /** Numbers in the file's constants. */
+  readonly parameters: number
   /** Nodes that another runtime runs, as far as they are known. */
   readonly foreign: readonly ForeignNode[]
   /** Its threads and its memory. To open it starts the threads, which the first run would do. */
@@ -56,7 +58,15 @@ const passesWithout = (leftOut: LeftOut) => (leftOut.has('passes') ? NEEDED_PASS
 /** Programs that stay loaded, one for each combination of input sizes. */
 export const MAX_PROGRAMS = 32
 
+/** The elements of all constants of the file; what a pass computes from them does not count again. */
+export const parametersOf = ({ constants }: Graph): number =>
+  [...constants.values()].reduce(
+    (sum, { dims }) => sum + dims.reduce((product, size) => product * size, 1),
+    0,
+  )
+
 export class CompiledGraph implements RunnableGraph {
+  readonly parameters: number
   readonly foreign = []
   readonly machine: LazyMachine
   readonly #graph: Graph
@@ -71,6 +81,7 @@ export class CompiledGraph implements RunnableGraph {
   /** Runs the passes on the graph, which may have inputs of unknown sizes. */
   constructor(graph: Graph, options: CompileOptions) {
     const { leftOut = NOTHING, limits } = options
+    this.parameters = parametersOf(graph)
     this.#graph = runPasses(graph, passesWithout(leftOut), { budget: new ProgramBudget(limits) }).graph
     this.#leftOut = leftOut
     this.#limits = limits
