@@ -23,6 +23,9 @@ export interface CallableTool {
 
 export type CallableTools = ReadonlyMap<string, CallableTool>
 
+/** A character of a tool's name where no quotes end it. */
+export const NAME_CHARACTER = /[^\s<>()[\]{}"'`,;=|]/
+
 /** The call of a known tool with an object of arguments, else undefined. */
 export function namedCall(name: unknown, json: string, tools: CallableTools): ParsedCall | undefined {
   if (typeof name !== 'string' || !tools.has(name)) return undefined
