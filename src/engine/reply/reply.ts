@@ -70,13 +70,14 @@ export function promptText(model: LoadedModel, prompt: Prompt): string {
     if (typeof prompt.text !== 'string') throw wrongOption('the prompt', prompt.text, 'a text')
     return prompt.text
   }
-  const { messages, tools = [], prefix = '', templateArguments = {} } = prompt
+  const { messages, tools = [], prefix = '', reasoningPrefix = '', templateArguments = {} } = prompt
   checkList('messages', messages)
   checkTools(tools)
   checkTemplateArguments(templateArguments)
-  if (typeof prefix !== 'string') throw wrongOption('prefix', prefix, 'a text')
+  for (const [name, value] of Object.entries({ prefix, reasoningPrefix }))
+    if (typeof value !== 'string') throw wrongOption(name, value, 'a text')
   const wrong = messages.findIndex((message) => !isMessage(message))
-  if (wrong < 0) return model.renderPrompt(messages, { tools, prefix, templateArguments })
+  if (wrong < 0) return model.renderPrompt(messages, { tools, prefix, reasoningPrefix, templateArguments })
   throw wrongOption(
     `message ${wrong}`,
     messages[wrong],
@@ -104,7 +105,7 @@ export async function reply(
   checkLength(model, request, text)
   const prompt = transcript.encode(text, seen.encode)
   const fit = fitPrompt(model, request, prompt)
-  const reasoning = openReasoning(model, request.prompt, text, options)
+  const reasoning = openReasoning(model, request.prompt, text, options, request.constraint !== undefined)
   const given = request.constraint && model.constraints.constrain(request.constraint)
   // A plain prompt is continued unchanged, and a constraint has decided about the space itself.
   const after = given === undefined && request.prompt.type !== 'text' ? prompt.at(-1) : undefined

@@ -87,6 +87,8 @@ export type Prompt =
       readonly tools?: readonly Tool[] | undefined
       /** How the reply begins. Default: empty. */
       readonly prefix?: string | undefined
+      /** How its thought begins, which goes on if `prefix` is empty. Default: empty. */
+      readonly reasoningPrefix?: string | undefined
       /** Further variables of the chat template, JSON values by name. Default: none. */
       readonly templateArguments?: JsonObject | undefined
     }
