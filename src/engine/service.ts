@@ -38,7 +38,7 @@ const cannotProbe: ModelProber = async () => {
   throw new HalfbyteError('unsupported', "this engine's worker cannot probe; load the model instead")
 }
 
-/** More than fits in any context. */
+/** More than fit in any context. */
 const MOST_IDS = 1 << 24
 
 /** The state of a session between turns. */
@@ -271,7 +271,7 @@ class Service implements EngineService {
     throw new HalfbyteError('disposed', 'this engine has no model; load one')
   }
 
-  /** The model, whose pool has not ended with an error. */
+  /** The model, unless its pool has ended with an error. */
   #alive(): LoadedModel {
     const model = this.#loaded()
     if (model.scheduler.isOver) throw disposedError()

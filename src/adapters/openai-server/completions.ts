@@ -36,8 +36,8 @@ const FIELDS: Record<keyof TextCompletionParams, true> = {
 const MAX_TOKENS = 16
 
 /**
- * The chunks of all replies, then the usage if it was asked for. `collect` makes one answer of them. Throws
- * `unsupported` for a field with a wrong value.
+ * The chunks of all replies, then the usage if requested. `collect` combines them into one response. Throws
+ * `unsupported` for a field with an invalid value.
  */
 export async function* textCompletions(
   engine: Engine,
@@ -87,7 +87,7 @@ export async function* textCompletions(
   yield { ...head, choices: [], usage: total }
 }
 
-/** One answer of all chunks. */
+/** Combines all chunks into one response. */
 export async function collect(chunks: AsyncIterable<TextCompletion>): Promise<TextCompletion> {
   let whole: TextCompletion | undefined
   const choices = new Map<number, Choice>()

@@ -1,4 +1,4 @@
-// Loads a sentence encoder, with memory and its own threads.
+// Loads a sentence encoder with its own memory and threads.
 
 import type { ByteSource } from '../../core/base/bytes.ts'
 import { HalfbyteError } from '../../core/base/errors.ts'
@@ -30,7 +30,7 @@ import { type PreparedEncoder, prepareEncoder } from './prepare-encoder.ts'
 /** Implements the service's `load`. After a typed error or the signal's reason nothing is left allocated. */
 export type EncoderLoader = (request: EncoderRequest, hooks: LoaderHooks) => Promise<LoadedEncoder>
 
-/** Throws what `Embedder.load` documents. */
+/** Throws the errors that `Embedder.load` documents. */
 export async function loadEncoder(
   request: EncoderRequest,
   hooks: LoaderHooks,
@@ -201,7 +201,7 @@ const ggufExtras = ({ metadata }: ModelFile) => {
   const idAt = (name: string) => metadata.get(`tokenizer.ggml.${name}_token_id`)
   return {
     cls: idAt('cls'),
-    // The key is spelled like that in files of llama.cpp.
+    // llama.cpp's files spell the key like this.
     sep: idAt('seperator') ?? idAt('separator'),
     charsmap: metadata.get('tokenizer.ggml.precompiled_charsmap'),
   }

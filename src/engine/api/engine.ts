@@ -40,11 +40,11 @@ export class Engine implements AsyncDisposable {
   /** Number of threads that compute. */
   readonly threads: number
   /**
-   * `shared`: threads on one memory; `shards`: workers that each hold a part of the model; `single`: one
+   * `shared`: threads on one memory; `shards`: workers that each have a part of the model; `single`: one
    * thread.
    */
   readonly pool: PoolKind
-  /** How the engine differs from the request, and why: fewer threads, a shorter context. */
+  /** How the engine differs from the request and why, e.g. fewer threads or a shorter context. */
   readonly notes: readonly EngineNote[]
   /** The sentences of `notes` as one text, in English; undefined if there are none. */
   readonly note: string | undefined
@@ -86,9 +86,9 @@ export class Engine implements AsyncDisposable {
 
   /**
    * Starts the engine's worker, which fetches and compiles its WebAssembly. The next `load` or `probe` with
-   * the same `assets` uses it and starts that much sooner. Call it as soon as the page knows that it will
-   * load a model. The worker waits until then; a second call does nothing. If this fails, the load tries
-   * again and reports the reason. Throws `unsupported` for a wrong option.
+   * the same `assets` uses it and so starts sooner. Call it as soon as the page knows that it will load a
+   * model. The worker waits until then; a second call does nothing. If this fails, the load tries again and
+   * reports the reason. Throws `unsupported` for a wrong option.
    */
   static prepare(options: PrepareOptions = {}): void {
     const { script, assets } = prepareRequest(options)
@@ -115,10 +115,10 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * Tells whether a model would fit here before its weights are downloaded. It reads headers only (by range
+   * Checks whether a model would fit here before its weights are downloaded. It reads headers only (by range
    * requests if the server supports them), allocates and frees memory, and runs kernels for a fifth of a
-   * second. By default it assumes less memory than a killed load needed (`interruptedLoads`). Rejects as
-   * `load` does.
+   * second. By default it assumes less memory than a killed load needed (`interruptedLoads`). Rejects like
+   * `load`.
    */
   static async probe(source: ModelSource, options: ProbeOptions = {}): Promise<ProbeReport> {
     const checked = checkedLoad(options, 'limitBytes')
@@ -127,10 +127,7 @@ export class Engine implements AsyncDisposable {
     return Engine.ask(startEngineWorker(workerAddress(checked)), source, { ...checked, limitBytes })
   }
 
-  /**
-   * The same through a service that runs elsewhere.
-   * @internal
-   */
+  /** Like `probe`, through a service that runs elsewhere. @internal */
   static async ask(
     connection: Connection,
     source: ModelSource,
@@ -147,7 +144,7 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * The same as `load` through a service that runs elsewhere: in this thread, for the command line and tests.
+   * Like `load`, through a service that runs elsewhere: in this thread, for the command line and tests.
    * @internal
    */
   static async open(
@@ -214,7 +211,7 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * Ids of plain text as `complete` reads it: with a beginning-of-sequence token if the model uses one;
+   * Ids of plain text, as read by `complete`: with a beginning-of-sequence token if the model uses one;
    * special tokens are recognised.
    */
   async tokenize(text: string): Promise<number[]> {
@@ -223,8 +220,8 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * Text of ids. Bytes that form no character become U+FFFD. Rejects with `format` for an id outside the
-   * vocabulary.
+   * Text of ids. Bytes that do not form a character become U+FFFD. Rejects with `format` for an id outside
+   * the vocabulary.
    */
   async detokenize(ids: readonly number[]): Promise<string> {
     const plain = plainOf('ids', ids)
@@ -251,7 +248,7 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * One vector for each text, made from the hidden states after the last norm. Its length is the model's
+   * One vector per text, computed from the hidden states after the last norm. Its length is the model's
    * hidden size.
    *
    * ```ts

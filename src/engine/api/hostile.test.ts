@@ -1,5 +1,5 @@
-// Hostile callers. In: arguments that an untyped page may pass. Out: a typed error that names it, never a
-// failure of ours, and an engine that keeps working.
+// Hostile callers. In: arguments that an untyped page may pass. Out: a typed error that names the argument,
+// never an internal failure, and an engine that keeps working.
 import { describe, expect, test } from 'vitest'
 import { isHalfbyteError } from '../../core/base/errors.ts'
 import type { Engine, Session } from '../../index.ts'
@@ -98,7 +98,9 @@ describe('options', () => {
 })
 
 describe('values that nest too deeply', () => {
-  /** Between 1,500 and 3,500 levels it is written and not read; beyond, it is not written. */
+  /**
+   * Between 1,500 and 3,500 levels, messages can be sent but not received; beyond that they cannot be sent.
+   */
   const nested = (levels: number): Record<string, unknown> => {
     let value: Record<string, unknown> = {}
     for (let level = 0; level < levels; level++) value = { properties: { value } }
@@ -113,7 +115,7 @@ describe('values that nest too deeply', () => {
     expect(await session.send('b', GREEDY).text()).toBe('You said b')
   })
 
-  test.each([200, 1300, 100_000])('as arguments of a call of %i levels is rejected', async (levels) => {
+  test.each([200, 1300, 100_000])('as call arguments of %i levels is rejected', async (levels) => {
     const engine = await openToy()
     const messages = [withCalls([{ id: '1', name: 'f', arguments: nested(levels) }]), user('b')] as never
     expect(await errorOf((async () => engine.countTokens(messages))())).toMatchObject(refusal)
@@ -141,7 +143,7 @@ test.each<[string, (engine: Engine) => Promise<unknown>]>([
   expect(isHalfbyteError(error) && error.code).toBe('unsupported')
 })
 
-test('ids in a typed array are the same ids', async () => {
+test('ids in a typed array are accepted', async () => {
   const engine = await openToy()
   const ids = await engine.tokenize('hello')
   expect(await engine.detokenize(Uint32Array.from(ids) as never)).toBe('hello')

@@ -14,7 +14,9 @@ export interface PromptFit {
 
 const OVERFLOW_OPTIONS = { overflow: choice(['error', 'shift']), keep: whole(0) }
 
-/** Attention sinks: the least that a context must keep of its beginning (Xiao et al., StreamingLLM, 2023). */
+/**
+ * Attention sinks: the minimum that a context must keep of its beginning (Xiao et al., StreamingLLM, 2023).
+ */
 const SINKS = 4
 
 /**

@@ -12,7 +12,7 @@ import type { Outlet } from '../wire/reply-stream.ts'
 import type { ReplyReasoning } from './reply-reasoning.ts'
 import type { ReplyToolCalls } from './reply-tool-calls.ts'
 
-/** The constraint on a reply, its thought, where it ends, and the calls that it may contain. */
+/** The limits of a reply: its constraint, its thought, its stop texts, and the calls that it may contain. */
 export interface ReplyLimits {
   readonly stop: readonly string[]
   readonly constraint: ReplyConstraint | undefined
@@ -31,7 +31,7 @@ export class ReplyWriter {
   reasoning = ''
   /** Tokens up to the end of the thought. */
   reasoningTokens = 0
-  /** True if the text is exactly the text of the ids. Known once the reply has finished. */
+  /** True if the reply's text is exactly the text of its ids. Known once the reply has finished. */
   isWhole = false
   readonly #text: ModelText
   readonly #limits: ReplyLimits
@@ -78,7 +78,7 @@ export class ReplyWriter {
     this.#unsent += 1
     if (this.#source !== undefined) this.logprobs?.push(describe(this.#source, this.#text, id))
     const sent = this.#pass(this.#split(this.#decoder.push(id)))
-    // If nothing but the end may follow, no further token is requested.
+    // If only the end may follow, no further token is requested.
     const isOver = this.#stops.matched !== undefined || constraint?.mustEnd === true || calls?.isFull === true
     return isOver ? 'stop' : sent
   }
@@ -116,7 +116,7 @@ export class ReplyWriter {
     return this.#send(thoughtText, calls.push(rest))
   }
 
-  /** With tools, marks of calls are text. The next prompt quotes them, so their ids will differ. */
+  /** With tools, call marks are text. The next prompt quotes them, so their ids will differ. */
   #isPlain(): boolean {
     const { reasoning, calls, after } = this.#limits
     const plain = this.#text.detokenizer({ marks: this.#marks, after })

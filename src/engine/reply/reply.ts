@@ -23,12 +23,14 @@ import { checkTools, toolCallsOf } from './reply-tool-calls.ts'
 import { ReplyWriter } from './reply-writer.ts'
 import type { Transcript } from './transcript.ts'
 
-/** Variables that the engine passes to templates. */
+/** Variables that the engine itself passes to templates. */
 const OWN: readonly string[] = ['messages', 'tools', 'add_generation_prompt', 'bos_token', 'eos_token']
 const MAX_DEPTH = 64
 const MAX_VALUES = 100_000
 
-/** Throws `unsupported` unless the arguments are JSON values of a bounded size, with names that are free. */
+/**
+ * Throws `unsupported` unless the arguments are JSON values of bounded size with names that are not taken.
+ */
 export function checkTemplateArguments(given: unknown): void {
   if (!isObject(given)) throw wrongOption('templateArguments', given, 'an object with JSON values')
   const taken = OWN.find((name) => Object.hasOwn(given, name))
@@ -62,8 +64,8 @@ function checkScalar(key: string, value: unknown): void {
 }
 
 /**
- * The prompt as the model reads it: plain text unchanged, a conversation through the template. Throws
- * `unsupported` if the messages are not a conversation or the prefix is not a text.
+ * The prompt as the model reads it: plain text unchanged, a conversation rendered with the template. Throws
+ * `unsupported` if the messages are not a conversation or the prefix is not a string.
  */
 export function promptText(model: LoadedModel, prompt: Prompt): string {
   if (prompt.type === 'text') {
@@ -107,7 +109,7 @@ export async function reply(
   const fit = fitPrompt(model, request, prompt)
   const reasoning = openReasoning(model, request.prompt, text, options, request.constraint !== undefined)
   const given = request.constraint && model.constraints.constrain(request.constraint)
-  // A plain prompt is continued unchanged, and a constraint has decided about the space itself.
+  // A plain prompt is continued unchanged, and a constraint decides about the space itself.
   const after = given === undefined && request.prompt.type !== 'text' ? prompt.at(-1) : undefined
   const around = reasoning ? aroundThought(model, reasoning, given, options.maxReasoningTokens) : given
   const { calls } = request

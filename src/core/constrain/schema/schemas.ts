@@ -49,7 +49,7 @@ export class Schemas implements Judge, Oracle {
       case 'number': {
         const { min, max, isInteger, step } = one
         const number = value as number
-        // A number without multipleOf has a step of 1 as well, and may have any fraction.
+        // A number without multipleOf also has a step of 1, and may have any fraction.
         const isFree = !isInteger && step.digits === 0
         return (
           (!isInteger || Number.isInteger(number)) &&
@@ -169,7 +169,7 @@ export class Schemas implements Judge, Oracle {
     return parts.map(([, cases]) => cases).reduce((left, right) => this.#both(left, right))
   }
 
-  /** With `enum` and `const` the values are listed. */
+  /** `enum` and `const` list the values. */
   #literals(schema: SchemaObject, own: readonly Case[]): readonly Case[] {
     const { enum: values, const: constant } = schema
     if (values !== undefined && !Array.isArray(values)) this.refuse('enum', 'is not a list')

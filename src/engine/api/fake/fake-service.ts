@@ -1,4 +1,4 @@
-// The service of a fake engine: the calls of a worker, answered from given replies without a model.
+// The service of a fake engine: answers a worker's calls with given replies, without a model.
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { checkedOptions } from '../../reply/reply-options.ts'
 import type { EngineInfo, MemoryUse, ModelInfo } from '../../types/model.ts'
@@ -6,10 +6,10 @@ import type { EngineService, GenerateRequest, SavedSession } from '../../wire/pr
 import { type Outlet, openOutlet } from '../../wire/reply-stream.ts'
 import { type FakeReply, type FakeRequest, sendReply, textOf, wordsOf } from './fake-reply.ts'
 
-/** Asks the test for the reply to a request. */
+/** Gets the reply to a request from the test. */
 export type Answer = (request: FakeRequest) => FakeReply | Promise<FakeReply>
 
-/** Length of vectors of `embed`. */
+/** Length of the vectors from `embed`. */
 const EMBEDDING = 32
 
 const MEMORY: MemoryUse = { weightsBytes: 0, stateBytes: 0, keptBytes: 0, arenaBytes: 0, totalBytes: 0 }

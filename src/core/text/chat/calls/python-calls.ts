@@ -15,7 +15,7 @@ const MOST_COMMENT = 4096
 
 /**
  * Adds calls up to `end`, with or without brackets around them, separated by commas, semicolons or line ends.
- * Arguments are literals; those without a name take the names of the tool's properties in their order.
+ * Arguments are literals; those without a name take the names of the tool's properties in order.
  */
 export function* pythonCalls(
   source: GrowingText,
