@@ -134,9 +134,12 @@ const RICH_TOOLS: readonly CallTool[] = [
 ]
 /** Number of texts to draw for each marker. `DRAWS=100000` draws more of them. */
 const DRAWS = Number(process.env['DRAWS'] ?? 150)
+/** A language keeps all states that its texts lead through, up to a limit. */
+const DRAWS_PER_LANGUAGE = 500
 
 describe('texts drawn from the grammar are parsed as calls that match their schemas:', () => {
-  const rich = new Language((grammar) => callsNode(grammar, RICH_TOOLS))
+  const newLanguage = () => new Language((grammar) => callsNode(grammar, RICH_TOOLS))
+  let rich = newLanguage()
   const ajv = new Ajv2020({ strict: false })
   const fits = new Map(
     RICH_TOOLS.map(({ name, parameters }) => [name, ajv.compile({ type: 'object', ...parameters })]),
@@ -144,12 +147,17 @@ describe('texts drawn from the grammar are parsed as calls that match their sche
 
   test.each(MARKERS)('%s', (marker) => {
     const random = new Random(MARKERS.indexOf(marker) + 1)
-    const drawer = new TextDrawer(rich, () => random.below(1 << 24) / (1 << 24))
+    const newDrawer = () => new TextDrawer(rich, () => random.below(1 << 24) / (1 << 24))
+    let drawer = newDrawer()
     const { close } = CALL_MARKS[formOf(marker)]
     for (let count = 0; count < DRAWS; ) {
       const text = drawer.text(letterOf(marker))
       if (text === undefined) continue
       count += 1
+      if (count % DRAWS_PER_LANGUAGE === 0) {
+        rich = newLanguage()
+        drawer = newDrawer()
+      }
       const reply = marker + text.slice(1)
       const { calls, text: rest } = read(reply, RICH_TOOLS)
       expect(rest, reply).toBe('')
