@@ -205,19 +205,36 @@ export interface ChatCompletionChunk {
 
 /** The fields of a text completion that are read. Other fields cause a warning. */
 export interface TextCompletionParams extends SamplingParams {
-  readonly prompt: string | readonly string[]
+  /**
+   * One or several prompts: texts, which the tokenizer reads from their beginning, or token ids, which are
+   * taken as they are.
+   */
+  readonly prompt: string | readonly number[] | readonly (string | readonly number[])[]
   /** Ignored: the engine has one model. */
   readonly model?: string
   readonly stream?: boolean | null
   readonly stream_options?: { readonly include_usage?: boolean } | null
-  /** Maximum number of tokens to generate. Default 16. */
+  /** Maximum number of tokens to generate; 0 only reads the prompt. Default 16. */
   readonly max_tokens?: number | null
-  /** Whether the text begins with its prompt. Default false. */
+  /** Whether the text begins with its prompt; with `logprobs`, its tokens are scored too. Default false. */
   readonly echo?: boolean | null
-  /** How many most likely tokens to list for each token. Default: none are reported. */
+  /** How many most likely tokens to list for each token, 0 to 100. Default: none are reported. */
   readonly logprobs?: number | null
   /** Number of texts for each prompt. Default 1. */
   readonly n?: number | null
+  /** A GBNF grammar that constrains the text, as llama.cpp's server takes it. Default: none. */
+  readonly grammar?: string | null
+}
+
+/** One entry for each token. */
+export interface CompletionLogprobs {
+  tokens: string[]
+  /** Null for the first token of a prompt, which follows nothing. */
+  token_logprobs: (number | null)[]
+  /** By text, with the token itself. */
+  top_logprobs: (Record<string, number> | null)[]
+  /** Where each token begins in the choice's text, in code points. */
+  text_offset: number[]
 }
 
 /** A text completion, or a chunk of one. */
@@ -229,11 +246,7 @@ export interface TextCompletion {
   choices: {
     index: number
     text: string
-    logprobs: {
-      tokens: string[]
-      token_logprobs: number[]
-      top_logprobs: Record<string, number>[]
-    } | null
+    logprobs: CompletionLogprobs | null
     finish_reason: 'stop' | 'length' | null
   }[]
   usage?: { prompt_tokens: number; completion_tokens: number; total_tokens: number }

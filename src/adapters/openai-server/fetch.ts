@@ -37,10 +37,18 @@ interface ErrorAnswer {
 /** Status 400 for requests that can be corrected, otherwise 500. */
 function errorAnswer(error: unknown): ErrorAnswer {
   const code = isHalfbyteError(error) ? error.code : 'internal'
-  if (code === 'context-overflow') return refusal(400, reasonOf(error), 'context_length_exceeded')
+  if (code === 'context-overflow')
+    return refusal(400, overflowText(error), 'context_length_exceeded', fieldOf(error))
   if (code === 'unsupported') return refusal(400, reasonOf(error), code, fieldOf(error))
   if (isDamagedPicture(error)) return refusal(400, reasonOf(error), code, 'messages')
   return { status: 500, body: body(reasonOf(error), 'server_error', code) }
+}
+
+/** LiteLLM and others know this error only by the beginning of OpenAI's sentence. */
+function overflowText(error: unknown): string {
+  const length = isHalfbyteError(error) ? error.detail['contextLength'] : undefined
+  const start = length === undefined ? '' : `This model's maximum context length is ${length} tokens: `
+  return start + reasonOf(error)
 }
 
 /** Other errors of formats are about the model's own files. */

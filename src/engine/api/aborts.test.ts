@@ -103,12 +103,16 @@ test('a restore that is aborted, before or during reading, leaves no state', asy
 
 test('scoring and embedding stop when aborted, and release their state', async () => {
   const texts = Array.from({ length: 40 }, (_, index) => `${index} `.repeat(200))
-  for (const work of ['score', 'embed'] as const) {
+  for (const work of ['score', 'scoreTokens', 'embed'] as const) {
     const toy = toyModel()
     const engine = await openToy(toy)
     const controller = new AbortController()
     const { signal } = controller
-    const asking = work === 'score' ? engine.score('a', texts, { signal }) : engine.embed(texts, { signal })
+    const asking = {
+      score: () => engine.score('a', texts, { signal }),
+      scoreTokens: () => engine.scoreTokens('a '.repeat(2000), { signal }),
+      embed: () => engine.embed(texts, { signal }),
+    }[work]()
     await turns(3)
     controller.abort('enough')
     expect(await errorOf(asking)).toBe('enough')

@@ -27,6 +27,8 @@ import type {
   PrepareOptions,
   ProbeOptions,
   SaidMessage,
+  ScoredToken,
+  ScoreTokensOptions,
   Session,
   SessionOptions,
   Support,
@@ -181,8 +183,11 @@ export class Engine implements AsyncDisposable {
     return restoreSession(this.client(), file, options)
   }
 
-  /** Continues plain text without the model's chat template. Keeps no state. */
-  complete(prompt: string, options?: GenerateOptions): Generation {
+  /**
+   * Continues plain text without the model's chat template, or ids as they are. Keeps no state. Rejects with
+   * `unsupported` for ids outside the vocabulary.
+   */
+  complete(prompt: string | readonly number[], options?: GenerateOptions): Generation {
     return startReply(options, async ({ tools, templateArguments, decode }, sink, isWanted) => {
       if (templateArguments !== undefined) {
         const sentence = 'plain text has no chat template for templateArguments; send a message in a session'
@@ -194,7 +199,7 @@ export class Engine implements AsyncDisposable {
       const client = this.client()
       const request = await client.call(() => decodeRequest(decode, isWanted))
       if (request === undefined || !isWanted()) return undefined
-      return client.generate({ prompt: { type: 'text', text: prompt }, ...request }, sink)
+      return client.generate({ prompt: plainPrompt(prompt), ...request }, sink)
     })
   }
 
@@ -248,7 +253,34 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * One vector per text, computed from the hidden states after the last norm. Its length is the model's
+   * The log-probability of each token of a text after those before it, and the `top` most likely tokens of
+   * each place. Nothing is sampled. The text is read as by `complete`: with a beginning-of-sequence token if
+   * the model uses one; ids are taken as they are.
+   *
+   * ```ts
+   * const tokens = await engine.scoreTokens('The sky is blue.', { top: 3 })
+   * const surprising = tokens.filter(({ logprob = 0 }) => logprob < -5)
+   * ```
+   *
+   * Rejects with `unsupported` for a text without tokens or ids outside the vocabulary, `context-overflow`,
+   * or the signal's reason.
+   */
+  async scoreTokens(
+    prompt: string | readonly number[],
+    options?: ScoreTokensOptions & AbortOptions,
+  ): Promise<ScoredToken[]> {
+    const signal = signalOf(options)
+    const plain = plainOf('the prompt', prompt)
+    const top = plainOf(
+      'top',
+      readFrom('the options', () => options?.top ?? 0),
+    )
+    const ask = this.client().callAbortable(signal, (service, port) => service.scoreTokens(plain, top, port))
+    return [...(await ask)]
+  }
+
+  /**
+   * One vector for each text, made from the hidden states after the last norm. Its length is the model's
    * hidden size.
    *
    * ```ts
@@ -281,4 +313,12 @@ export class Engine implements AsyncDisposable {
   [asyncDispose](): Promise<void> {
     return this.dispose()
   }
+}
+
+/** Ids in a list or a typed array; anything else is a text, which the worker checks. */
+function plainPrompt(prompt: string | readonly number[]): Prompt {
+  const isText = !(Array.isArray(prompt) || ArrayBuffer.isView(prompt))
+  return isText
+    ? { type: 'text', text: prompt as string }
+    : { type: 'ids', ids: plainOf('the prompt', prompt as readonly number[]) }
 }

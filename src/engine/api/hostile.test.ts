@@ -136,6 +136,10 @@ describe('values that nest too deeply', () => {
 
 test.each<[string, (engine: Engine) => Promise<unknown>]>([
   ['continuations that are one text', (engine) => engine.score('a', 'b' as never)],
+  ['more tokens than can be listed', (engine) => engine.scoreTokens('a', { top: 101 })],
+  ['ids outside the vocabulary', (engine) => engine.scoreTokens([97, 258])],
+  ['ids to continue outside the vocabulary', (engine) => engine.complete([-1]).result],
+  ['a text without tokens', (engine) => engine.scoreTokens('')],
   ['texts that are one text', (engine) => engine.embed('abc' as never)],
   ['a pooling that does not exist', (engine) => engine.embed(['a'], { pooling: 'max' as never })],
 ])('%s are rejected', async (_, ask) => {
@@ -147,6 +151,8 @@ test('ids in a typed array are accepted', async () => {
   const engine = await openToy()
   const ids = await engine.tokenize('hello')
   expect(await engine.detokenize(Uint32Array.from(ids) as never)).toBe('hello')
+  expect(await engine.scoreTokens(Uint32Array.from(ids) as never)).toHaveLength(5)
+  expect(await engine.complete(Uint32Array.from(ids) as never, { ...GREEDY, maxTokens: 1 }).text()).toBe('p')
 })
 
 test('priorities reach the scheduler', async () => {

@@ -225,7 +225,9 @@ class OpenSession {
 
 function checkAnswerable(messages: readonly Message[]): void {
   if (messages.length > 0 && messages.at(-1)?.role !== 'assistant') return
-  throw new HalfbyteError('unsupported', 'there is nothing to answer; end the messages with a user message')
+  throw new HalfbyteError('unsupported', 'there is nothing to answer; end the messages with a user message', {
+    name: 'messages',
+  })
 }
 
 /** Restores a session from a file that `save` made or from a name that was given to `store`. */

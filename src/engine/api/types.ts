@@ -17,6 +17,7 @@ export type { GraphOffer, LoadProgress, MemoryUse, ModelInfo, ProbeReport, Small
 // The other public types. Adapters import public types only from here.
 export type {
   FinishReason,
+  ScoredToken,
   SpeculationKind,
   TextChunk,
   Timings,
@@ -179,6 +180,12 @@ export interface Assets {
 export interface AbortOptions {
   /** Aborting rejects at once with the signal's reason. Default: none. */
   readonly signal?: AbortSignal | undefined
+}
+
+/** Options of `Engine.scoreTokens`. */
+export interface ScoreTokensOptions {
+  /** How many most likely tokens to list for each token, 0 to 100. Default 0. */
+  readonly top?: number | undefined
 }
 
 /** The second argument of a tool's function. */

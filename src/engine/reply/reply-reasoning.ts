@@ -28,12 +28,12 @@ export function openReasoning(
 ): ReplyReasoning | undefined {
   const found = model.text.reasoning
   const isFound = named === undefined || (named !== false && named.open === found?.open)
-  const form = isFound ? (prompt.type === 'text' && named === undefined ? undefined : found) : named
+  const form = isFound ? (prompt.type !== 'messages' && named === undefined ? undefined : found) : named
   if (form === undefined || form === false) return undefined
   const { isAssumed = false, isImplied = false }: ReasoningForm = form
   // A constraint says how the reply begins, unless the model is known to think before it.
   if (isAssumed && named === undefined && hasConstraint) return undefined
-  const { prefix = '', reasoningPrefix = '' } = prompt.type === 'text' ? {} : prompt
+  const { prefix = '', reasoningPrefix = '' } = prompt.type === 'messages' ? prompt : {}
   // Only the model's own marks are around it in the prompt.
   if (reasoningPrefix !== '' && prefix.trim() === '' && isFound && !isAssumed) {
     const splitter = reasoningSplitter(form, 'thought')

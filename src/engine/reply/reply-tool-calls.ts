@@ -45,7 +45,7 @@ export function checkTools(tools: unknown): asserts tools is readonly Tool[] {
 
 /** Checks the prompt's tools; undefined if there are none. Text after call number `most` is dropped. */
 export function toolCallsOf(prompt: Prompt, most = Number.POSITIVE_INFINITY): ReplyToolCalls | undefined {
-  if (prompt.type === 'text' || prompt.tools === undefined || prompt.tools.length === 0) return undefined
+  if (prompt.type !== 'messages' || prompt.tools === undefined || prompt.tools.length === 0) return undefined
   const before = prompt.messages.reduce((sum, { toolCalls = [] }) => sum + toolCalls.length, 0)
   const parser = new ToolCallParser(prompt.tools)
   const thought = new ToolCallParser(prompt.tools, { isMarked: true })

@@ -31,7 +31,12 @@ export interface TokenLogprobs extends TokenLogprob {
   readonly top: readonly TokenLogprob[]
 }
 
-/** Numbers of tokens that a reply took. */
+/** A token of a given text. The first one follows nothing: it has no `logprob`, and `top` is empty. */
+export interface ScoredToken extends Omit<TokenLogprobs, 'logprob'> {
+  readonly logprob?: number | undefined
+}
+
+/** Tokens that a reply took. */
 export interface Usage {
   /** Tokens of the prompt, including cached ones. */
   readonly promptTokens: number
@@ -83,6 +88,8 @@ export interface Outcome {
   readonly tokens: readonly number[]
   /** One entry for each of `tokens`, if `logprobs` was set. */
   readonly logprobs?: readonly TokenLogprobs[] | undefined
+  /** The end-of-turn token, if it ended the reply and `logprobs` was set. */
+  readonly endLogprobs?: TokenLogprobs | undefined
   readonly finishReason: FinishReason
   /** The calls that the model requests; not part of `text`. Absent if no tools were given. */
   readonly toolCalls?: readonly ToolCall[] | undefined

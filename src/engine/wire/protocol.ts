@@ -26,7 +26,7 @@ import type { EmbedOptions } from '../score/embed.ts'
 import type { Score } from '../score/score.ts'
 import type { Message, Overflow, Tool } from '../types/conversation.ts'
 import type { EngineInfo, LoadProgress, MemoryUse, ProbeReport } from '../types/model.ts'
-import type { DecodeOptions, Outcome, TextChunk } from '../types/reply.ts'
+import type { DecodeOptions, Outcome, ScoredToken, TextChunk } from '../types/reply.ts'
 
 export interface LoadRequest {
   /** An absolute address, or the files of a model. */
@@ -79,7 +79,10 @@ export type LoadReport =
   /** Sent once, before memory is allocated: bytes that the model needs with a full context. */
   | { readonly type: 'need'; readonly neededBytes: number }
 
-/** What to continue: a conversation in the model's chat template, or plain text. */
+/** Plain text, as the tokenizer reads it from its beginning, or ids, as they are. */
+export type TextOrIds = string | readonly number[]
+
+/** What to continue: a conversation in the model's chat template, plain text, or ids. */
 export type Prompt =
   | {
       readonly type: 'messages'
@@ -93,6 +96,7 @@ export type Prompt =
       readonly templateArguments?: JsonObject | undefined
     }
   | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'ids'; readonly ids: readonly number[] }
 
 /** The page's part of a saved session, for restoring it. */
 export interface SavedSession extends Overflow {
@@ -159,6 +163,7 @@ export interface EngineService {
   detokenize(ids: readonly number[]): string
   /** The command `abort` aborts the work, and the call rejects. */
   score(prompt: string, continuations: readonly string[], port: MessagePort): Promise<readonly Score[]>
+  scoreTokens(prompt: TextOrIds, top: number, port: MessagePort): Promise<readonly ScoredToken[]>
   embed(texts: readonly string[], options: EmbedOptions, port: MessagePort): Promise<readonly Float32Array[]>
   memory(): MemoryUse
   /** Gives session `to` the state of session `from` without copying it. Waits for the turn of `from`. */

@@ -53,6 +53,8 @@ export interface SequenceRequest {
   readonly stopTokens?: ReadonlySet<number> | undefined
   /** Called for each token as it is picked. */
   readonly onToken?: ((id: number) => TokenAnswer) | undefined
+  /** Called for the stop token that ends the text, as it is picked. */
+  readonly onStop?: ((id: number) => void) | undefined
   readonly signal?: AbortSignal | undefined
 }
 
@@ -170,7 +172,7 @@ export class GenerateWork implements Work {
   }
 
   #pick(row: number, logits: RowsView, now: number): Answer {
-    const { sampler, stopTokens, onToken } = this.#request
+    const { sampler, stopTokens, onToken, onStop } = this.#request
     const { tokens } = this.#lane.sequence
     const own = logits.row(this.#lane.firstLogits + row)
     const guide = this.#guide && logits.row(this.#guide.firstLogits + row)
@@ -180,6 +182,7 @@ export class GenerateWork implements Work {
     else this.#decodeMs += now - this.#mark
     this.#mark = now
     if (stopTokens?.has(id) === true) {
+      onStop?.(id)
       this.#reason = 'stop'
       return 'done'
     }

@@ -54,6 +54,8 @@ export interface SequenceOptions {
    * Default false, because a caller that wants the logits of all tokens must run all of them.
    */
   readonly shares?: boolean | undefined
+  /** False: it only gives state to others; all of its own tokens are run. Default: as `shares`. */
+  readonly adopts?: boolean | undefined
 }
 
 export interface SetTokensOptions {
@@ -71,6 +73,7 @@ export interface SetTokensOptions {
 export class Sequence {
   readonly #cache: StateCache
   readonly #shares: boolean
+  readonly #adopts: boolean
   #state: SequenceState
   #tokens: number[] = []
   #keep: number | undefined
@@ -79,10 +82,11 @@ export class Sequence {
   /** Work is scheduled on this sequence. Set by the scheduler. */
   busy = false
 
-  /** Creates an empty sequence. Throws `out-of-memory` if its block tables do not fit. */
-  constructor(cache: StateCache, { shares = false }: SequenceOptions = {}) {
+  /** Makes an empty sequence. Throws `out-of-memory` if its block tables do not fit. */
+  constructor(cache: StateCache, { shares = false, adopts = shares }: SequenceOptions = {}) {
     this.#cache = cache
     this.#shares = shares
+    this.#adopts = adopts
     this.#state = this.#newState(this.#tokens)
   }
 
@@ -173,7 +177,7 @@ export class Sequence {
   /** A second sequence with the same tokens. They share state until one of them writes. */
   fork(): Sequence {
     this.checkIdle()
-    const copy = new Sequence(this.#cache, { shares: this.#shares })
+    const copy = new Sequence(this.#cache, { shares: this.#shares, adopts: this.#adopts })
     copy.#tokens = [...this.#tokens]
     copy.#keep = this.#keep
     copy.#dropped = [...this.#dropped]
@@ -262,7 +266,7 @@ export class Sequence {
 
   #goTo(ids: readonly number[], most: number): void {
     const own = this.#own(ids, Math.min(most, ids.length - 1))
-    const found = this.#shares && own < ids.length - 1 ? this.#cache.find(ids, ids.length - 1) : undefined
+    const found = this.#adopts && own < ids.length - 1 ? this.#cache.find(ids, ids.length - 1) : undefined
     if (found === undefined || found.tokens <= own || !this.#goOnFrom(found, ids)) this.#goBackTo(own, ids)
   }
 

@@ -2,7 +2,6 @@
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import type { Message, Tool, ToolCall } from '../../types/conversation.ts'
 import type { FinishReason, Outcome } from '../../types/reply.ts'
-import type { Prompt } from '../../wire/protocol.ts'
 import type { Outlet } from '../../wire/reply-stream.ts'
 import type { GenerateOptions } from '../types.ts'
 
@@ -43,10 +42,7 @@ export type FakeReply = string | Iterable<string> | AsyncIterable<string> | Fake
 /** Words with the space before them. They are the tokens of a fake engine. */
 export const wordsOf = (text: string): string[] => text.match(/\s*\S+|\s+$/g) ?? []
 
-export const textOf = (prompt: Prompt): string =>
-  prompt.type === 'text' ? prompt.text : prompt.messages.map(({ content }) => content).join('\n')
-
-/** Numbers that depend only on the texts. */
+/** Numbers that depend on nothing but the texts. */
 interface Counted {
   readonly promptTokens: number
   readonly idOf: (word: string) => number

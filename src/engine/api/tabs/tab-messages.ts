@@ -10,7 +10,7 @@ import type { Feed, Sink } from '../../wire/reply-stream.ts'
  * Part of the names of the channel and the locks, so that tabs of different versions do not interact. Change
  * it whenever the meaning of a message here or in wire/protocol.ts changes.
  */
-export const TABS_VERSION = 2
+export const TABS_VERSION = 3
 
 /** Calls of the engine service that have one answer. Those with a port can be aborted. */
 export const CALLS = {
@@ -19,6 +19,7 @@ export const CALLS = {
   tokenize: { hasPort: false },
   detokenize: { hasPort: false },
   score: { hasPort: true },
+  scoreTokens: { hasPort: true },
   embed: { hasPort: true },
   memory: { hasPort: false },
   fork: { hasPort: false },
@@ -110,6 +111,7 @@ const FORMS: { readonly [Name in CallName]: { readonly args: readonly Check[]; r
   tokenize: { args: [isText], answer: areCounts },
   detokenize: { args: [Array.isArray], answer: isText },
   score: { args: [isText, areTexts], answer: isListOf(isObject) },
+  scoreTokens: { args: [(it) => isText(it) || Array.isArray(it), isCount], answer: isListOf(isObject) },
   embed: { args: [areTexts, isMaybe(isObject)], answer: isListOf((it) => it instanceof Float32Array) },
   memory: { args: [], answer: hasCounts('weightsBytes', 'stateBytes', 'totalBytes') },
   fork: { args: [isCount, isCount], answer: isAbsent },

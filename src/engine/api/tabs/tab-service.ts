@@ -92,6 +92,7 @@ export class TabService {
     detokenize: ((...args: unknown[]) => this.#ask('detokenize', args)) as never,
     memory: (() => this.#ask('memory', [])) as never,
     score: (prompt, continuations, port) => this.#ask('score', [prompt, continuations], port) as never,
+    scoreTokens: (prompt, top, port) => this.#ask('scoreTokens', [prompt, top], port) as never,
     embed: (texts, options, port) => this.#ask('embed', [texts, options], port) as never,
     fork: (from, to) => this.#ask('fork', [from, to]) as Promise<void>,
     save: (session, extra, port) => this.#ask('save', [session, extra], port) as never,

@@ -7,14 +7,17 @@ import type { Prompt } from '../../wire/protocol.ts'
 import type { LoadedModel } from '../loaded-model.ts'
 import { openCompanions } from './companions.ts'
 
-const CONVERSATION: Prompt = {
+/** A prompt that can be made from its text. */
+type GuidedPrompt = Exclude<Prompt, { readonly type: 'ids' }>
+
+const CONVERSATION: GuidedPrompt = {
   type: 'messages',
   messages: [
     { role: 'system', content: 'be kind' },
     { role: 'user', content: 'hi' },
   ],
 }
-const TEXT: Prompt = { type: 'text', text: 'once upon' }
+const TEXT: GuidedPrompt = { type: 'text', text: 'once upon' }
 
 /** A prompt without images. */
 const seenBy = ({ text }: Pick<LoadedModel, 'text'>, prompt: Prompt) => ({
@@ -22,9 +25,12 @@ const seenBy = ({ text }: Pick<LoadedModel, 'text'>, prompt: Prompt) => ({
   encode: (given: string, start: boolean, after?: number) => text.encode(given, start, after),
 })
 
-function guideText(prompt: Prompt, negativePrompt?: string): string {
+function guideText(prompt: GuidedPrompt, negativePrompt?: string): string {
   const toy = toyModel()
-  const ids = toy.text.encode(prompt.type === 'text' ? prompt.text : toy.renderPrompt(prompt.messages), true)
+  const ids = toy.text.encode(
+    prompt.type === 'messages' ? toy.renderPrompt(prompt.messages) : prompt.text,
+    true,
+  )
   const { guide, release } = openCompanions(toy, seenBy(toy, prompt), ids, { cfgScale: 2, negativePrompt })
   const text = guide!.tokens.map((id) => (id === 256 ? '<end>' : String.fromCharCode(id))).join('')
   release()

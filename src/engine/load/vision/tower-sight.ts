@@ -51,12 +51,12 @@ export class TowerSight implements Sight {
     const sources = new Map<string, PictureSource>()
     this.#fresh.clear()
     const seen: Prompt =
-      prompt.type === 'text'
-        ? prompt
-        : {
+      prompt.type === 'messages'
+        ? {
             ...prompt,
             messages: await Promise.all(prompt.messages.map((each) => this.#marked(each, sources, signal))),
           }
+        : prompt
     const { text } = this.#options
     return {
       prompt: seen,
