@@ -5,7 +5,7 @@ import { checkList } from '../core/base/check-options.ts'
 import { HalfbyteError } from '../core/base/errors.ts'
 import { isObject } from '../core/base/values.ts'
 import { joinParts } from '../engine/api/message-parts.ts'
-import type { Message, ToolCall } from '../engine/api/types.ts'
+import type { GenerateOptions, Message, ToolCall } from '../engine/api/types.ts'
 
 /** Returns the text or image of a message part; undefined if the part cannot be read. */
 type PartReader = (part: { readonly type: string }) => string | Blob | undefined
@@ -143,17 +143,18 @@ export function withToolNames(messages: readonly Message[]): Message[] {
 }
 
 /**
- * A conversation without a final assistant message, which is the beginning of the reply. Throws
- * `unsupported` if that message has calls, whose answers are missing.
+ * A conversation without a final assistant message, which is the beginning of the reply, or of its thought if
+ * it has no text. Throws `unsupported` if that message has calls, whose answers are missing.
  */
 export function splitPrefix(messages: readonly Message[]): {
   readonly messages: readonly Message[]
-  readonly prefix: string | undefined
+  readonly begun: Pick<GenerateOptions, 'prefix' | 'reasoningPrefix'>
 } {
   const last = messages.at(-1)
-  if (last?.role !== 'assistant') return { messages, prefix: undefined }
-  const calls = last.toolCalls?.length ?? 0
-  if (calls === 0) return { messages: messages.slice(0, -1), prefix: last.content }
+  if (last?.role !== 'assistant') return { messages, begun: {} }
+  const { content: prefix, reasoning: reasoningPrefix, toolCalls = [] } = last
+  const calls = toolCalls.length
+  if (calls === 0) return { messages: messages.slice(0, -1), begun: { prefix, reasoningPrefix } }
   throw new HalfbyteError(
     'unsupported',
     `the last message has ${calls} calls without answers; add a message of the role tool for each`,

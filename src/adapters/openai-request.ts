@@ -178,10 +178,10 @@ export function chatRequest(params: ChatFields, sampling: SamplerOptions, onWarn
     onWarning(`halfbyte/openai ignores "${name}" of a message: chat templates have nothing like it`)
   }
   const count = replyCount(params.n)
-  const { messages, prefix } = splitPrefix(given)
+  const { messages, begun } = splitPrefix(given)
   return {
     messages,
-    options: { prefix, ...options(params, sampling) },
+    options: { ...begun, ...options(params, sampling) },
     names: { ...fieldNames(params), logprobs: 'top_logprobs' },
     count,
     isStream: params.stream === true,

@@ -265,6 +265,16 @@ test('an assistant’s message at the end is the beginning of the reply', async 
   expect(whole.choices[0]!.message.content).toBe(own)
 })
 
+test('a thought at the end goes on where it was cut off', async () => {
+  const { chat } = await client(toyModel({ reasoning: reasoningFormOf('<think></think>') }))
+  const asked = said('<think>\nA red fox.</think>Hi')
+  const cut = await chat.completions.create({ messages: asked, temperature: 0, max_tokens: 13 })
+  const { message, finish_reason: reason } = cut.choices[0]!
+  expect([message.content, message.reasoning_content, reason]).toEqual(['', 'A red', 'length'])
+  const rest = await chat.completions.create({ messages: [...asked, message], temperature: 0 })
+  expect(rest.choices[0]!.message).toMatchObject({ content: 'Hi', reasoning_content: ' fox.' })
+})
+
 test('a reply ends with its first call if calls may not be parallel', async () => {
   const { chat } = await client()
   const asked = { messages: said(`${CALL}${CALL}`), temperature: 0, tools: [add] }

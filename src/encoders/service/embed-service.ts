@@ -9,8 +9,7 @@ import { encodePair, encodeWhole } from '../../core/text/tokenize/read/encoder-t
 import type { MemoryUse } from '../../engine/api/types.ts'
 import { checkedIds } from '../../engine/load/prompt-ids.ts'
 import { abortable, checkText, loadReports, textsOf, textsOrIds } from '../../engine/serve.ts'
-import type { LoadRequest } from '../../engine/wire/protocol.ts'
-import type { EncoderLoader, LoadedEncoder } from './build-encoder.ts'
+import type { EncoderLoader } from './build-encoder.ts'
 import type {
   EmbedderInfo,
   EmbedderService,
@@ -18,11 +17,13 @@ import type {
   EmbedRequest,
   EmbedResult,
   EncoderInfo,
+  EncoderRequest,
   RerankRequest,
   RerankScores,
 } from './embed-protocol.ts'
 import type { EmbedSettings } from './embed-settings.ts'
 import type { EncodedText } from './embed-texts.ts'
+import type { LoadedEncoder } from './loaded-encoder.ts'
 
 /** A service without a model; `loadModel` implements its `load`. */
 export function createEmbedderService(loadModel: EncoderLoader): EmbedderService {
@@ -39,7 +40,7 @@ class Service implements EmbedderService {
     this.#loadModel = loadModel
   }
 
-  async load(request: LoadRequest, port: MessagePort): Promise<EmbedderInfo> {
+  async load(request: EncoderRequest, port: MessagePort): Promise<EmbedderInfo> {
     const reports = loadReports(port)
     this.#model = await abortable(port, (signal) => this.#loadModel(request, { signal, ...reports }))
     return this.#model.info
@@ -103,7 +104,7 @@ class Service implements EmbedderService {
     const model = this.#model
     this.#model = undefined
     await this.#queue.settled()
-    model?.dispose()
+    await model?.dispose()
   }
 
   /** Throws `unsupported` if the model does not do `task`. */

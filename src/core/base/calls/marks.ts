@@ -6,6 +6,7 @@
 //               <tool_call>f<arg_key>a</arg_key><arg_value>1</arg_value></tool_call>          GLM
 //   function    <function=f>{..}</function>, also with tags of parameters   Llama 3.1, Qwen3-Coder
 //   tools       <tools>{"name": .., "arguments": {..}}</tools>              small models of Qwen
+//   functionCall, tool, json      the same with these tags, as llama.cpp reads them too
 //   mistral     [TOOL_CALLS][{"name": .., "arguments": {..}}], or since 2506 [TOOL_CALLS]f[ARGS]{..}
 //   llama       <|python_tag|>{"name": .., "parameters": {..}}, or f.call(a=1)
 //   phi4mini    <|tool_call|>[{"name": .., "arguments": {..}}]<|/tool_call|>      also Granite 3
@@ -102,6 +103,9 @@ const MARKS = {
   },
   function: { open: ['<function='], close: '</function>' },
   tools: { open: ['<tools>'], close: '</tools>' },
+  functionCall: { open: ['<function_call>'], close: '</function_call>', starts: '{[' },
+  tool: { open: ['<tool>'], close: '</tool>', starts: '{[' },
+  json: { open: ['<json>'], close: '</json>', starts: '{[' },
   mistral: { open: ['[TOOL_CALLS]'], inner: ['[ARGS]', '[CALL_ID]'] },
   llama: { open: ['<|python_tag|>'], starts: '{' },
   phi4mini: { open: ['<|tool_call|>'], close: '<|/tool_call|>' },

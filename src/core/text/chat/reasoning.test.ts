@@ -8,6 +8,7 @@ import { ChatTemplate } from './chat-template.ts'
 import {
   answerHead,
   beginningAfter,
+  marksAround,
   type ReasoningForm,
   reasoningFormOf,
   reasoningSplitter,
@@ -21,7 +22,7 @@ const published = (name: string) =>
 
 function formOf(template: string): ReasoningForm {
   const form = reasoningFormOf(template)
-  if (form === undefined) throw new Error('the template names no marks')
+  if (form.isAssumed) throw new Error('the template names no marks')
   return form
 }
 
@@ -144,6 +145,16 @@ const REPLIES: readonly [string, ReasoningForm, string, string, string, string][
     '[TOOL_CALLS]f[ARGS]{"a":1}',
   ],
   [
+    'gpt-oss with marks in the arguments of a call',
+    HARMONY,
+    '',
+    '<|channel|>commentary to=functions.f<|message|>{"a": "<|end|> \\"<|call|>", "b": 1}<|call|>',
+    '',
+    '[TOOL_CALLS]f[ARGS]{"a": "<|end|> \\"<|call|>", "b": 1}',
+  ],
+  ['a template that names no marks', reasoningFormOf('plain'), '', '<think>\nA.</think>\n\nHi', 'A.', 'Hi'],
+  ['the same without a thought', reasoningFormOf('plain'), '', 'Use </think>.', '', 'Use </think>.'],
+  [
     'gpt-oss cut off within a header',
     HARMONY,
     '',
@@ -216,8 +227,9 @@ describe('the marks of a published template', () => {
     ['ibm-granite-granite-4.0', undefined],
     ['microsoft-Phi-3.5-mini-instruct', undefined],
     ['mistralai-Mistral-Nemo-Instruct-2407', undefined],
-  ])('%s are its markers', (name, open) => {
-    expect(reasoningFormOf(published(name))?.open).toBe(open)
+  ])('%s are the markers that it names', (name, open) => {
+    const { isAssumed, open: found } = reasoningFormOf(published(name))
+    expect(isAssumed ? undefined : found).toBe(open)
   })
 
   test.each([
@@ -248,4 +260,26 @@ test('a prefix continues the answer, unless it has its own markers', () => {
   expect(answerHead('<|start|>assistant', HARMONY, 'The')).toBe('<|channel|>final<|message|>')
   expect(beginningAfter('', THINK, '<think>a')).toBe('thought')
   expect(beginningAfter('', THINK, '<think>a</think>b')).toBe('answer')
+})
+
+describe('a thought that is continued', () => {
+  test.each<[string, ReasoningForm, string, string, string]>([
+    ['Qwen3', THINK, '<|im_start|>assistant\n', '<think>\n', '\n</think>\n\n'],
+    ['DeepSeek, whose prompt opens it', THINK, '<｜Assistant｜><think>\n', '', '\n</think>\n\n'],
+    ['a prompt that has closed one', THINK, '<think>\n\n</think>\n\n', '<think>\n', '\n</think>\n\n'],
+    ['Magistral', formOf('[THINK]'), '[/INST]', '[THINK]', '\n[/THINK]\n\n'],
+    ['gpt-oss', HARMONY, '<|start|>assistant', HARMONY.open, HARMONY.close],
+  ])('of %s has its marks around it', (_, form, prompt, before, after) => {
+    expect(marksAround(prompt, form, '')).toEqual([before, ''])
+    expect(marksAround(prompt, form, 'Hi')).toEqual([before, after])
+  })
+
+  test('begins with blanks, and with what would open it again', () => {
+    const splitter = reasoningSplitter(THINK, 'thought')
+    splitter.continueThought()
+    const parts = [...' <think> b</think>\n\nHi'].map((letter) => splitter.push(letter))
+    parts.push(splitter.finish())
+    expect(parts.map(({ reasoning }) => reasoning).join('')).toBe(' <think> b')
+    expect(parts.map(({ text }) => text).join('')).toBe('Hi')
+  })
 })

@@ -40,7 +40,14 @@ export interface ReasoningForm extends ReasoningMarks {
   readonly tokens?: readonly string[]
   /** The marks are headers of gpt-oss's channels. */
   readonly isHarmony?: boolean
+  /** The template names only `close`: its model always thinks, and may leave out `open`. */
+  readonly isImplied?: boolean
+  /** The template names no marks; a reply that begins with `open` has a thought all the same. */
+  readonly isAssumed?: boolean
 }
+
+/** The marks of models whose template names none, such as those that were tuned with a plain template. */
+const ASSUMED: ReasoningForm = { open: '<think>', close: '</think>', isAssumed: true }
 
 const MESSAGE = '<|message|>'
 const CHANNEL = '<|channel|>'
@@ -95,14 +102,17 @@ const FORMS: readonly ReasoningForm[] = [
   { open: '<reasoning>', close: '</reasoning>' },
 ]
 
-/** The form whose marks a chat template names; undefined if it names none. */
-export const reasoningFormOf = (template: string): ReasoningForm | undefined =>
-  FORMS.find((form) => {
+/** The form whose marks a chat template names, or the usual one if it names none. */
+export function reasoningFormOf(template: string): ReasoningForm {
+  const found = FORMS.find((form) => {
     const { open, close, isHarmony, answer, isNamedByAnswer } = form
     if (isHarmony) return template.includes(CHANNEL)
     if (isNamedByAnswer && !template.includes(answer?.open ?? '')) return false
     return template.includes(open) || template.includes(close)
   })
+  if (found === undefined) return ASSUMED
+  return found.isHarmony || template.includes(found.open) ? found : { ...found, isImplied: true }
+}
 
 /** Tokens that must be written as text to find the marks, although some vocabularies mark them as special. */
 export const markTexts = ({
@@ -143,6 +153,19 @@ export function answerHead(prompt: string, form: ReasoningForm, prefix: string):
   return isHarmony && phase === 'start' ? `${CHANNEL}final${MESSAGE}` : ''
 }
 
+/** The marks around a thought after a prompt; none behind it where no `prefix` of an answer follows. */
+export function marksAround(
+  prompt: string,
+  form: ReasoningForm,
+  prefix: string,
+): readonly [before: string, after: string] {
+  const { open, close, isHarmony } = form
+  const opened = beginningAfter(prompt, form) === 'thought' ? '' : open
+  const before = opened.startsWith('<think') ? `${opened}\n` : opened
+  if (prefix.trim() === '') return [before, '']
+  return [before, isHarmony ? close : `\n${close}\n\n`]
+}
+
 /** The parts of a reply that are now certain. */
 export interface SplitText {
   readonly reasoning: string
@@ -157,6 +180,8 @@ export interface ReasoningSplitter {
   /** How many characters of the thought's closing mark the reply ends with. */
   readonly closing: number
   push(piece: string): SplitText
+  /** Says that the thought has begun before the reply, so blanks belong to it and no mark opens it. */
+  continueThought(): void
   /** Ends the reply. A thought without an end stays a thought. */
   finish(): SplitText
   /** The whole reply, with `quote` applied to the text outside the markers. */
@@ -187,6 +212,8 @@ abstract class Splitter implements ReasoningSplitter {
     this.advance(false)
     return this.#given()
   }
+
+  continueThought(): void {}
 
   finish(): SplitText {
     this.advance(true)
@@ -245,6 +272,10 @@ class MarkSplitter extends Splitter {
     this.#isEnclosed = beginning === 'enclosed'
     this.phase = beginning === 'enclosed' ? 'answer' : beginning
     this.#isAfterMark = beginning === 'thought'
+  }
+
+  override continueThought(): void {
+    this.#isAfterMark = false
   }
 
   get closing(): number {
@@ -325,12 +356,41 @@ class MarkSplitter extends Splitter {
   }
 }
 
+/** Follows the strings of JSON that arrives in pieces. */
+class JsonStrings {
+  #isString = false
+  #isEscaped = false
+
+  /** The text that comes next, with a blank for each character of a string. */
+  blanked(text: string): string {
+    let [isString, isEscaped] = [this.#isString, this.#isEscaped]
+    let found = ''
+    for (let at = 0; at < text.length; at++) {
+      found += isString ? ' ' : text[at]
+      ;[isString, isEscaped] = after(text[at]!, isString, isEscaped)
+    }
+    return found
+  }
+
+  /** Goes on behind the text. */
+  skip(text: string): void {
+    for (let at = 0; at < text.length; at++)
+      [this.#isString, this.#isEscaped] = after(text[at]!, this.#isString, this.#isEscaped)
+  }
+}
+
+/** Whether a string and an escape go on behind a character. */
+const after = (char: string, isString: boolean, isEscaped: boolean): [boolean, boolean] =>
+  isString ? [isEscaped || char !== '"', !isEscaped && char === '\\'] : [char === '"', false]
+
 /** Messages with headers; a prompt ends within the first header, or within a thought. */
 class HarmonySplitter extends Splitter {
   /** A message ends with a single token that is part of nothing else. */
   readonly closing = 0
   #part: 'header' | 'thought' | 'answer'
   #hasBegun: boolean
+  /** Where the arguments of a call are; their strings may have the text of a mark. Undefined elsewhere. */
+  #arguments: JsonStrings | undefined
 
   constructor(phase: ReasoningPhase) {
     super(phase)
@@ -374,14 +434,18 @@ class HarmonySplitter extends Splitter {
     const isThought = channel === 'analysis' && called === undefined
     this.hasThought ||= isThought
     this.#part = isThought ? 'thought' : 'answer'
+    this.#arguments = called === undefined ? undefined : new JsonStrings()
     // Mistral's form has the same parts: a name and a JSON object.
     this.drop(end + MESSAGE.length, called === undefined ? '' : `[TOOL_CALLS]${called}[ARGS]`)
   }
 
   #body(part: 'thought' | 'answer', isOver: boolean): void {
-    const found = firstMark(this.held, BODY_ENDS)
-    const unsure = isOver ? 0 : partLength(this.held, BODY_ENDS)
+    // Of what strings hold, nothing is a mark: there blanks stand for it.
+    const visible = this.#arguments?.blanked(this.held) ?? this.held
+    const found = firstMark(visible, BODY_ENDS)
+    const unsure = isOver ? 0 : partLength(visible, BODY_ENDS)
     const certain = found?.at ?? this.held.length - unsure
+    this.#arguments?.skip(this.held.slice(0, certain))
     if (part === 'thought') this.think(certain)
     else this.say(certain)
     if (found === undefined) return

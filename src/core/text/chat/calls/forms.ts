@@ -10,7 +10,7 @@ import {
   KIMI,
   LONGCAT_PAIRS,
 } from '../../../base/calls/marks.ts'
-import { type CallableTools, callOf, type ParsedCall } from './call.ts'
+import { type CallableTools, callOf, NAME_CHARACTER, type ParsedCall } from './call.ts'
 import { CUT, type GrowingText, MISMATCH, type Reading } from './growing-text.ts'
 import { invokedCall } from './invoke-calls.ts'
 import { fencedJson, inFence, jsonCalls, jsonRun, jsonText, keyedCalls } from './json-calls.ts'
@@ -117,7 +117,9 @@ function* argumentsOf(
   end: readonly string[],
 ): Reading<ParsedCall> {
   if (!tools.has(name)) source.fail()
-  const call = callOf(name, yield* inFence(source, () => jsonText(source)), tools)
+  yield* source.blanks()
+  const isEmpty = yield* source.sees(end[0]!)
+  const call = callOf(name, isEmpty ? '{}' : yield* inFence(source, () => jsonText(source)), tools)
   yield* closing(source, end)
   return call
 }
@@ -125,17 +127,22 @@ function* argumentsOf(
 /** `function<sep>f` and fenced JSON; since V3.1, `f<sep>` and JSON. */
 function* deepSeekCall(source: GrowingText, tools: CallableTools): Reading<ParsedCall> {
   yield* source.blanks()
-  const first = yield* source.word(/[\w.-]/)
+  const first = yield* source.word(NAME_CHARACTER)
   yield* source.blanks()
   yield* source.expect(...DEEPSEEK.separator)
   const isOld = first === 'function' && (yield* source.blanks()) !== '{'
-  return yield* argumentsOf(isOld ? yield* source.word(/[\w.-]/) : first, source, tools, DEEPSEEK.callEnd)
+  return yield* argumentsOf(
+    isOld ? yield* source.word(NAME_CHARACTER) : first,
+    source,
+    tools,
+    DEEPSEEK.callEnd,
+  )
 }
 
 /** `functions.f:0`, then JSON. */
 function* kimiCall(source: GrowingText, tools: CallableTools): Reading<ParsedCall> {
   yield* source.blanks()
-  const id = yield* source.word(/[\w.:-]/)
+  const id = yield* source.word(NAME_CHARACTER)
   yield* source.blanks()
   yield* source.expect(KIMI.separator)
   const name = id.replace(/^functions\./, '').replace(/:\d+$/, '')
@@ -151,6 +158,13 @@ function* functionCalls(source: GrowingText, tools: CallableTools, found: Parsed
   } while (yield* source.sees('<function='))
 }
 
+/** Closing braces that some models write once too often before `end`. */
+function* surplusBraces(source: GrowingText, end: string): Reading<void> {
+  const start = source.at
+  yield* source.word(/[}\s]/)
+  if (!(yield* source.sees(end))) source.at = start
+}
+
 function* hermesBody(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
   const first = yield* source.peek()
   if (yield* source.sees('<function=')) yield* functionCalls(source, tools, found)
@@ -163,7 +177,12 @@ function* mistral(source: GrowingText, tools: CallableTools, found: ParsedCall[]
   const first = yield* source.blanks()
   if (first === '[' || first === '{') return yield* jsonValue(source, tools, found)
   const { name } = yield* knownTool(source, tools)
-  if (yield* source.takes('[CALL_ID]')) yield* source.word(/[\w-]/)
+  yield* source.blanks()
+  if (yield* source.takes('[CALL_ID]')) {
+    yield* source.blanks()
+    yield* source.word(/[\w-]/)
+  }
+  yield* source.blanks()
   yield* source.takes('[ARGS]')
   yield* source.blanks()
   found.push(callOf(name, yield* jsonText(source), tools))
@@ -235,13 +254,25 @@ function* nameLine(source: GrowingText, tools: CallableTools, found: ParsedCall[
 }
 
 const READERS: Readonly<Record<CallForm, (marker: string) => ReadCalls>> = {
-  hermes: () => enclosed('hermes', hermesBody),
+  hermes: () =>
+    function* (source, tools, found) {
+      const { open, close } = CALL_MARKS.hermes
+      const isJson = ['{', '['].includes(yield* source.blanks())
+      yield* hermesBody(source, tools, found)
+      if (isJson) yield* surplusBraces(source, close!)
+      yield* source.blanks()
+      // JSON shows its own end, and models forget the mark before the next call.
+      if (!isJson || !(yield* source.sees(open[0]!))) yield* closing(source, [close!])
+    },
   function: () =>
     function* (source, tools, found) {
       found.push(yield* functionCall(source, tools))
       yield* closing(source, [CALL_MARKS.hermes.close!], true)
     },
   tools: () => enclosed('tools', fencedJson),
+  functionCall: () => enclosed('functionCall', fencedJson),
+  tool: () => enclosed('tool', fencedJson),
+  json: () => enclosed('json', fencedJson),
   mistral: () => mistral,
   llama: () => llama,
   phi4mini: () => enclosed('phi4mini', jsonValue, true),
@@ -283,10 +314,9 @@ const READERS: Readonly<Record<CallForm, (marker: string) => ReadCalls>> = {
     },
 }
 
-const JSON_STARTS = ['{"name"', '{"type"', '{"function"', '{"tool_calls"'].flatMap((start) => [
-  start,
-  `[${start}`,
-])
+const JSON_STARTS = [
+  ...['name', 'type', 'function', 'tool_calls', 'arguments', 'parameters', 'id', 'tool_name'],
+].flatMap((key) => [`{"${key}"`, `[{"${key}"`])
 const JSON_FENCES = ['```json', '```tool_call', '```']
 const PYTHON_FENCE = '```tool_code'
 
