@@ -19,7 +19,7 @@ export interface DealOptions extends StreamOptions {
 /**
  * Reads each tensor once and gives every shard the rows and columns in `held[shard]`, in kernel layout.
  * Padding is not written, because fresh memory is zero. Row cuts are multiples of 8. Column cuts are
- * multiples of 32 where groups share a scale. Throws what `streamMatrix` throws.
+ * multiples of `columnUnit` where weights share a scale. Throws what `streamMatrix` throws.
  */
 export async function dealMatrix(
   parts: readonly StreamPart[],
