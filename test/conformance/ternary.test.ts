@@ -108,3 +108,14 @@ test('shards are as near to f32 as one thread', async () => {
   expect(relativeError(shared, exact)).toBeLessThan(1.2 * relativeError(alone, exact))
   expect(relativeError(shared, alone)).toBeLessThan(BOUNDS.channel)
 })
+
+test("heads of 16 are cut at whole groups, although a norm lies before attention's last matrix", async () => {
+  const { config, tensors } = cases.find(({ name }) => name === 'two KV heads')!
+  const stored = [...tensorsOf(tensors)].map(
+    ({ name, shape, values }) => [name, { dtype: 'F32', shape, data: bytesOf(values) }] as const,
+  )
+  const plain = hubFolder(config, Object.fromEntries(stored))
+  const alone = await logits(plain, { weights: 'w8' })
+  const shared = await logits(plain, { weights: 'w8', pool: 'shards', threads: 4 })
+  expect(relativeError(shared, alone)).toBeLessThan(BOUNDS.quantized)
+})

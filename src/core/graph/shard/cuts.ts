@@ -154,6 +154,7 @@ export class Cuts {
   #alignment(): number {
     const isAttended = (value: Value): boolean => {
       const made = this.#producer(value)
+      if (made?.op === 'rmsnorm') return isAttended(made.input)
       return (
         made?.op === 'attention' || (made?.op === 'swiglu' && this.#producer(made.up)?.op === 'attention')
       )
