@@ -47,20 +47,6 @@ void DOTS(linear_w2a8__ref)(const struct op_linear *op, uint32_t m) {
     }
 }
 
-/* The groups of a run of several rows, prepared for all panels: the scale, and the sums' start. */
-struct run { v128_t sx[TOKEN_TILE], start[TOKEN_TILE]; };
-INLINE struct run run_of(int8_t *x, const struct op_linear *op, uint32_t g, uint32_t groups, const int tokens) {
-    struct run run;
-    UNROLLED for (int t = 0; t < tokens; t++) {
-        int8_t *row = x + (uint32_t)t * op->x_stride;
-        int32_t sum = 0;
-        for (uint32_t i = 0; i < groups; i++) sum += a8_sums(row, op->k)[g + i];
-        run.start[t] = wasm_i32x4_splat(-sum);
-        run.sx[t] = splat(a8_scales(row, op->k)[g] * SCALE_UNIT);
-    }
-    return run;
-}
-
 /* acc += float(low), float(high) times the scales. */
 INLINE void add_run(v128_t *acc, v128_t low, v128_t high, const uint8_t *scales, v128_t sx) {
     const v128_t s = load(scales);
@@ -68,51 +54,78 @@ INLINE void add_run(v128_t *acc, v128_t low, v128_t high, const uint8_t *scales,
     acc[1] = add(acc[1], mul(wasm_f32x4_convert_i32x4(high), mul(half_unit_high(s), sx)));
 }
 
+/* A run of several rows, prepared for all panels: its first codes, the scales and the sums' start; and its groups,
+   where preparing them pays. */
+struct run {
+    const int8_t *codes;
+    uint32_t stride, groups;
+    v128_t sx[TOKEN_TILE], start[TOKEN_TILE];
+    struct activations ready[SHARE][TOKEN_TILE];
+};
+INLINE void prepare_run(struct run *run, int8_t *x, const struct op_linear *op, uint32_t g, const int tokens) {
+    run->codes = x + g * GROUP;
+    run->stride = op->x_stride;
+    run->groups = min_u32(SHARE, groups_of(op) - g);
+    UNROLLED for (int t = 0; t < tokens; t++) {
+        int8_t *row = x + (uint32_t)t * op->x_stride;
+        int32_t sum = 0;
+        for (uint32_t i = 0; i < run->groups; i++) sum += a8_sums(row, op->k)[g + i];
+        run->start[t] = wasm_i32x4_splat(-sum);
+        run->sx[t] = splat(a8_scales(row, op->k)[g] * SCALE_UNIT);
+    }
+    for (uint32_t i = 0; PREPARES && i < run->groups; i++) {
+        UNROLLED for (int t = 0; t < tokens; t++) prepare(&run->ready[i][t], run->codes + (uint32_t)t * run->stride + i * GROUP);
+    }
+}
+
+/* acc[p][t] += a run of the panels whose scales are at w[p]. */
+INLINE void add_panels(v128_t (*acc)[TOKEN_TILE][2], const uint8_t *const *w, const struct run *run, struct masks unpack,
+                       const int panels, const int tokens) {
+    v128_t dots[STREAMS][TOKEN_TILE][CRUMB_SUMS];
+    const uint8_t *block[STREAMS];
+    UNROLLED for (int p = 0; p < panels; p++) {
+        block[p] = w[p] + SCALES;
+        UNROLLED for (int t = 0; t < tokens; t++) {
+            UNROLLED for (int i = 0; i < CRUMB_SUMS; i++) dots[p][t][i] = wasm_i32x4_splat(0);
+        }
+    }
+    ROLLED for (uint32_t i = 0; i < run->groups; i++) {
+        struct activations again[TOKEN_TILE];
+        UNROLLED for (int t = 0; t < tokens && !PREPARES; t++) {
+            prepare(&again[t], run->codes + (uint32_t)t * run->stride + i * GROUP);
+        }
+        add_crumbs(dots, block, PREPARES ? run->ready[i] : again, unpack, panels, tokens);
+        UNROLLED for (int p = 0; p < panels; p++) block[p] += BLOCK;
+    }
+    UNROLLED for (int p = 0; p < panels; p++) {
+        UNROLLED for (int t = 0; t < tokens; t++) {
+            v128_t low, high;
+            crumb_rows(&low, &high, dots[p][t], tokens);
+            add_run(acc[p][t], wasm_i32x4_add(low, run->start[t]), wasm_i32x4_add(high, run->start[t]), w[p], run->sx[t]);
+        }
+    }
+}
+
 /* Rows m..m + tokens of one tile. */
 INLINE void ternary_rows(const struct op_linear *op, const struct span *span, uint32_t m, const int tokens) {
-    const uint32_t stride = op->x_stride, G = groups_of(op), bytes = panel_bytes(G);
+    const uint32_t G = groups_of(op), bytes = panel_bytes(G);
     const struct four streams = {0, span->w.near * bytes, span->w.far * bytes};
     const uint8_t *w = AT(const uint8_t *, op->w) + span->w.first * bytes;
-    int8_t *x = AT(int8_t *, op->x + m * stride);
+    int8_t *x = AT(int8_t *, op->x + m * op->x_stride);
     const struct masks unpack = masks();
     const int panels = crumb_panels(tokens);
     v128_t sums[STREAMS][TOKEN_TILE][2], (*acc)[TOKEN_TILE][2] = sums;
     IN_MEMORY(acc);
     zero_sums(acc, tokens);
     for (uint32_t g = 0; g < G; g += SHARE, w += RUN) {
-        const uint32_t groups = min_u32(SHARE, G - g);
-        const struct run run = run_of(x, op, g, groups, tokens);
-        struct activations ready[SHARE][TOKEN_TILE];
-        for (uint32_t i = 0; PREPARES && i < groups; i++) {
-            UNROLLED for (int t = 0; t < tokens; t++) prepare(&ready[i][t], x + (uint32_t)t * stride + (g + i) * GROUP);
-        }
-        UNROLLED for (int first = 0; first < STREAMS; first += panels) {
-            v128_t dots[STREAMS][TOKEN_TILE][CRUMB_SUMS];
-            const uint8_t *scales[STREAMS], *block[STREAMS];
-            UNROLLED for (int p = 0; p < panels; p++) {
-                scales[p] = w + of_stream(streams, (uint32_t)(first + p));
-                block[p] = scales[p] + SCALES;
-                UNROLLED for (int t = 0; t < tokens; t++) {
-                    UNROLLED for (int i = 0; i < CRUMB_SUMS; i++) dots[p][t][i] = wasm_i32x4_splat(0);
-                }
-            }
-            ROLLED for (uint32_t i = 0; i < groups; i++) {
-                struct activations again[TOKEN_TILE];
-                UNROLLED for (int t = 0; t < tokens && !PREPARES; t++) {
-                    prepare(&again[t], x + (uint32_t)t * stride + (g + i) * GROUP);
-                }
-                add_crumbs(dots, block, PREPARES ? ready[i] : again, unpack, panels, tokens);
-                UNROLLED for (int p = 0; p < panels; p++) block[p] += BLOCK;
-            }
-            UNROLLED for (int p = 0; p < panels; p++) {
-                UNROLLED for (int t = 0; t < tokens; t++) {
-                    v128_t low, high;
-                    crumb_rows(&low, &high, dots[p][t], tokens);
-                    low = wasm_i32x4_add(low, run.start[t]);
-                    high = wasm_i32x4_add(high, run.start[t]);
-                    add_run(acc[first + p][t], low, high, scales[p], run.sx[t]);
-                }
-            }
+        struct run run;
+        prepare_run(&run, x, op, g, tokens);
+        const uint8_t *at[STREAMS];
+        UNROLLED for (uint32_t p = 0; p < STREAMS; p++) at[p] = w + of_stream(streams, p);
+        if (tokens <= ROLLED_CRUMBS) {
+            ROLLED for (int p = 0; p < STREAMS; p += panels) add_panels(acc + p, at + p, &run, unpack, panels, tokens);
+        } else {
+            UNROLLED for (int p = 0; p < STREAMS; p += panels) add_panels(acc + p, at + p, &run, unpack, panels, tokens);
         }
     }
     write_streams(op, span, m, acc, tokens);
@@ -148,7 +161,16 @@ INLINE void many_ternary_rows(const struct op_linear *op, const struct span *spa
 linear_product DOTS(linear_w2a8_product);
 void DOTS(linear_w2a8_product)(const struct op_linear *op, const struct span *span) {
     if (LAYS_NIBBLES && span->m1 - span->m0 >= MANY) return many_ternary_rows(op, span);
-    BY_TOKEN_TILES(op, span, ternary_rows)
+    if (CRUMB_TILE == TOKEN_TILE) {
+        BY_TOKEN_TILES(op, span, ternary_rows)
+        return;
+    }
+    for (uint32_t i = 0; i < span->width; i++) {
+        const struct span one = side(span, i);
+        uint32_t m = span->m0;
+        for (; m + 2 <= span->m1; m += 2) ternary_rows(op, &one, m, 2);
+        if (m < span->m1) ternary_rows(op, &one, m, 1);
+    }
 }
 
 static void tile(const struct op *op, const struct step *step, uint32_t t) {
