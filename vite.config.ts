@@ -18,6 +18,7 @@ const entries = {
   'node-network': 'src/node-network.ts',
   testing: 'src/engine/api/fake/fake-engine.ts',
   tabs: 'src/engine/api/tabs/shared-engine.ts',
+  assist: 'src/ui/assist/index.ts',
   widget: 'src/ui/widget/index.ts',
   command: 'src/tools/cli/main.ts',
   'compute-worker': 'src/tools/cli/compute-worker.ts',

@@ -7,8 +7,11 @@ import { recordPackages } from './package/notices.mjs'
 import { escaped } from './package/source-maps.mjs'
 import { root } from './pinned-node.mjs'
 
-/** The encoder, which the widget imports when a page asks for it. */
-const EMBEDDER = 'src/encoders/embedder/embedder.ts'
+/** Parts that the widget imports when they are needed, by the file that each is in dist/cdn. */
+const APART = {
+  'embedder.js': 'src/encoders/embedder/embedder.ts',
+  'assist.js': 'src/ui/assist/index.ts',
+}
 
 /** Packages that a page has on its own account: it says in an import map where they are. */
 const OTHERS = [/^onnxruntime-web/]
@@ -19,7 +22,7 @@ const CDN_SCRIPTS = {
   'widget.js': 'src/ui/widget/define.ts',
   'workers/engine.worker.js': 'workers/engine.worker.ts',
   'workers/compute.worker.js': 'workers/compute.worker.ts',
-  'embedder.js': EMBEDDER,
+  ...APART,
   'openai.js': 'src/adapters/openai.ts',
   'ai-sdk.js': 'src/adapters/ai-sdk.ts',
   'prompt-api.js': 'src/adapters/prompt-api.ts',
@@ -29,14 +32,17 @@ const CDN_SCRIPTS = {
   'workers/network.worker.js': 'workers/network.worker.ts',
 }
 
-/** Leaves the import of the encoder in the script of the widget. */
-const embedderApart = {
-  name: 'halfbyte:embedder-apart',
+/** Leaves the imports of these parts in the script of the widget. */
+const partsApart = {
+  name: 'halfbyte:parts-apart',
   enforce: 'pre',
-  resolveId: (id, importer) =>
-    importer !== undefined && id.endsWith('/embedder/embedder.ts')
-      ? { id: './embedder.js', external: 'relative' }
-      : undefined,
+  resolveId: (id, importer) => {
+    // As the widget spells the import: with the folder that the file is in.
+    const part = Object.keys(APART).find((name) => id.endsWith(APART[name].split('/').slice(-2).join('/')))
+    return importer !== undefined && part !== undefined
+      ? { id: `./${part}`, external: 'relative' }
+      : undefined
+  },
 }
 
 /**
@@ -61,7 +67,7 @@ async function buildAlone(folder, fileName, source) {
     logLevel: 'warn',
     publicDir: false,
     base: './',
-    plugins: [embedderApart, packageUrls({ alone: true }), recordPackages(fileName.replaceAll('/', '-'))],
+    plugins: [partsApart, packageUrls({ alone: true }), recordPackages(fileName.replaceAll('/', '-'))],
     build: {
       write: false,
       outDir: folder,

@@ -148,6 +148,12 @@ const embedderRow = async () => {
   return { name, bytes: sum(fetchedOf(chunks, ['embedder', 'compute'])), budget: budget.embedder.total }
 }
 
+/** What a chat fetches with its first message to answer without a model. */
+const assistRow = async () => {
+  const chunks = await libraryChunks([], 'src/ui/assist/index.ts')
+  return { name: 'halfbyte/assist', bytes: sum(chunks), budget: budget.assist.total }
+}
+
 const modules = wasmRows()
 const [libraryRow, laterRow] = await libraryRows()
 const readers = readerRows()
@@ -159,6 +165,7 @@ const rows = [
   ...readers,
   await embedderRow(),
   ...(await networkRows()),
+  await assistRow(),
   await cdnRow(),
   widget,
 ]
@@ -166,9 +173,9 @@ for (const { name, bytes, budget: most } of rows) {
   const verdict = bytes <= most ? 'ok  ' : 'OVER'
   console.log(`${verdict} ${String(bytes).padStart(8)} of ${String(most).padStart(8)} bytes gzipped  ${name}`)
 }
-if (rows.length !== 18) {
+if (rows.length !== 19) {
   console.error(
-    `size: expected four wasm modules, two rows of the library, three readers, the parts for rare families and vision, the embedder, four rows of networks, dist/cdn and the widget, found ${rows.length} rows; run npm run build first`,
+    `size: expected four wasm modules, two rows of the library, three readers, the parts for rare families and vision, the embedder, four rows of networks, the answers without a model, dist/cdn and the widget, found ${rows.length} rows; run npm run build first`,
   )
   process.exit(1)
 }

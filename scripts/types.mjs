@@ -21,6 +21,7 @@ const ENTRIES = {
   network: 'network/api/network',
   testing: 'engine/api/fake/fake-engine',
   tabs: 'engine/api/tabs/shared-engine',
+  assist: 'ui/assist/index',
   widget: 'ui/widget/index',
 }
 

@@ -69,9 +69,11 @@ const CLIENTS: readonly Client[] = [
   {
     name: 'openai',
     app: 'openai.js',
-    texts: ['text', 'streamed'],
+    texts: ['text', 'streamed', 'response'],
     returns: {
       finishReason: 'length',
+      scored: 4,
+      isRejected: true,
       object: CAT,
       calls: CALLS,
       vectors: VECTORS,

@@ -44,6 +44,7 @@ const ENTRIES = [
   './openai',
   './ai-sdk',
   './prompt-api',
+  './assist',
   './embedder',
   './network',
   './tabs',

@@ -128,7 +128,7 @@ const BOUNDS: readonly (readonly [row: string, file: string, name: string, unit:
   ['attributes and properties', 'ui/widget/chat-properties.ts', 'MOST_TOOLS', '', ' tools'],
   ['attributes and properties', 'ui/widget/chat-properties.ts', 'MOST_DOCUMENTS', '', ' documents'],
   ['arguments and options', 'core/base/check-options.ts', 'MOST_ITEMS', '', ','],
-  ['arguments and options', 'engine/service.ts', 'MOST_IDS', '', '; threads'],
+  ['arguments and options', 'engine/load/prompt-ids.ts', 'MOST_IDS', '', '; threads'],
   ['values sent to the worker', 'core/base/json.ts', 'MOST_LEVELS', '', ' levels'],
   ['messages between tabs', 'engine/api/tabs/tab-messages.ts', 'MOST_ID', '', ' characters'],
   ['saved session', 'core/state/snapshot.ts', 'MOST_INDEX_BYTES', 'MiB', ', '],

@@ -112,6 +112,7 @@ export class Operations {
           { signal: this.#maybeSignal() },
         ),
     ],
+    ['scoreTokens', () => this.#engine.scoreTokens(this.#words(), { top: 2, signal: this.#maybeSignal() })],
     ['count', () => this.#engine.countTokens([{ role: 'user', content: this.#words() }])],
     ['tokenize', () => this.#thereAndBack()],
   ]

@@ -20,7 +20,7 @@ const ENDINGS = {
   length: 'endingLength',
   interrupted: 'endingInterrupted',
 } as const satisfies Readonly<Record<Ending, string>>
-/** An imported conversation may have arbitrary values there. */
+/** Imported conversations may contain arbitrary values. */
 const valueText = (value: unknown): string =>
   typeof value === 'object' ? JSON.stringify(value) : String(value)
 const usedLine = ({ name, arguments: given, result }: UsedTool): TemplateResult => {
@@ -30,7 +30,7 @@ const usedLine = ({ name, arguments: given, result }: UsedTool): TemplateResult 
 
 /** The actions of message buttons. A message is identified by its index in the conversation. */
 export interface MessageActs {
-  /** Answers the last question again. */
+  /** Regenerates the answer to the last question. */
   regenerate(): void
   /** Offers other models to answer the last question again. */
   askOther(): void
@@ -296,7 +296,10 @@ const filesView = (files: readonly TextFile[]) =>
       html`<details class="file"><summary dir="auto">${icon('file')}${file.name}</summary><div dir="auto">${file.text}</div></details>`,
   )
 
-/** Index of the first of the last parts with together at least `letters` characters; at least one part. */
+/**
+ * Index of the first part such that the parts from there on have at least `letters` characters, or the last
+ * part.
+ */
 function firstOfEnd(parts: readonly (readonly Block[])[], letters: number): number {
   const lengths = parts.map((blocks) => blocks.reduce((sum, { source }) => sum + source.length, 0))
   let first = Math.max(0, parts.length - 1)

@@ -1,4 +1,4 @@
-// Every text that the page shows or announces, in English.
+// Every text the page shows or announces, in English.
 import { COMMON } from '../../../src/ui/chat/texts.ts'
 
 /** Names in braces are filled in; a translation may omit or move them. */

@@ -1,13 +1,11 @@
 // The English texts of parts that are loaded on demand: answers, and rarely used dialogs.
 
 export const LATER_ENGLISH = {
-  sumForeign: 'refused, since nobody named {number}',
-  sumUnread: 'I could not read that sum. Please write it in figures, such as 15 % of 240.',
+  sumDeclined: 'declined',
+  sumUnread: 'I could not work that out with certainty. Please write it in figures, such as 15 % of 240.',
   noAnswer: 'The model gave no answer. Rephrase your question, or choose a larger model.',
   englishAnswer:
     'I only know English, and not much of it. Please ask me in English, or choose a larger model that speaks your language.',
-  careAnswer:
-    'I am sorry that it is this hard right now. You do not have to go through it alone, and talking to a person can help.\n\n- If you or someone else may be in danger now, please call your local emergency number.\n- [findahelpline.com](https://findahelpline.com) lists free and confidential help lines in your country, by phone, text or chat.\n- If you can, tell someone whom you trust how you feel, and stay near them.\n\nThis page is only a small program. The people there will listen to you.',
   preset: 'Preset',
   presetHint: 'Named instructions, tools, length and sampling, for any conversation',
   presetNone: 'None',

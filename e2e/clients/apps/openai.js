@@ -1,5 +1,5 @@
-// OpenAI's SDK. In: the engine as a fetch. Out: an answer, a stream, a tool's call, an object, vectors of the
-// engine and of an encoder.
+// OpenAI's SDK. In: the engine as a fetch. Out: an answer, a stream, a tool's call, an object, a response, the
+// scores of a text, an error, vectors of the engine and of an encoder.
 import { openaiFetch } from 'halfbyte/openai'
 import OpenAI from 'openai'
 import { areSame, engine, loadEncoder, PROMPT, serve, TEXTS } from './engine.js'
@@ -39,6 +39,20 @@ serve(async () => {
   })
   const vectors = await client.embeddings.create({ model: 'halfbyte', input: ['a cat', 'a dog'] })
   const models = await client.models.list()
+  const scored = await client.completions.create({
+    model: 'halfbyte',
+    prompt: [[5, 6, 7]],
+    max_tokens: 1,
+    logprobs: 1,
+    echo: true,
+  })
+  const response = await client.responses.create({
+    model: 'halfbyte',
+    input: PROMPT,
+    temperature: 0,
+    max_output_tokens: 24,
+  })
+  const wrong = await client.completions.create({ model: 'halfbyte', prompt: [-1] }).catch((error) => error)
   const embedder = await loadEncoder('/encoder/')
   const searching = new OpenAI({
     apiKey: 'none',
@@ -65,6 +79,9 @@ serve(async () => {
     })),
     vectors: vectors.data.map(({ embedding }) => embedding.length > 0),
     models: models.data.length,
+    response: response.output_text,
+    scored: scored.choices[0].logprobs.tokens.length,
+    isRejected: wrong instanceof OpenAI.BadRequestError && wrong.param === 'prompt',
     encoded: [
       areSame(
         short.data.map(({ embedding }) => embedding),

@@ -10,9 +10,9 @@ import { ownAnswer, speakAnswer } from '../../../demo/src/conversation/answer.ts
 import { Speaker } from '../../../demo/src/conversation/speech/speaker.ts'
 import { newConversation } from '../../../demo/src/conversation/store/conversations.ts'
 import { DEFAULT_SETTINGS, replyOptions } from '../../../demo/src/shell/settings.ts'
-import { calculate, plainNumber } from '../../../demo/src/tools/calculate.ts'
 import { TOOLS } from '../../../demo/src/tools/tools.ts'
-import { calculateAsked, useTool } from '../../../demo/src/tools/use-tool.ts'
+import { exactUse } from '../../../demo/src/tools/use-tool.ts'
+import { calculate, plainNumber } from '../../../src/ui/assist/exact/calculate.ts'
 import { openEngine } from '../../../src/tools/cli/command-engine.ts'
 import { EXACT_KV } from '../../../src/core/graph/ir.ts'
 
@@ -51,8 +51,9 @@ const page = {
 /** The page's answer. */
 async function converse(engine, prompt, seed) {
   const conversation = { ...newConversation(), messages: [{ role: 'user', content: prompt }] }
-  const own = args.bare ? undefined : ownAnswer(conversation.messages, { isEnglish: true })
-  if (own !== undefined) return { content: own }
+  const training = { isEnglish: true, usesTools: true }
+  const own = args.bare ? undefined : ownAnswer(conversation.messages, training, DEFAULT_SETTINGS)
+  if (own !== undefined) return own
   const speaker = new Speaker(engine, { usesTools: true, processors: args.bare ? [] : [KEEP_WORDS] })
   return speakAnswer(speaker, conversation, undefined, { ...DEFAULT_SETTINGS, seed }, never, page)
 }
@@ -67,9 +68,8 @@ async function workOut(engine, sum, seed) {
   const options = { ...replyOptions({ ...DEFAULT_SETTINGS, seed }, engine.model.sampling), tools: TOOLS, maxTokens: 80 }
   const { text, toolCalls = [] } = await session.send(sum.turns.at(-1), options).result
   await session.dispose()
-  const said = { question: sum.turns.at(-1), results: sum.first ? [Number(sum.first.result)] : [] }
   const call = toolCalls[0]
-  const use = call === undefined ? calculateAsked(said, 'page1') : useTool(call, said)
+  const use = exactUse(sum.turns.at(-1), sum.first ? [sum.first.result] : [], 'page1')
   return { text, call, own: valueOf(call?.arguments.expression), shown: Number(use?.used.result) }
 }
 

@@ -1,12 +1,11 @@
-// What a model sees of prompts and sessions: their text, and what its vision tower, if it has one, makes of
-// their pictures.
+// What a model sees of prompts and sessions: their text and, with a vision tower, their images.
 import { HalfbyteError } from '../../core/base/errors.ts'
 import { isMessage } from '../chat/messages.ts'
 import type { Message } from '../types/conversation.ts'
 import type { Prompt } from '../wire/protocol.ts'
 import type { ModelText, Sight } from './loaded-model.ts'
 
-/** `tower` is asked for prompts and sessions with pictures. `id`: the model's name. */
+/** `tower` handles prompts and sessions with images. `id`: the model's name. */
 export function sightOf(tower: Sight | undefined, id: string, text: Pick<ModelText, 'encode'>): Sight {
   return {
     async look(prompt, signal) {

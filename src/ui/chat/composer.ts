@@ -27,7 +27,7 @@ interface ComposerView {
   readonly before?: TemplateResult | typeof nothing
   readonly after?: TemplateResult | typeof nothing
   readonly onPaste?: (event: ClipboardEvent) => void
-  /** Gets the trimmed text. */
+  /** Called with the trimmed text. */
   readonly onSend: (text: string) => void
   readonly onStop: () => void
 }
@@ -40,7 +40,7 @@ const DOUBLE_CLICK = 500
 export class Composer implements ReactiveController {
   readonly #host: ChatHost
   #isEmpty = true
-  /** The round button has focus, and the next update may replace it. */
+  /** True if the round button has focus and the next update may replace it. */
   #isOnButton = false
   /** When the send button was last clicked, on the page's clock. */
   #clicked = Number.NEGATIVE_INFINITY

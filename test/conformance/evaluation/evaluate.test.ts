@@ -62,6 +62,30 @@ describe('scores', () => {
     expect(seen).toBeGreaterThan(0)
   })
 
+  test('each token is scored as in one forward pass, also if its state is stored, and then continued', async () => {
+    const ids = await engine.tokenize(TEXT)
+    const options = { temperature: 0, maxTokens: 3, logprobs: 2 }
+    const before = await engine.complete(TEXT, options).result
+    const table = await withBuilt(await files(), {}, (built) => logitsOf(built, ids))
+    const scored = await engine.scoreTokens(TEXT, { top: 2 })
+    expect(scored.map(({ id }) => id)).toEqual(ids)
+    expect(scored[0]).toEqual({ id: ids[0], text: expect.any(String), bytes: expect.any(Array), top: [] })
+    for (const [at, { id, logprob, top }] of scored.entries()) {
+      if (at === 0) continue
+      const row = table[at - 1]!
+      const ranked = [...row.keys()].sort((one, other) => row[other]! - row[one]!).slice(0, 2)
+      expect(top.map(({ id }) => id)).toEqual(ranked)
+      expect(logprob).toBeCloseTo(-negativeLogLikelihood(row, id), 4)
+      for (const each of top) expect(each.logprob).toBeCloseTo(-negativeLogLikelihood(row, each.id), 4)
+    }
+    expect(await engine.scoreTokens(ids, { top: 2 })).toEqual(scored)
+    const { tokens, logprobs, usage } = await engine.complete(ids, options).result
+    expect({ tokens, logprobs }).toEqual({ tokens: before.tokens, logprobs: before.logprobs })
+    expect(usage.cachedTokens).toBe(ids.length - 1)
+    const whole = await engine.scoreTokens([...ids, ...tokens], { top: 2 })
+    expect(whole.slice(ids.length)).toEqual(logprobs)
+  })
+
   test('no state is kept, an empty prompt is rejected, an abort is honoured', async () => {
     expect((await engine.memory()).stateBytes).toBe(0)
     await expect(engine.score('', ['a'])).rejects.toMatchObject({ code: 'unsupported' })

@@ -1,7 +1,7 @@
 // Search. In: conversations and a query. Out: the matches and their passages.
 import type { Conversation } from '../store/conversations.ts'
 
-/** A passage, cut where it matches. */
+/** A passage, split at the match. */
 interface Excerpt {
   readonly before: string
   readonly match: string

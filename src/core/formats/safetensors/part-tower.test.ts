@@ -1,5 +1,5 @@
-// Folders of models that see. In: a configuration and names of tensors. Out: the language model, and its
-// tower where one is built.
+// Folders of vision models. In: a configuration and names of tensors. Out: the language model, and its tower
+// if Halfbyte implements it.
 import { expect, test } from 'vitest'
 import { bufferSource } from '../../base/bytes.ts'
 import type { TensorInfo } from '../tensors.ts'
@@ -45,7 +45,7 @@ test('the language model of Qwen3.5 is read without its tower and its drafting l
   expect(metadata.get('config')).toMatchObject({ architectures: ['Qwen3_5ForCausalLM'], hidden_size: 8 })
 })
 
-test('a language model whose tower may be built keeps it', () => {
+test('a language model whose tower is supported keeps it', () => {
   expect(partsOf('gemma3').tower?.tensors.has('blocks.0.norm1.weight')).toBe(true)
 })
 

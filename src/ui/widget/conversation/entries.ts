@@ -9,7 +9,7 @@ export interface WidgetTool extends RunnableTool {
   execute(args: { readonly [name: string]: unknown }, options: ExecuteOptions): unknown
 }
 
-/** A text in which answers are looked up. */
+/** A text for looking up answers. */
 export interface WidgetDocument {
   readonly text: string
   /** Shown with its passages, and read by the model. */
@@ -50,6 +50,12 @@ export interface Entry {
   readonly passages?: readonly Passage[] | undefined
   readonly toolRuns?: readonly ToolRun[] | undefined
 }
+
+/**
+ * Which questions are answered without the model: those of people in need (`care`), also sums, units, dates and
+ * times (`all`), or `none`.
+ */
+export type Assist = 'care' | 'all' | 'none'
 
 /** The page's reply options, read for each reply. */
 export interface Settings {

@@ -18,7 +18,7 @@ interface EntryView {
   readonly words: Words
   /** True while its text is streaming. */
   readonly isGrowing: boolean
-  /** Answers again; undefined for all but the last answer, and while an answer is in progress. */
+  /** Regenerates the answer; undefined for all but the last answer, and while an answer is in progress. */
   readonly onAgain: (() => void) | undefined
 }
 
@@ -97,7 +97,7 @@ function placed(url: string, text: string): string {
   return `${url}${url.includes('#') ? '' : '#'}:~:text=${words.replaceAll('-', '%2D')}`
 }
 
-/** Stored conversations contain addresses too, so nothing executable may get into a link. */
+/** Stored conversations contain addresses too, so links must not be executable. */
 const isLink = (url: string | undefined): url is string =>
   url !== undefined &&
   URL.canParse(url, document.baseURI) &&
