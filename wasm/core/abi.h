@@ -16,11 +16,16 @@
  *   w4m_g32   [N32/8][G] blocks of 160 bytes: 16 scales bytes, 16 minimum bytes, 8 vectors
  *   w8_g32    [N32/8][G] blocks of 272 bytes: 16 scales bytes, 16 vectors
  *   w4_channel  [N32/8] panels of 16 scales bytes, then [G] blocks of 8 vectors: one scale for all inputs of an output
+ *   w2_g256   [N32/8] panels of [G/8, rounded up] runs: 16 scales bytes, then 8 blocks, or what is left of G, of 4
+ *             vectors: one scale for 256 inputs of an output
  *     scales, minimums   four u32: low half f16 of row i, high half f16 of row i + 4, both times 2^8 (SCALE_EXPONENT).
  *                        The factor keeps them normal where the file's f16 are subnormal
  *     w4 vector j        16 bytes [row 0..3][input 4j..4j+3]: low nibble rows 0-3, high nibble rows 4-7
+ *     w2 vector j        16 bytes [row 0..3][input 8j..8j+3]: from the low bits on, 2 bits each of rows 0-3 and of rows
+ *                        4-7, then the same of inputs 8j+4..8j+7
  *     w8 vectors 2j,2j+1 16 bytes [row 0..3 | row 4..7][input 4j..4j+3]: code + 128 as u8
  *   W = scale * (code - 8)      w4_g32 and w4_channel, codes 0..15
+ *   W = scale * (code - 1)      w2_g256, codes 0..3
  *   W = scale * code + minimum  w4m_g32
  *   W = scale * code            w8_g32, codes -127..127
  * sparse matrices (w4_g32_sb84 ..)   strips of 32 rows that keep some of the weights of w4_g32 or w8_g32; see sparse.h
@@ -91,13 +96,14 @@ enum op_code {
     OP_DELTA = 35,
     OP_LRU = 36,
     OP_WKV = 37,
-    OP_COUNT = 38
+    OP_LINEAR_W2A8_G256 = 38,
+    OP_COUNT = 39
 };
 
 enum encoding {
     ENC_F32 = 0, ENC_F16 = 1, ENC_BF16 = 2, ENC_W8_G32 = 3, ENC_W4_G32 = 4, ENC_W4M_G32 = 5,
     ENC_W4_G32_SB84 = 6, ENC_W8_G32_SB84 = 7, ENC_W4_G32_SV32 = 8, ENC_W8_G32_SV32 = 9,
-    ENC_W8_G32_SP24 = 10, ENC_W4_CHANNEL = 11
+    ENC_W8_G32_SP24 = 10, ENC_W4_CHANNEL = 11, ENC_W2_G256 = 12
 };
 
 /* How keys or values are stored. fp8 is for values only. */
@@ -143,7 +149,8 @@ struct op_rmsnorm { uint32_t code, rows, x, x_stride, weight, n, y, y_stride, q,
 struct op_quantize { uint32_t code, rows, x, x_stride, n, q, q_stride, order, whole; };
 
 /* y[m][n] = sum_k w[n][k] x[m][k] + bias[n] (bias 0: none); added to y when accumulate is 1.
- * x is f32 rows for the float encodings, a8 rows for the quantised ones, whole a8 rows for w4_channel. */
+ * x is f32 rows for the float encodings, a8 rows for the quantised ones, whole a8 rows for w4_channel
+ * and w2_g256. */
 struct op_linear { uint32_t code, rows, w, bias, n, k, x, x_stride, y, y_stride, accumulate; };
 
 /* Rotates q in place, rotates k, and writes k and v to the row's KV block. rope: index of the table in the step.

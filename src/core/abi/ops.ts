@@ -8,7 +8,7 @@ import { ABI } from './constants.ts'
  * The version of all records: the value that a module's `abi_version()` must return. Increase it with every
  * change to wasm/core/abi.h. The kernels' build reads this line.
  */
-export const ABI_VERSION = 21
+export const ABI_VERSION = 22
 
 /** A record as seen by the cost functions below. */
 export interface OpReader {
@@ -398,6 +398,7 @@ export const OPS = {
     work: perElement(WKV_WORK, 'channels'),
     state: (read) => 6 * read.number('channels') * 4,
   },
+  linear_w2a8_g256: linear(38),
 } as const satisfies Readonly<Record<string, OpEntry>>
 
 export type OpName = keyof typeof OPS

@@ -243,6 +243,7 @@ CASES = [
     ("BitNet", "two KV heads", without_head_dim(64, 4, 2, 96, 271)),
     ("BitNet", "biases, tied, silu", without_head_dim(
         60, 3, 1, 101, 277, layers=3, attention_bias=True, tie_word_embeddings=True, hidden_act="silu")),
+    ("BitNet", "ternary weights", without_head_dim(512, 4, 2, 512, 271)),
 ]
 
 DYNAMIC = {"rope_type": "dynamic", "factor": 4.0}

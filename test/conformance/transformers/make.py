@@ -27,6 +27,7 @@ from safetensors.numpy import save_file
 
 POSITIONS = 40
 WATCHED = [3, 22, 39]
+TERNARY = 0.0625
 GOLDEN = Path(__file__).parent / "golden"
 
 
@@ -82,10 +83,13 @@ def spread_of(family, name, shape):
     return 0.0, round(1.5 * math.sqrt(3 / inputs), 4)
 
 
-def made(family, name, shape):
+def made(family, case, name, shape):
     middle, spread = spread_of(family, name, shape)
-    values = middle + spread * numbers(name, int(np.prod(shape)))
-    return values.astype(np.float32).reshape(shape), middle, spread
+    values = numbers(name, int(np.prod(shape)))
+    if case == "ternary weights" and name.endswith("_proj.weight"):
+        # Half are 0, and the scale is an f16.
+        return (TERNARY * np.rint(values)).astype(np.float32).reshape(shape), 0.0, TERNARY, "ternary"
+    return (middle + spread * values).astype(np.float32).reshape(shape), middle, spread
 
 
 def braced(rows):
@@ -146,7 +150,7 @@ def golden(family, name, keys, context=None):
             shapes = {key: list(file.get_slice(key).get_shape()) for key in file.keys()}
         rows, weights = [], {}
         for key, shape in shapes.items():
-            weights[key], *how = made(family, key, shape)
+            weights[key], *how = made(family, name, key, shape)
             rows.append([key, shape, *how])
         save_file(weights, path, {"format": "pt"})
         stored = json.loads(Path(folder, "config.json").read_text())

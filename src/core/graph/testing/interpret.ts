@@ -2,7 +2,7 @@
 // by definition.
 
 import { ABI } from '../../abi/constants.ts'
-import { GROUP_SIZE, isQuantized } from '../../abi/encodings.ts'
+import { GROUP_SIZE, isQuantized, readsWholeRows } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import type { Limits, ScanInputs, Value, WeightRef } from '../ir.ts'
 import type { Graph, Node, NodeOf } from '../nodes.ts'
@@ -315,7 +315,7 @@ function linear(node: NodeOf<'linear'>, machine: Machine, values: ReadonlyMap<nu
   const weight = matrixOf(node.weight, machine)
   const rounds = node.weight.parts.flatMap(({ name, n }) => {
     const encoding = machine.encodingOf(name)
-    const scales = encoding === 'w4_channel' ? 'whole' : 'group'
+    const scales = readsWholeRows(encoding) ? 'whole' : 'group'
     return Array<'whole' | 'group' | undefined>(n).fill(isQuantized(encoding) ? scales : undefined)
   })
   const bias = node.bias === undefined ? undefined : vectorOf(node.bias, machine)
