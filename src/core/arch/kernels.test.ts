@@ -489,6 +489,42 @@ const LISTED: readonly (readonly [string, ModelConfig])[] = [
     'olmoe with a limit after its norms',
     config({ family: 'olmoe', experts: { count: 5, used: 3, normalize: false }, qkvLimit: 0.5 }),
   ],
+  [
+    'gemma3n',
+    config({
+      family: 'gemma3n',
+      hiddenSize: 76,
+      layers: 5,
+      tiedEmbeddings: true,
+      attentionScale: 1,
+      window: { positions: 4, layers: [0, 2, 3] },
+      localRope: { theta: 20, dims: 16, pairing: 'halves' },
+      sharedKvLayers: 2,
+      mlpSizes: [80, 96, 64, 70, 80],
+      gateCutoffs: [
+        { layer: 0, deviations: 0.5 },
+        { layer: 3, deviations: -0.3 },
+      ],
+      layerEmbedding: { size: 24, rows: 50 },
+      streams: { count: 3, active: 1, isScaled: true, besideRank: 6 },
+    }),
+  ],
+  [
+    'gemma4',
+    config({
+      family: 'gemma4',
+      layers: 4,
+      attentionScale: 1,
+      window: { positions: 4, layers: [0, 2] },
+      localRope: { theta: 20, dims: 16, pairing: 'halves' },
+      fullHeads: { kvHeads: 1, headDim: 32 },
+      rope: { theta: 1000, dims: 32, pairing: 'halves' },
+      sharedKvLayers: 2,
+      layerEmbedding: { size: 32, rows: 50 },
+      layerScales: [0.5, 1.5, 1, 0.75],
+    }),
+  ],
+  ['gemma4 without embeddings of layers', config({ family: 'gemma4', attentionScale: 1 })],
   ['olmoe', config({ family: 'olmoe', experts: { count: 5, used: 3, normalize: false } })],
 ]
 

@@ -76,6 +76,17 @@ const extra = fc.record(
       [],
       [1, 2].map((above) => ({ above, below: 1, slope: 0.5, epsilon: -1e-6 })),
     ),
+    fullHeads: fc.constantFrom({ kvHeads: 1, headDim: 16 }, { kvHeads: 3, headDim: 20 }),
+    valuesAreKeys: fc.boolean(),
+    sharedKvLayers: fc.constantFrom(0, 1, 2),
+    mlpSizes: fc.constantFrom([96], [96, 48], [96, 0]),
+    gateCutoffs: fc.constantFrom([], [{ layer: 1, deviations: 0.5 }]),
+    layerEmbedding: fc.constantFrom({ size: 16, rows: 70 }, { size: 0, rows: 3 }),
+    streams: fc.constantFrom(
+      { count: 3, active: 1, isScaled: true, besideRank: 4 },
+      { count: 99, active: 100, isScaled: false, besideRank: 0 },
+    ),
+    layerScales: fc.constantFrom([2], [0.5, 2]),
     tiedEmbeddings: fc.boolean(),
     attentionScale: fc.constant(0),
   },
@@ -143,6 +154,10 @@ const PARTS: Readonly<Partial<Record<Family, Partial<ModelConfig>>>> = {
     ssm: { kind: 'lru', ...SSM, heads: 4 },
     attentionLayers: [1],
     biases: { output: true, mlp: true },
+  },
+  gemma3n: {
+    layerEmbedding: { size: 16, rows: 70 },
+    streams: { count: 4, active: 0, isScaled: true, besideRank: 8 },
   },
   rwkv: { ...NO_HEADS, intermediateSize: 96, ssm: { kind: 'wkv', ...SSM, convKernel: 2, convBias: false } },
   jamba: {

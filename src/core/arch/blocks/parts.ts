@@ -1,7 +1,7 @@
 // What the blocks of a decoder share: the family's traits, norms and linears.
 import { type GraphBuilder, matrix, vector } from '../../graph/builder.ts'
 import type { Activation, Value, WeightRef } from '../../graph/ir.ts'
-import type { Biases, ModelConfig } from '../config/config.ts'
+import type { Biases, HeadSizes, ModelConfig } from '../config/config.ts'
 
 /** The differences between families of attention and feed-forward blocks. */
 export interface DecoderTraits {
@@ -34,6 +34,12 @@ export interface DecoderTraits {
   readonly latent?: boolean
   /** Biases on the router and on every matrix of every expert. */
   readonly expertBias?: boolean
+  /** Heads of values are normalised before they are stored, without weights. */
+  readonly valueNorms?: true
+  /** Some models of the family have layers of several sizes. */
+  readonly isUneven?: true
+  /** The residual is several streams. */
+  readonly streams?: true
   /** Each head's softmax has one more score, of a position without a value. */
   readonly sinks?: boolean
   readonly activation: Activation
@@ -119,6 +125,19 @@ export const hasExperts = ({ experts }: ModelConfig, layer: number): boolean =>
 /** Builds the part of a layer that mixes positions, from the layer's normalised input. Default: attention. */
 export type Mixer = (parts: Parts, layer: number, input: Value) => Value
 
+/** One layer, from its number and what it reads. */
+export type Layer = (layer: number, x: Value) => Value
+
+/** What is around the layers of a decoder, whose own ones are `plain`. */
+export type Framing = (parts: Parts, plain: Layer) => Frame
+export interface Frame {
+  /** Makes what the first layer reads of the embeddings. Default: these. */
+  readonly enter?: (embedded: Value) => Value
+  readonly each: Layer
+  /** Makes what the last norm reads of what the last layer made. Default: this. */
+  readonly leave?: (x: Value) => Value
+}
+
 /** Whether a layer has recurrent state. */
 export const isRecurrent = (
   { ssm, attentionLayers, recurrentLayers, mlpLayers }: ModelConfig,
@@ -131,6 +150,29 @@ export const isRecurrent = (
 /** Whether a layer has attention. */
 export const attends = ({ heads, attentionLayers, mlpLayers }: ModelConfig, layer: number): boolean =>
   heads > 0 && mlpLayers?.includes(layer) !== true && (attentionLayers?.includes(layer) ?? true)
+
+/** Whether a layer sees the last positions only. */
+export const isLocal = ({ window }: ModelConfig, layer: number): boolean =>
+  window?.layers.includes(layer) === true
+
+/** The heads of a layer. */
+export const headsOf = (config: ModelConfig, layer: number): HeadSizes =>
+  (isLocal(config, layer) ? undefined : config.fullHeads) ?? config
+
+/** The layer whose keys and values a layer attends to: itself or, where layers share them, an earlier one. */
+export function keyLayerOf(config: ModelConfig, layer: number): number {
+  const { layers, sharedKvLayers = 0 } = config
+  const own = layers - sharedKvLayers
+  if (layer < own) return layer
+  const kind = isLocal(config, layer)
+  let last = own - 1
+  while (last >= 0 && isLocal(config, last) !== kind) last--
+  return last
+}
+
+/** The inner size of a layer's feed-forward block. */
+export const mlpSizeOf = ({ mlpSizes, intermediateSize }: ModelConfig, layer: number): number =>
+  mlpSizes?.[layer] ?? intermediateSize
 
 /** Whether a layer has a feed-forward block. */
 export const hasMlp = ({ intermediateSize, mlpLayers }: ModelConfig, layer: number): boolean =>

@@ -62,9 +62,9 @@ export function ggufConfig(facts: GgufFacts): ModelConfig {
   const common: ModelConfig = {
     ...sizes,
     heads,
-    kvHeads: headCount(fields, 'attention.head_count_kv', 'KV heads', heads),
+    kvHeads: headCount(fields, 'attention.head_count_kv', 'KV heads', heads, traits.isUneven),
     headDim,
-    intermediateSize: widest(fields, traits.mlp === 'experts' ? 1 : undefined),
+    intermediateSize: widest(fields, traits.mlp === 'experts' ? 1 : undefined, traits.isUneven),
     rope: {
       theta: fields.number('rope.freq_base', 10_000),
       dims: fields.number('rope.dimension_count', headDim),
@@ -92,21 +92,22 @@ function biases(traits: FamilyFile['traits'], kinds: ReadonlySet<string>): Biase
 }
 
 /** Of the feed-forward blocks: one number, or one for each layer, 0 where there is none. */
-function widest(fields: Fields, fallback?: number): number {
+function widest(fields: Fields, fallback?: number, isUneven = false): number {
   const key = 'feed_forward_length'
   if (!fields.isList(key)) return fields.number(key, fallback)
   const widths = new Set(fields.numberList(key).filter((width) => width !== 0))
   const [width = 0, another] = widths
+  if (isUneven) return Math.max(0, ...widths)
   if (another === undefined) return width
   throw unbuiltVariant(fields.file, `feed-forward blocks of ${width} and of ${another}`, 'one width')
 }
 
 /** One number, or one for each layer, 0 where there is no attention. */
-function headCount(fields: Fields, key: string, what: string, fallback?: number): number {
+function headCount(fields: Fields, key: string, what: string, fallback?: number, isUneven = false): number {
   if (!fields.isList(key)) return fields.number(key, fallback)
   const counts = new Set(fields.numberList(key).filter((count) => count !== 0))
   const [count = fallback, another] = counts
-  if (another === undefined) return count ?? fields.number(key)
+  if (another === undefined || isUneven) return count ?? fields.number(key)
   throw unbuiltVariant(fields.file, `layers of ${count} and of ${another} ${what}`, 'as many in every layer')
 }
 

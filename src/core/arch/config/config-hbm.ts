@@ -9,6 +9,7 @@ import type {
   RopeConfig,
   RopeScaling,
   SsmConfig,
+  StreamsConfig,
   WkvConfig,
 } from './config.ts'
 import { type Fields, unbuiltVariant } from './fields.ts'
@@ -44,6 +45,16 @@ export function hbmConfig(name: string, fields: Fields, family = fields.text('fa
     recurrentLayers: layers('recurrentLayers'),
     mlpLayers: layers('mlpLayers'),
     unrotatedLayers: layers('unrotatedLayers'),
+    fullHeads: fields.record('fullHeads')?.numbers('kvHeads', 'headDim'),
+    valuesAreKeys: fact('valuesAreKeys'),
+    ...fields.someNumbers('sharedKvLayers'),
+    mlpSizes: layers('mlpSizes'),
+    gateCutoffs: fields.has('gateCutoffs')
+      ? fields.records('gateCutoffs').map((each) => each.numbers('layer', 'deviations'))
+      : undefined,
+    layerEmbedding: fields.record('layerEmbedding')?.numbers('size', 'rows'),
+    streams: streamsOf(fields.record('streams')),
+    layerScales: layers('layerScales'),
     rope: ropeConfig(fields.record('rope') ?? fields),
     localRope: localRope && ropeConfig(localRope),
     window: sliding && { ...sliding.numbers('positions'), layers: sliding.numberList('layers') },
@@ -72,6 +83,9 @@ export function storedConfig(config: ModelConfig): object {
   })
   return { ...config, ssm: Object.fromEntries(fields) }
 }
+
+const streamsOf = (fields: Fields | undefined): StreamsConfig | undefined =>
+  fields && { ...fields.numbers('count', 'active', 'besideRank'), isScaled: fields.fact('isScaled') }
 
 const PARTS = ['qkv', 'output', 'mlp', 'logits'] as const
 

@@ -98,7 +98,7 @@ export function hfConfig(
   const defaults = classes[Object.hasOwn(classes, listed) ? listed : first] as Defaults
   const fields = stated.renamed(file.hf.keys ?? {}, defaults, unset)
   const activation = activationOf(fields, file)
-  refuseVariants(fields)
+  refuseVariants(fields, file.traits?.isUneven)
   const hiddenSize = fields.number('hidden_size')
   const layers = fields.number('num_hidden_layers')
   const sizes = {
@@ -127,6 +127,7 @@ export function hfConfig(
     headDim,
     intermediateSize:
       (file.traits.mlp === 'plain' && fields.number('intermediate_size', 0) === 0 && 4 * hiddenSize) ||
+      (file.traits.isUneven === true && Math.max(0, ...fields.eachNumber('intermediate_size'))) ||
       fields.number('intermediate_size'),
     normEpsilon: fields.number('rms_norm_eps', 1e-6),
     rope: {
@@ -168,14 +169,18 @@ function activationOf(fields: Fields, { traits }: FamilyFile): Activation | unde
 }
 
 /** Keys that would need arithmetic that is not built, with the only value that each may have. */
-function refuseVariants(fields: Fields): void {
-  const wanted = { conv_bias: false, use_bidirectional_attention: false, is_causal: true }
+function refuseVariants(fields: Fields, isUneven = false): void {
+  const wanted = {
+    conv_bias: false,
+    is_causal: true,
+    ...(!isUneven && { use_bidirectional_attention: false }),
+  }
   for (const [key, value] of Object.entries(wanted)) {
     if (fields.fact(key, value) !== value) {
       throw unbuiltVariant(fields.file, `${key} ${!value}`, `${key} ${value}`)
     }
   }
-  if (fields.has('per_layer_config')) {
+  if (fields.has('per_layer_config') && !isUneven) {
     throw unbuiltVariant(fields.file, 'layers of several kinds in per_layer_config', 'none')
   }
 }

@@ -153,6 +153,11 @@ export class Fields {
     throw this.#wrong(key, 'a list of numbers', list)
   }
 
+  /** One number, or those of a list. */
+  eachNumber(key: string): readonly number[] {
+    return this.isList(key) ? this.numberList(key) : [this.number(key)]
+  }
+
   /** Empty when the key is absent. */
   textList(key: string): readonly string[] {
     const list = this.list(key)

@@ -23,13 +23,19 @@ export function hfRope(
 ): RopeConfig {
   const rope = stated ?? Fields.of(fields.file, {})
   const share = rope.number('partial_rotary_factor', fields.number('partial_rotary_factor', 1))
-  return {
-    theta: rope.number('rope_theta', theta),
-    dims: Math.trunc(headDim * share),
-    pairing: 'halves',
-    scaling: ropeScaling(rope, fields, contextLength),
-  }
+  const own = { theta: rope.number('rope_theta', theta), pairing: 'halves' } as const
+  if (rope.text('rope_type', 'default') !== 'proportional')
+    return { ...own, dims: Math.trunc(headDim * share), scaling: ropeScaling(rope, fields, contextLength) }
+  // All dimensions count in the frequencies, of which only the first are not zero.
+  const pairs = Math.min(headDim, 1 << 12) / 2
+  const factor = rope.number('factor', 1)
+  const turned = Math.floor(Math.trunc(share * headDim) / 2)
+  const factors = Array.from({ length: pairs }, (_, pair) => (pair < turned ? factor : UNTURNED))
+  return { ...own, dims: headDim, scaling: { type: 'factors', factors } }
 }
+
+/** By what frequencies are divided in files of llama.cpp where nothing is to turn. */
+const UNTURNED = 1e30
 
 /** How layers with a window rotate: never scaled, unless the file says so. */
 export const localRope = (fields: Fields, common: ModelConfig, theta: number): RopeConfig =>

@@ -59,6 +59,8 @@ export const RARE = [
   'nemotron_h',
   'recurrent_gemma',
   'rwkv',
+  'gemma3n',
+  'gemma4',
 ] as const
 export type RareFamily = (typeof RARE)[number]
 

@@ -27,6 +27,8 @@ import { mamba, mamba2 } from '../families/mamba.ts'
 import { modernbertDecoder } from '../families/modernbert-decoder.ts'
 import { ernie, helium, hunyuan, seedOss } from '../families/near-llama.ts'
 import { olmo, olmo2, olmoe } from '../families/olmo.ts'
+import { gemma3n } from '../families/per-layer/gemma3n.ts'
+import { gemma4 } from '../families/per-layer/gemma4.ts'
 import { qwen2moe } from '../families/qwen.ts'
 import { bamba, falconH1 } from '../families/recurrent/falcon-h1.ts'
 import { jamba } from '../families/recurrent/jamba.ts'
@@ -99,4 +101,6 @@ export const RARE_FAMILIES: Readonly<Record<RareFamily, FamilyFile>> = {
   nemotron_h: nemotronH,
   recurrent_gemma: recurrentGemma,
   rwkv,
+  gemma3n,
+  gemma4,
 }

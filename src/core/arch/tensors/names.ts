@@ -109,7 +109,9 @@ export function resolveWeights(
     weights.set(name, weightAt(model.name, joinedRows(model.name, tensors), own, shape))
     for (const tensor of tensors) used.add(tensor.name)
   }
+  const { isUnused: isUnusedIn } = familyFile(config.family)
   const isUnused = (name: string) =>
+    isUnusedIn?.(name, config) === true ||
     UNUSED.some((unused) => (typeof unused === 'string' ? unused === name : unused.test(name)))
   refuseStrangers(model, used, isUnused, config.family)
   return weights
@@ -154,8 +156,9 @@ export function embeddingTable(
  * that only recurrent kernels read are f32 vectors, and so are routers.
  */
 export function roleOf(name: string): 'matrix' | 'table' | 'vector' {
-  if (/^(embed|positions|kinds|output)\.weight$|ssm_(select_\w+|dt)\.weight$/.test(name)) return 'table'
-  return /(norm|router|shared_gate|attn_sinks)\.weight$|\.bias$|ssm_(decay|skip|first|enter|stay)$|conv\.weight$/.test(
+  if (/^(embed|positions|kinds|output|layer_embed)\.weight$|ssm_(select_\w+|dt)\.weight$/.test(name))
+    return 'table'
+  return /(norm|router|shared_gate|attn_sinks|stream_\w+)\.weight$|\.bias$|ssm_(decay|skip|first|enter|stay)$|conv\.weight$/.test(
     name,
   )
     ? 'vector'

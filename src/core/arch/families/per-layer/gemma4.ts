@@ -1,0 +1,185 @@
+// Gemma 4: Gemma 3 with wider heads in layers without a window, whose values may be their keys, with
+// embeddings for each layer, keys and values that the last layers share, and a scale after each layer.
+import { withInputs } from '../../blocks/layer-embedding.ts'
+import { type DecoderTraits, PLAIN } from '../../blocks/parts.ts'
+import type { HeadSizes, ModelConfig, RopeConfig } from '../../config/config.ts'
+import { Fields, layersOf, unbuiltVariant } from '../../config/fields.ts'
+import { hfRope, localRope } from '../../config/hf-rope.ts'
+import { defaults, type FamilyFile } from '../../family.ts'
+import {
+  differing,
+  eachLayer,
+  isSharedKey,
+  layerNames,
+  layerTensors,
+  localInGguf,
+  localInHf,
+  localWindow,
+  refuseOthers,
+} from './tensors.ts'
+
+const TRAITS: DecoderTraits = {
+  ...PLAIN,
+  norms: 'around',
+  activation: 'gelu',
+  headNorms: 'head',
+  valueNorms: true,
+  isUneven: true,
+}
+
+/** The rotation of layers without a window, where the file does not say it. */
+const FULL_ROPE = { rope_type: 'proportional', partial_rotary_factor: 0.25, rope_theta: 1e6 }
+
+/** The heads of layers without a window, which config.json states in one of two ways. */
+function fullHeads(fields: Fields, own: ModelConfig, isLocal: (layer: number) => boolean): HeadSizes {
+  const stated = fields.record('per_layer_config')
+  const { kvHeads, headDim } = own
+  if (stated === undefined) {
+    const others = fields.fact('attention_k_eq_v', false) && fields.has('num_global_key_value_heads')
+    return {
+      kvHeads: others ? fields.number('num_global_key_value_heads') : kvHeads,
+      headDim: fields.number('global_head_dim', 512),
+    }
+  }
+  const found = layersOf(own).map((layer): HeadSizes => {
+    const one = stated.record(`${layer}`) ?? Fields.of(fields.file, {})
+    return {
+      kvHeads: one.number('num_key_value_heads', kvHeads),
+      headDim: one.number('head_dim', headDim),
+    }
+  })
+  const full = found.find((_, layer) => !isLocal(layer)) ?? { kvHeads, headDim }
+  const isOdd = found.some((one, layer) => {
+    const due = isLocal(layer) ? own : full
+    return one.kvHeads !== due.kvHeads || one.headDim !== due.headDim
+  })
+  if (isOdd)
+    throw unbuiltVariant(fields.file, 'heads of several sizes', 'one size with and one without a window')
+  return full
+}
+
+/** The last layer has no window, whatever the file says. */
+function localLayers(fields: Fields, { layers }: ModelConfig): (layer: number) => boolean {
+  const isLocal = localInHf(fields, 6)
+  return (layer) => layer !== layers - 1 && isLocal(layer)
+}
+
+function mlpSizes(fields: Fields, own: ModelConfig, shared: number): number[] {
+  const isWide = fields.fact('use_double_wide_mlp', false)
+  const { layers, intermediateSize } = own
+  return layersOf(own).map((layer) => intermediateSize * (isWide && layer >= layers - shared ? 2 : 1))
+}
+
+function hfConfig(fields: Fields, own: ModelConfig): Partial<ModelConfig> {
+  refuseOthers(fields, { enable_moe_block: false })
+  if (fields.has('use_bidirectional_attention') && fields.text('use_bidirectional_attention') === 'all')
+    throw unbuiltVariant(fields.file, 'attention to later positions', 'none')
+  const isLocal = localLayers(fields, own)
+  const full = fullHeads(fields, own, isLocal)
+  const shared = fields.number('num_kv_shared_layers')
+  const size = fields.number('hidden_size_per_layer_input')
+  const rope = fields.record('rope_parameters')?.record('full_attention') ?? Fields.of(fields.file, FULL_ROPE)
+  return {
+    embeddingScale: Math.sqrt(own.hiddenSize),
+    attentionScale: 1,
+    logitCap: fields.number('final_logit_softcapping', 0),
+    window: localWindow(fields.number('sliding_window'), own, isLocal),
+    rope: hfRope(fields, rope, { ...full, contextLength: own.contextLength }, 1e6),
+    localRope: localRope(fields, own, 10_000),
+    fullHeads: full,
+    sharedKvLayers: shared,
+    valuesAreKeys: fields.fact('attention_k_eq_v', false),
+    ...(size > 0 && { layerEmbedding: { size, rows: fields.number('vocab_size_per_layer_input') } }),
+    ...differing(mlpSizes(fields, own, shared)),
+  }
+}
+
+function ggufConfig(fields: Fields, own: ModelConfig): Partial<ModelConfig> {
+  if (fields.number('expert_count', 0) > 0)
+    throw unbuiltVariant(fields.file, 'experts', 'one dense MLP per layer')
+  const isLocal = localInGguf(fields, 6)
+  const heads = eachLayer(fields, 'attention.head_count_kv', own, own.kvHeads)
+  const layers = layersOf(own)
+  const kvHeads = (kind: boolean): number | undefined =>
+    heads[layers.find((layer) => isLocal(layer) === kind) ?? -1]
+  const headDim = fields.number('attention.key_length_swa', own.headDim)
+  const size = fields.number('embedding_length_per_layer_input', 0)
+  const rope: RopeConfig = {
+    ...own.rope,
+    theta: fields.number('rope.freq_base_swa', 10_000),
+    dims: fields.number('rope.dimension_count_swa', headDim),
+    scaling: undefined,
+  }
+  return {
+    embeddingScale: Math.sqrt(own.hiddenSize),
+    attentionScale: 1,
+    logitCap: fields.number('final_logit_softcapping', 0),
+    window: localWindow(fields.number('attention.sliding_window'), own, isLocal),
+    localRope: rope,
+    headDim,
+    kvHeads: kvHeads(true) ?? own.kvHeads,
+    fullHeads: { kvHeads: kvHeads(false) ?? own.kvHeads, headDim: own.headDim },
+    sharedKvLayers: fields.number('attention.shared_kv_layers', 0),
+    ...(size > 0 && { layerEmbedding: { size, rows: own.vocabSize } }),
+    ...differing(eachLayer(fields, 'feed_forward_length', own)),
+  }
+}
+
+/** The number by which each layer's output is multiplied. Files may lack it. */
+async function scales(
+  config: ModelConfig,
+  numbers: (layer: number) => Promise<readonly number[] | undefined>,
+): Promise<Pick<ModelConfig, 'layerScales'>> {
+  const found: number[] = []
+  for (const layer of layersOf(config)) found.push((await numbers(layer))?.[0] ?? 1)
+  return found.every((scale) => scale === 1) ? {} : { layerScales: found }
+}
+
+const ATTENTION = 'model.layers.N.self_attn'
+
+export const gemma4: FamilyFile = {
+  traits: TRAITS,
+  tensors: layerTensors,
+  build: (config, decoder) => decoder(config, TRAITS, undefined, withInputs),
+  isUnused: (name, config) =>
+    isSharedKey(name, config) || /\.layer_(scalar|output_scale\.weight)$/.test(name),
+  gguf: {
+    architecture: 'gemma4',
+    pairing: 'halves',
+    config: ggufConfig,
+    stored: (config, numbers) => scales(config, (layer) => numbers(`blk.${layer}.layer_output_scale.weight`)),
+    names: {
+      ...layerNames('gguf'),
+      // Where a layer lacks values, they are its keys.
+      'layers.N.attn_v.weight': () => ({
+        tensor: 'blk.N.attn_v.weight',
+        orElse: { tensor: 'blk.N.attn_k.weight' },
+      }),
+    },
+  },
+  hf: {
+    classes: {
+      Gemma4ForCausalLM: defaults(262_144, 2304, 9216, 30, 8, 131_072, {
+        num_key_value_heads: 4,
+        head_dim: 256,
+        sliding_window: 512,
+        tie_word_embeddings: true,
+        vocab_size_per_layer_input: 262_144,
+        hidden_size_per_layer_input: 256,
+        num_kv_shared_layers: 0,
+      }),
+    },
+    keys: { hidden_act: 'hidden_activation' },
+    names: {
+      ...layerNames('hf'),
+      'layers.N.attn_v.weight': ({ valuesAreKeys, window }, _, layer) => ({
+        tensor:
+          valuesAreKeys === true && window?.layers.includes(layer) !== true
+            ? `${ATTENTION}.k_proj.weight`
+            : `${ATTENTION}.v_proj.weight`,
+      }),
+    },
+    config: hfConfig,
+    stored: (config, numbers) => scales(config, (layer) => numbers(`model.layers.${layer}.layer_scalar`)),
+  },
+}
