@@ -64,6 +64,7 @@ const VALUES: { readonly [Code in NoteCode]: Extract<EngineNote, { code: Code }>
   'long-rotation': { tokens: 1, context: 2 },
   'ignored-sampling': { settings: 'temperature -1' },
   'coarser-scales': { matrices: 7 },
+  'text-only': {},
   'unreadable-template': { reason: 'why' },
   'merged-system': {},
 }

@@ -27,6 +27,8 @@ export interface NoteValues {
   'ignored-sampling': { readonly settings: string }
   /** `weights: 'w4_channel'` rounds matrices again whose weights the file has in groups. */
   'coarser-scales': { readonly matrices: number }
+  /** The model's files have towers for pictures or sound that are not supported. */
+  'text-only': Readonly<Record<never, never>>
   /** The chat template cannot be read. `reason`: the library's message. */
   'unreadable-template': { readonly reason: string }
   /** The chat template has no system role. */

@@ -30,6 +30,8 @@ export interface ModelFile {
    * the whole `config` and, if the folder has it, the image `processor`.
    */
   readonly tower?: ModelFile | undefined
+  /** The file has towers for pictures or sound that are not supported. */
+  readonly hasUnreadTower?: boolean | undefined
   /** The graph of a step, if the file has one. Weights then have the names that the graph gives them. */
   readonly graph?: Graph | undefined
   /** The number of positions for which the graph is proven, if that is less than any context. */

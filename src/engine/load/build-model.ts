@@ -194,6 +194,7 @@ export async function buildModel(
         }),
         file.name,
         text.text,
+        file.hasUnreadTower,
       ),
       newSequence: (options) => new Sequence(cache, options),
       draft: drafting && draftSource(drafting, local, vocab, () => host.now()),

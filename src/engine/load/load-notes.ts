@@ -4,6 +4,7 @@ import type { PackedEncoding } from '../../core/abi/encodings.ts'
 import type { ModelConfig } from '../../core/arch/config/config.ts'
 import type { Weights } from '../../core/arch/tensors/names.ts'
 import type { EngineNote } from '../../core/base/engine-notes.ts'
+import type { ModelFile } from '../../core/formats/readers.ts'
 import { isFloat } from '../../core/weights/choose-encoding.ts'
 
 export function shorterContext(asked: number | undefined, tokens: number): EngineNote[] {
@@ -42,6 +43,17 @@ export function longRotation({ rope: { scaling } }: ModelConfig, context: number
     },
   ]
 }
+
+export const unreadTowers = ({ hasUnreadTower }: Pick<ModelFile, 'hasUnreadTower'>): EngineNote[] =>
+  hasUnreadTower === true
+    ? [
+        {
+          code: 'text-only',
+          text: "the model reads text only, because its towers for pictures or sound aren't supported",
+          values: {},
+        },
+      ]
+    : []
 
 export function refusedSampling(refused: readonly string[]): EngineNote[] {
   if (refused.length === 0) return []

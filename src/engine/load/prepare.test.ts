@@ -233,6 +233,15 @@ test('a context that is longer than the short texts of LongRoPE is noted', async
   expect(await notesAt(17)).toEqual([{ code: 'long-rotation', values: { tokens: 16, context: 17 } }])
 })
 
+test('towers that are not supported are noted', async () => {
+  const shapes = [...expectedTensors('hbm', BASE)].map(({ place, shape }) => [place.tensor, shape] as const)
+  const file = withTensors({ ...hbmFile(BASE), tensors: new Map() }, Object.fromEntries(shapes))
+  const notesOf = async (hasUnreadTower: boolean) =>
+    (await prepareModel({ ...file, hasUnreadTower }, { weights: 'auto' })).notes.map(({ code }) => code)
+  expect(await notesOf(true)).toEqual(['text-only'])
+  expect(await notesOf(false)).toEqual([])
+})
+
 /** The codes of the notes of a small Llama whose matrices the file stores as `form`. */
 async function notesOf(form: Partial<TensorInfo>, weights: WeightPolicy) {
   const config: ModelConfig = { ...BASE, family: 'llama' }

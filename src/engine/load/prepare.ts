@@ -31,7 +31,14 @@ import { shardGraph } from '../../core/graph/shard/shard.ts'
 import { adaptWeights, type ScaledAdapter } from '../../core/weights/adapt.ts'
 import { chooseEncoding } from '../../core/weights/choose-encoding.ts'
 import type { WeightPolicy } from '../../core/weights/policy.ts'
-import { coarserScales, longRotation, provenContext, refusedSampling, shorterContext } from './load-notes.ts'
+import {
+  coarserScales,
+  longRotation,
+  provenContext,
+  refusedSampling,
+  shorterContext,
+  unreadTowers,
+} from './load-notes.ts'
 
 /** The dtypes of each weight. The experts of a layer are one weight, however each of them is stored. */
 function encodings(
@@ -260,6 +267,7 @@ export async function prepareModel(file: ModelFile, options: PrepareOptions): Pr
         ? shorterContext(options.contextLength, contextLength)
         : provenContext(options.contextLength ?? DEFAULT_CONTEXT, contextLength)),
       ...longRotation(config, contextLength),
+      ...unreadTowers(file),
       ...refusedSampling(refused),
       ...coarserScales(weights, encodingOf),
     ],

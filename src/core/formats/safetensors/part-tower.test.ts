@@ -39,10 +39,31 @@ const partsOf = (kind: string) =>
   )
 
 test('the language model of Qwen3.5 is read without its tower and its drafting layers', () => {
-  const { tensors, tower, metadata } = partsOf('qwen3_5')
+  const { tensors, tower, metadata, hasUnreadTower } = partsOf('qwen3_5')
   expect([...tensors.keys()]).toEqual(['model.embed_tokens.weight', 'model.layers.0.linear_attn.A_log'])
   expect(tower).toBeUndefined()
+  expect(hasUnreadTower).toBe(true)
   expect(metadata.get('config')).toMatchObject({ architectures: ['Qwen3_5ForCausalLM'], hidden_size: 8 })
+})
+
+test.each(['gemma3n', 'gemma4'])('the language model of %s is read without its towers', (kind) => {
+  const names = [
+    'model.language_model.embed_tokens_per_layer.weight',
+    'model.language_model.layers.0.layer_scalar',
+    'model.audio_tower.conformer.0.norm.weight',
+    'model.embed_vision.embedding.weight',
+    'model.embed_audio.embedding.weight',
+  ]
+  const config = { model_type: kind, text_config: { model_type: `${kind}_text` }, audio_config: {} }
+  const { tensors, tower, hasUnreadTower } = partTower(
+    'folder',
+    { config, tensors: tensorsOf(names) },
+    undefined,
+  )
+  expect([...tensors.keys()]).toEqual(['model.embed_tokens_per_layer.weight', 'model.layers.0.layer_scalar'])
+  expect([tower, hasUnreadTower]).toEqual([undefined, true])
+  const own = partTower('folder', { config, tensors: tensorsOf(names.slice(0, 2)) }, undefined)
+  expect(own.hasUnreadTower).toBe(false)
 })
 
 test('a language model whose tower may be built keeps it', () => {

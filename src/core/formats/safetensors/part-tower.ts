@@ -20,16 +20,18 @@ const CLASSES: ReadonlyMap<string, string> = new Map<string, string>([
   ['qwen3', 'Qwen3ForCausalLM'],
   ['qwen3_5_text', 'Qwen3_5ForCausalLM'],
   ['smollm3', 'SmolLM3ForCausalLM'],
+  ['gemma3n_text', 'Gemma3nForCausalLM'],
+  ['gemma4_text', 'Gemma4ForCausalLM'],
 ])
 
 /** Language models that are read without their towers, which are not built. */
-const WITHOUT_TOWER: ReadonlySet<string> = new Set(['qwen3_5_text'])
+const WITHOUT_TOWER: ReadonlySet<string> = new Set(['qwen3_5_text', 'gemma3n_text', 'gemma4_text'])
 
 /** The language model's tensors but for its last matrix. */
 const LANGUAGE =
   /^(?:(?:model\.)?(?:language_model|text_model)\.(?:model\.)?|model\.(?=(?:layers|embed_tokens|norm)\.))(.*)$/
 
-type Parts = Pick<ModelFile, 'tensors' | 'metadata' | 'tower'>
+type Parts = Pick<ModelFile, 'tensors' | 'metadata' | 'tower' | 'hasUnreadTower'>
 
 /**
  * `processor`: how images are prepared, if the folder says so. A model without a tower has all tensors. The
@@ -45,7 +47,10 @@ export function partTower(
   const isOneObject = typeof kindOfAll === 'string' && /^qwen2(_5)?_vl$/.test(kindOfAll)
   // The first files of Qwen2-VL have the settings of both models in one object.
   const text = config['text_config'] ?? (isOneObject ? config : undefined)
-  if (!isObject(text) || !isObject(vision)) return { tensors, metadata: new Map([['config', config]]) }
+  const { model_type: type } = isObject(text) ? text : {}
+  const kind = typeof type === 'string' ? type : ''
+  if (!isObject(text) || !(isObject(vision) || WITHOUT_TOWER.has(kind)))
+    return { tensors, metadata: new Map([['config', config]]) }
   const own = new Map<string, TensorInfo>()
   const seen = new Map<string, TensorInfo>()
   for (const [name, tensor] of tensors) {
@@ -61,8 +66,6 @@ export function partTower(
     }
   }
   const { tie_word_embeddings: tied } = config
-  const { model_type: type } = text
-  const kind = typeof type === 'string' ? type : ''
   const language = {
     ...(tied !== undefined && { tie_word_embeddings: tied }),
     ...(text as MetaObject),
@@ -70,7 +73,7 @@ export function partTower(
     architectures: [CLASSES.get(kind) ?? kind],
   }
   const metadata = new Map<string, MetaValue>([['config', language]])
-  if (WITHOUT_TOWER.has(kind)) return { tensors: own, metadata }
+  if (WITHOUT_TOWER.has(kind)) return { tensors: own, metadata, hasUnreadTower: seen.size > 0 }
   return {
     tensors: own,
     metadata,
