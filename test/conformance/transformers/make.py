@@ -67,9 +67,15 @@ def spread_of(family, name, shape):
         return 0.0, 0.9
     if name.endswith(".bias"):
         return 0.0, 0.25
+    if re.search(r"layer_scalar$|correct_output_scale$", name):
+        return 1.0, 0.5
+    # Scores are not divided by the root of the width.
+    if family in ("Gemma3nText", "Gemma4Text") and name.endswith("q_norm.weight"):
+        return 0.3, 0.1
     if re.search(r"(norm[12]?|norm_f|ln_[12f]|layernorm|LayerNorm|norms\.\d+)\.weight$", name):
         less_one = ("Gemma", "VaultGemma", "RecurrentGemma", "Qwen3_5", "Qwen3Next") + (() if family == "NemotronH" else ("Nemotron",))
-        return (0.0 if family.startswith(less_one) and not name.endswith("linear_attn.norm.weight") else 1.0), 0.25
+        has_whole = family in ("Gemma3nText", "Gemma4Text")
+        return (0.0 if family.startswith(less_one) and not has_whole and not name.endswith("linear_attn.norm.weight") else 1.0), 0.25
     if re.search(r"time_(mix|decay|first)", name):
         return 0.5, 0.5
     if re.search(r"(q_|k_|v_)?conv_?1d\.weight$|conv\.conv\.weight$", name):
@@ -107,7 +113,7 @@ def braced(rows):
 
 
 def class_of(family):
-    others = {"GPT2": "GPT2LMHeadModel", "Gemma3Text": "Gemma3ForCausalLM", "Qwen3_5Text": "Qwen3_5ForCausalLM"}
+    others = {"GPT2": "GPT2LMHeadModel", "Gemma3Text": "Gemma3ForCausalLM", "Gemma3nText": "Gemma3nForCausalLM", "Gemma4Text": "Gemma4ForCausalLM", "Qwen3_5Text": "Qwen3_5ForCausalLM"}
     # Configurations of Llama's class with names of their own.
     others |= dict.fromkeys(["InternLM3", "Exaone"], "LlamaForCausalLM")
     return others.get(family, f"{family}ForCausalLM")

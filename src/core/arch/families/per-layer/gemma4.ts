@@ -1,11 +1,11 @@
 // Gemma 4: Gemma 3 with wider heads in layers without a window, whose values may be their keys, with
 // embeddings for each layer, keys and values that the last layers share, and a scale after each layer.
 import { withInputs } from '../../blocks/layer-embedding.ts'
-import { type DecoderTraits, PLAIN } from '../../blocks/parts.ts'
+import { type DecoderTraits, isLocal, PLAIN } from '../../blocks/parts.ts'
 import type { HeadSizes, ModelConfig, RopeConfig } from '../../config/config.ts'
 import { Fields, layersOf, unbuiltVariant } from '../../config/fields.ts'
 import { hfRope, localRope } from '../../config/hf-rope.ts'
-import { defaults, type FamilyFile } from '../../family.ts'
+import { defaults, type FamilyFile, type Names, type StoredWeight } from '../../family.ts'
 import {
   differing,
   eachLayer,
@@ -30,8 +30,14 @@ const TRAITS: DecoderTraits = {
 /** The rotation of layers without a window, where the file does not say it. */
 const FULL_ROPE = { rope_type: 'proportional', partial_rotary_factor: 0.25, rope_theta: 1e6 }
 
+/** A layer's key, which transformers fills with zeros to the width of the widest. */
+function keyOf(stated: Fields, layer: number): string {
+  const keys = [1, 2, 3, 4].map((width) => `${layer}`.padStart(width, '0'))
+  return keys.find((key) => stated.has(key)) ?? `${layer}`
+}
+
 /** The heads of layers without a window, which config.json states in one of two ways. */
-function fullHeads(fields: Fields, own: ModelConfig, isLocal: (layer: number) => boolean): HeadSizes {
+function fullHeads(fields: Fields, own: ModelConfig, hasWindow: (layer: number) => boolean): HeadSizes {
   const stated = fields.record('per_layer_config')
   const { kvHeads, headDim } = own
   if (stated === undefined) {
@@ -42,15 +48,15 @@ function fullHeads(fields: Fields, own: ModelConfig, isLocal: (layer: number) =>
     }
   }
   const found = layersOf(own).map((layer): HeadSizes => {
-    const one = stated.record(`${layer}`) ?? Fields.of(fields.file, {})
+    const one = stated.record(keyOf(stated, layer)) ?? Fields.of(fields.file, {})
     return {
       kvHeads: one.number('num_key_value_heads', kvHeads),
       headDim: one.number('head_dim', headDim),
     }
   })
-  const full = found.find((_, layer) => !isLocal(layer)) ?? { kvHeads, headDim }
+  const full = found.find((_, layer) => !hasWindow(layer)) ?? { kvHeads, headDim }
   const isOdd = found.some((one, layer) => {
-    const due = isLocal(layer) ? own : full
+    const due = hasWindow(layer) ? own : full
     return one.kvHeads !== due.kvHeads || one.headDim !== due.headDim
   })
   if (isOdd)
@@ -60,8 +66,8 @@ function fullHeads(fields: Fields, own: ModelConfig, isLocal: (layer: number) =>
 
 /** The last layer has no window, whatever the file says. */
 function localLayers(fields: Fields, { layers }: ModelConfig): (layer: number) => boolean {
-  const isLocal = localInHf(fields, 6)
-  return (layer) => layer !== layers - 1 && isLocal(layer)
+  const hasWindow = localInHf(fields, 6)
+  return (layer) => layer !== layers - 1 && hasWindow(layer)
 }
 
 function mlpSizes(fields: Fields, own: ModelConfig, shared: number): number[] {
@@ -74,8 +80,8 @@ function hfConfig(fields: Fields, own: ModelConfig): Partial<ModelConfig> {
   refuseOthers(fields, { enable_moe_block: false })
   if (fields.has('use_bidirectional_attention') && fields.text('use_bidirectional_attention') === 'all')
     throw unbuiltVariant(fields.file, 'attention to later positions', 'none')
-  const isLocal = localLayers(fields, own)
-  const full = fullHeads(fields, own, isLocal)
+  const hasWindow = localLayers(fields, own)
+  const full = fullHeads(fields, own, hasWindow)
   const shared = fields.number('num_kv_shared_layers')
   const size = fields.number('hidden_size_per_layer_input')
   const rope = fields.record('rope_parameters')?.record('full_attention') ?? Fields.of(fields.file, FULL_ROPE)
@@ -83,7 +89,7 @@ function hfConfig(fields: Fields, own: ModelConfig): Partial<ModelConfig> {
     embeddingScale: Math.sqrt(own.hiddenSize),
     attentionScale: 1,
     logitCap: fields.number('final_logit_softcapping', 0),
-    window: localWindow(fields.number('sliding_window'), own, isLocal),
+    window: localWindow(fields.number('sliding_window'), own, hasWindow),
     rope: hfRope(fields, rope, { ...full, contextLength: own.contextLength }, 1e6),
     localRope: localRope(fields, own, 10_000),
     fullHeads: full,
@@ -97,11 +103,11 @@ function hfConfig(fields: Fields, own: ModelConfig): Partial<ModelConfig> {
 function ggufConfig(fields: Fields, own: ModelConfig): Partial<ModelConfig> {
   if (fields.number('expert_count', 0) > 0)
     throw unbuiltVariant(fields.file, 'experts', 'one dense MLP per layer')
-  const isLocal = localInGguf(fields, 6)
+  const hasWindow = localInGguf(fields, 6)
   const heads = eachLayer(fields, 'attention.head_count_kv', own, own.kvHeads)
   const layers = layersOf(own)
   const kvHeads = (kind: boolean): number | undefined =>
-    heads[layers.find((layer) => isLocal(layer) === kind) ?? -1]
+    heads[layers.find((layer) => hasWindow(layer) === kind) ?? -1]
   const headDim = fields.number('attention.key_length_swa', own.headDim)
   const size = fields.number('embedding_length_per_layer_input', 0)
   const rope: RopeConfig = {
@@ -114,7 +120,7 @@ function ggufConfig(fields: Fields, own: ModelConfig): Partial<ModelConfig> {
     embeddingScale: Math.sqrt(own.hiddenSize),
     attentionScale: 1,
     logitCap: fields.number('final_logit_softcapping', 0),
-    window: localWindow(fields.number('attention.sliding_window'), own, isLocal),
+    window: localWindow(fields.number('attention.sliding_window'), own, hasWindow),
     localRope: rope,
     headDim,
     kvHeads: kvHeads(true) ?? own.kvHeads,
@@ -135,6 +141,14 @@ async function scales(
   return found.every((scale) => scale === 1) ? {} : { layerScales: found }
 }
 
+/** Where files keep what makes values. */
+const valueNames = (
+  place: (kind: 'weight' | 'bias', config: ModelConfig, layer: number) => StoredWeight,
+): Names => ({
+  'layers.N.attn_v.weight': (config, _, layer) => place('weight', config, layer),
+  'layers.N.attn_v.bias': (config, _, layer) => place('bias', config, layer),
+})
+
 const ATTENTION = 'model.layers.N.self_attn'
 
 export const gemma4: FamilyFile = {
@@ -151,10 +165,10 @@ export const gemma4: FamilyFile = {
     names: {
       ...layerNames('gguf'),
       // Where a layer lacks values, they are its keys.
-      'layers.N.attn_v.weight': () => ({
-        tensor: 'blk.N.attn_v.weight',
-        orElse: { tensor: 'blk.N.attn_k.weight' },
-      }),
+      ...valueNames((kind) => ({
+        tensor: `blk.N.attn_v.${kind}`,
+        orElse: { tensor: `blk.N.attn_k.${kind}` },
+      })),
     },
   },
   hf: {
@@ -172,11 +186,9 @@ export const gemma4: FamilyFile = {
     keys: { hidden_act: 'hidden_activation' },
     names: {
       ...layerNames('hf'),
-      'layers.N.attn_v.weight': ({ valuesAreKeys, window }, _, layer) => ({
-        tensor:
-          valuesAreKeys === true && window?.layers.includes(layer) !== true
-            ? `${ATTENTION}.k_proj.weight`
-            : `${ATTENTION}.v_proj.weight`,
+      ...valueNames((kind, config, layer) => {
+        const isKey = config.valuesAreKeys === true && !isLocal(config, layer)
+        return { tensor: `${ATTENTION}.${isKey ? 'k' : 'v'}_proj.${kind}` }
       }),
     },
     config: hfConfig,
