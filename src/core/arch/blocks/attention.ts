@@ -1,14 +1,15 @@
 // The attention block of a decoder's layer.
 import { matrix, vector } from '../../graph/builder.ts'
 import type { HeadNorms, RopeUse, Value, WeightRef } from '../../graph/ir.ts'
+import { headsOf, isLocal, keyLayerOf } from '../config/layer-sizes.ts'
 import { queryTableOf } from '../rope.ts'
 import { alibiOf } from './alibi.ts'
-import { headNormsOf, headsOf, isLocal, keyLayerOf, type Parts } from './parts.ts'
+import { headNormsOf, type Parts } from './parts.ts'
 
 /** Attention of one layer, with its output projection. */
 export function attention(parts: Parts, layer: number, input: Value): Value {
   const { b, config, linear, biasOf } = parts
-  const { hiddenSize, heads, window, attentionScale, attentionCap } = config
+  const { hiddenSize, heads, window: local, attentionScale, attentionCap } = config
   const { kvHeads, headDim } = headsOf(config, layer)
   const keyLayer = keyLayerOf(config, layer)
   const scale = attentionScale ?? config.multipliers?.attention ?? 1 / Math.sqrt(headDim)
@@ -31,7 +32,7 @@ export function attention(parts: Parts, layer: number, input: Value): Value {
     heads,
     kvHeads,
     headDim,
-    window: isLocal(config, layer) ? (window?.positions ?? 0) : 0,
+    window: isLocal(config, layer) ? (local?.positions ?? 0) : 0,
   }
   const attended = b.attend(`${at}.attn`, qkv, shape, ropeOf(parts, layer), {
     norms,

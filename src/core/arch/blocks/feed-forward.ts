@@ -1,7 +1,8 @@
 // The feed-forward block of a decoder's layer.
 import { matrix } from '../../graph/builder.ts'
 import type { Value, Xielu } from '../../graph/ir.ts'
-import { mlpSizeOf, type Parts } from './parts.ts'
+import { mlpSizeOf } from '../config/layer-sizes.ts'
+import type { Parts } from './parts.ts'
 import { channelMix } from './rwkv.ts'
 
 /** The feed-forward block of one layer, where it has no experts. */

@@ -1,7 +1,7 @@
 // What the blocks of a decoder share: the family's traits, norms and linears.
 import { type GraphBuilder, matrix, vector } from '../../graph/builder.ts'
 import type { Activation, Value, WeightRef } from '../../graph/ir.ts'
-import type { Biases, HeadSizes, ModelConfig } from '../config/config.ts'
+import type { Biases, ModelConfig } from '../config/config.ts'
 
 /** The differences between families of attention and feed-forward blocks. */
 export interface DecoderTraits {
@@ -150,29 +150,6 @@ export const isRecurrent = (
 /** Whether a layer has attention. */
 export const attends = ({ heads, attentionLayers, mlpLayers }: ModelConfig, layer: number): boolean =>
   heads > 0 && mlpLayers?.includes(layer) !== true && (attentionLayers?.includes(layer) ?? true)
-
-/** Whether a layer sees the last positions only. */
-export const isLocal = ({ window }: ModelConfig, layer: number): boolean =>
-  window?.layers.includes(layer) === true
-
-/** The heads of a layer. */
-export const headsOf = (config: ModelConfig, layer: number): HeadSizes =>
-  (isLocal(config, layer) ? undefined : config.fullHeads) ?? config
-
-/** The layer whose keys and values a layer attends to: itself or, where layers share them, an earlier one. */
-export function keyLayerOf(config: ModelConfig, layer: number): number {
-  const { layers, sharedKvLayers = 0 } = config
-  const own = layers - sharedKvLayers
-  if (layer < own) return layer
-  const kind = isLocal(config, layer)
-  let last = own - 1
-  while (last >= 0 && isLocal(config, last) !== kind) last--
-  return last
-}
-
-/** The inner size of a layer's feed-forward block. */
-export const mlpSizeOf = ({ mlpSizes, intermediateSize }: ModelConfig, layer: number): number =>
-  mlpSizes?.[layer] ?? intermediateSize
 
 /** Whether a layer has a feed-forward block. */
 export const hasMlp = ({ intermediateSize, mlpLayers }: ModelConfig, layer: number): boolean =>

@@ -2,7 +2,6 @@
 // for impossible values, `unsupported` for values that no kernel has.
 import { roundUp } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import { keyLayerOf } from '../blocks/parts.ts'
 import { familyFile } from '../families.ts'
 import type { FamilyFile } from '../family.ts'
 import type {
@@ -15,6 +14,7 @@ import type {
   SsmConfig,
 } from './config.ts'
 import { unbuiltVariant } from './fields.ts'
+import { keyLayerOf } from './layer-sizes.ts'
 
 /** No model of these families has ever exceeded these: a header that says more is lying. */
 const MOST = {

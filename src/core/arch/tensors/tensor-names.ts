@@ -6,15 +6,13 @@ import {
   hasBias,
   hasMlp as hasMlpIn,
   headNormsOf,
-  headsOf,
   isRecurrent,
-  keyLayerOf,
-  mlpSizeOf,
   normsOf,
   PLAIN,
   hasExperts as routes,
 } from '../blocks/parts.ts'
 import type { Biases, ModelConfig } from '../config/config.ts'
+import { headsOf, keyLayerOf, mlpSizeOf } from '../config/layer-sizes.ts'
 import { familyFile } from '../families.ts'
 import {
   EMBEDDING,

@@ -10,6 +10,7 @@
 //   Command A, R7B                  <|START_THINKING|>..<|END_THINKING|><|START_RESPONSE|>..<|END_RESPONSE|>
 //   Apertus                         <|inner_prefix|>..<|inner_suffix|>
 //   EXAONE Deep                     <thought>..</thought>
+//   Gemma 4                         <|channel>thought..<channel|>
 //   gpt-oss                         <|channel|>analysis<|message|>..<|end|>, then the channel `final`
 //
 // A thought comes at the beginning of a reply. Later markers are quotes within the answer.
@@ -26,6 +27,8 @@ export interface ReasoningMarks {
 export interface ReasoningForm extends ReasoningMarks {
   /** Markers around the answer, which are not part of it. */
   readonly answer?: ReasoningMarks
+  /** Tokens that the marks are written with. Default: the marks. */
+  readonly tokens?: readonly string[]
   /** The marks are headers of gpt-oss's channels. */
   readonly isHarmony?: boolean
 }
@@ -66,6 +69,7 @@ const FORMS: readonly ReasoningForm[] = [
   HUNYUAN,
   { open: '<think>', close: '</think>', answer: { open: '<response>', close: '</response>' } },
   { open: '<thought>', close: '</thought>' },
+  { open: '<|channel>thought', close: '<channel|>', tokens: ['<|channel>', '<channel|>'] },
 ]
 
 /** The form whose marks a chat template names; undefined if it names none. */
@@ -79,10 +83,16 @@ export const reasoningFormOf = (template: string): ReasoningForm | undefined =>
   })
 
 /** Tokens that must be written as text to find the marks, although some vocabularies mark them as special. */
-export const markTexts = ({ open, close, answer, isHarmony }: ReasoningForm): readonly string[] =>
+export const markTexts = ({
+  open,
+  close,
+  answer,
+  isHarmony,
+  tokens = [open, close],
+}: ReasoningForm): readonly string[] =>
   isHarmony
     ? [CHANNEL, MESSAGE, START, ...HARMONY_ENDS, '<|constrain|>']
-    : [open, close, ...(answer === undefined ? [] : [answer.open, answer.close])]
+    : [...tokens, ...(answer === undefined ? [] : [answer.open, answer.close])]
 
 /** `start`: neither a thought nor an answer has begun. */
 export type ReasoningPhase = 'start' | 'thought' | 'answer'

@@ -1,10 +1,11 @@
 // Gemma 4: Gemma 3 with wider heads in layers without a window, whose values may be their keys, with
 // embeddings for each layer, keys and values that the last layers share, and a scale after each layer.
 import { withInputs } from '../../blocks/layer-embedding.ts'
-import { type DecoderTraits, isLocal, PLAIN } from '../../blocks/parts.ts'
+import { type DecoderTraits, PLAIN } from '../../blocks/parts.ts'
 import type { HeadSizes, ModelConfig, RopeConfig } from '../../config/config.ts'
 import { Fields, layersOf, unbuiltVariant } from '../../config/fields.ts'
 import { hfRope, localRope } from '../../config/hf-rope.ts'
+import { isLocal } from '../../config/layer-sizes.ts'
 import { defaults, type FamilyFile, type Names, type StoredWeight } from '../../family.ts'
 import {
   differing,
