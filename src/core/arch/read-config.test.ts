@@ -246,6 +246,15 @@ describe('Hugging Face', () => {
     // theta grows to (4 * 2 - 3)^(8 / 6) times its value.
     expect(inverseFrequencies(rope, 512)[1]).toBeCloseTo((20_000 * 5 ** (8 / 6)) ** (-2 / 8), 12)
   })
+  test('keeps a window as long as the context where its layers rotate otherwise', async () => {
+    const gemma3 = {
+      architectures: ['Gemma3ForCausalLM'],
+      layer_types: ['sliding_attention', 'full_attention'],
+    }
+    expect((await read({ ...gemma3, sliding_window: 4096 })).window).toEqual({ positions: 4096, layers: [0] })
+    const gemma2 = { ...gemma3, architectures: ['Gemma2ForCausalLM'] }
+    expect((await read({ ...gemma2, sliding_window: 4096 })).window).toBeUndefined()
+  })
   test('turns the first pairs of whole heads where scaling is proportional', async () => {
     const proportional = { rope_type: 'proportional', partial_rotary_factor: 0.5, factor: 2 }
     const { rope } = await read({ rope_scaling: proportional })

@@ -3,7 +3,7 @@ import type { MetaValue } from '../../formats/tensors.ts'
 import { familyFile } from '../families.ts'
 import { type FamilyFile, otherBiases } from '../family.ts'
 import type { Biases, Family, ModelConfig, RopeScaling, WindowConfig } from './config.ts'
-import { Fields, unbuiltVariant, windowOf } from './fields.ts'
+import { Fields, unbuiltVariant, windowOf, withoutIdleWindow } from './fields.ts'
 import { ggufSsm, NO_ATTENTION, RECURRENT_CONTEXT } from './recurrent-config.ts'
 
 /** What `rope_freqs.weight` and LongRoPE's two tensors hold, when they are there. */
@@ -71,11 +71,11 @@ export function ggufConfig(facts: GgufFacts): ModelConfig {
       pairing: gguf.pairing,
       scaling: ropeScaling(fields, facts.ropeFactors, contextLength, traits.latent),
     },
-    window: window(fields, { layers, contextLength }, gguf.windowPeriod),
+    window: window(fields, { layers }, gguf.windowPeriod),
     biases: biases(traits, facts.kinds),
     ...(fields.number('attention.clamp_kqv', 0) !== 0 && { qkvLimit: fields.number('attention.clamp_kqv') }),
   }
-  return { ...common, ...gguf.config?.(fields, common, facts.kinds) }
+  return withoutIdleWindow({ ...common, ...gguf.config?.(fields, common, facts.kinds) })
 }
 
 const BIASES = {
@@ -112,11 +112,7 @@ function headCount(fields: Fields, key: string, what: string, fallback?: number,
 }
 
 /** The pattern is the distance between layers without a window, or a flag per layer. */
-function window(
-  fields: Fields,
-  model: Pick<ModelConfig, 'layers' | 'contextLength'>,
-  period = 0,
-): WindowConfig | undefined {
+function window(fields: Fields, model: Pick<ModelConfig, 'layers'>, period = 0): WindowConfig | undefined {
   const positions = fields.number('attention.sliding_window', 0)
   const key = 'attention.sliding_window_pattern'
   const pattern = fields.isList(key) ? fields.list(key).map(Boolean) : fields.number(key, period)

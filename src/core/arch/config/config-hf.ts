@@ -5,7 +5,7 @@ import type { Activation } from '../../graph/ir.ts'
 import { familyFile, findFamily } from '../families.ts'
 import { type Defaults, type FamilyFile, otherBiases } from '../family.ts'
 import type { Biases, Family, ModelConfig, WindowConfig } from './config.ts'
-import { Fields, layersOf, unbuiltVariant, windowOf } from './fields.ts'
+import { Fields, layersOf, unbuiltVariant, windowOf, withoutIdleWindow } from './fields.ts'
 import { fullRope, hfRope } from './hf-rope.ts'
 import { hfRecurrent, hfSsm, NO_ATTENTION, RECURRENT_CONTEXT } from './recurrent-config.ts'
 
@@ -135,11 +135,11 @@ export function hfConfig(
       pairing: file.hf.pairing ?? 'halves',
     },
     contextLength,
-    window: window(fields, defaults, { layers, contextLength }),
+    window: window(fields, defaults, { layers }),
     biases: biases(fields, file),
     ...(fields.has('clip_qkv') && { qkvLimit: fields.number('clip_qkv') }),
   }
-  return { ...common, ...file.hf.config?.(fields, common, listed) }
+  return withoutIdleWindow({ ...common, ...file.hf.config?.(fields, common, listed) })
 }
 
 /** Under all the names that transformers has for them. */
@@ -196,7 +196,7 @@ function biases(fields: Fields, { traits, hf }: FamilyFile): Biases | undefined 
 function window(
   fields: Fields,
   defaults: Defaults,
-  model: Pick<ModelConfig, 'layers' | 'contextLength'>,
+  model: Pick<ModelConfig, 'layers'>,
 ): WindowConfig | undefined {
   if (!('sliding_window' in defaults) || !fields.fact('use_sliding_window', true)) return undefined
   const positions = fields.number('sliding_window', 0)

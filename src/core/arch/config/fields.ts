@@ -7,18 +7,30 @@ import type { ModelConfig, WindowConfig } from './config.ts'
 
 /**
  * `pattern`: a fact for each layer, or a period: all but the last of so many layers have the window, with 0
- * all of them. A window that is at least as long as the context counts as no window.
+ * all of them.
  */
 export function windowOf(
-  { layers, contextLength }: Pick<ModelConfig, 'layers' | 'contextLength'>,
+  { layers }: Pick<ModelConfig, 'layers'>,
   positions: number,
   pattern: number | readonly boolean[],
 ): WindowConfig | undefined {
-  if (positions === 0 || positions >= contextLength) return undefined
+  if (positions === 0) return undefined
   const has = (layer: number): boolean =>
     typeof pattern === 'number' ? pattern === 0 || layer % pattern < pattern - 1 : pattern[layer] === true
   const those = layersOf({ layers }).filter(has)
   return those.length === 0 ? undefined : { positions, layers: those }
+}
+
+/**
+ * A window that is at least as long as the context counts as no window, unless its layers differ from others
+ * in more than that.
+ */
+export function withoutIdleWindow(config: ModelConfig): ModelConfig {
+  const { window: local, localRope, fullHeads, contextLength } = config
+  const isIdle = local !== undefined && local.positions >= contextLength
+  return isIdle && localRope === undefined && fullHeads === undefined
+    ? { ...config, window: undefined }
+    : config
 }
 
 /** Indices of a model's layers. The number of layers is not yet checked. */

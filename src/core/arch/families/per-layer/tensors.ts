@@ -1,6 +1,6 @@
 // What the families with embeddings for each layer share: their tensors and their keys.
 import type { ModelConfig, WindowConfig } from '../../config/config.ts'
-import { type Fields, layersOf, unbuiltVariant } from '../../config/fields.ts'
+import { type Fields, layersOf, unbuiltVariant, windowOf } from '../../config/fields.ts'
 import { hidden, type IsIn, type Names, row, type Shape, type TensorRow } from '../../family.ts'
 
 /** No model has more tokens past the table. */
@@ -75,15 +75,12 @@ export function isSharedKey(name: string, { layers, sharedKvLayers = 0 }: ModelC
   return at !== undefined && Number(at) >= layers - sharedKvLayers
 }
 
-/** The window of the layers that have one. They rotate otherwise, however long it is. */
-export function localWindow(
+/** The window of the layers that have one. */
+export const localWindow = (
   positions: number,
   config: Pick<ModelConfig, 'layers'>,
   isLocal: (layer: number) => boolean,
-): WindowConfig | undefined {
-  const layers = layersOf(config).filter(isLocal)
-  return layers.length === 0 ? undefined : { positions, layers }
-}
+): WindowConfig | undefined => windowOf(config, positions, layersOf(config).map(isLocal))
 
 /** Whether a layer has a window: as config.json lists the layers, or all but each `period`th. */
 export function localInHf(fields: Fields, period: number): (layer: number) => boolean {
