@@ -524,6 +524,18 @@ const LISTED: readonly (readonly [string, ModelConfig])[] = [
       layerScales: [0.5, 1.5, 1, 0.75],
     }),
   ],
+  ['diffllama', config({ family: 'diffllama', subtracted: [0.3, 0.4] })],
+  [
+    'diffllama with heads of 12',
+    config({
+      family: 'diffllama',
+      heads: 6,
+      kvHeads: 6,
+      headDim: 12,
+      rope: { theta: 1000, dims: 12, pairing: 'halves' },
+      subtracted: [0.3, -0.4],
+    }),
+  ],
   ['gemma4 without embeddings of layers', config({ family: 'gemma4', attentionScale: 1 })],
   ['olmoe', config({ family: 'olmoe', experts: { count: 5, used: 3, normalize: false } })],
 ]

@@ -87,6 +87,7 @@ const extra = fc.record(
       { count: 99, active: 100, isScaled: false, besideRank: 0 },
     ),
     layerScales: fc.constantFrom([2], [0.5, 2]),
+    subtracted: fc.constantFrom([0.2], [0.2, -3]),
     tiedEmbeddings: fc.boolean(),
     attentionScale: fc.constant(0),
   },
@@ -159,6 +160,7 @@ const PARTS: Readonly<Partial<Record<Family, Partial<ModelConfig>>>> = {
     layerEmbedding: { size: 16, rows: 70 },
     streams: { count: 4, active: 0, isScaled: true, besideRank: 8 },
   },
+  diffllama: { subtracted: [0.3, 0.4] },
   rwkv: { ...NO_HEADS, intermediateSize: 96, ssm: { kind: 'wkv', ...SSM, convKernel: 2, convBias: false } },
   jamba: {
     ssm: { kind: 'mamba', ...SSM, timeStepRank: 4, norms: { epsilon: 1e-6, haveWeights: true } },

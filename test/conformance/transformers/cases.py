@@ -1,4 +1,4 @@
-"""Cases. In: nothing. Out: 47 classes' small configurations in transformers' words: odd sizes, every RoPE scaling, windows, caps, experts."""
+"""Cases. In: nothing. Out: 48 classes' small configurations in transformers' words: odd sizes, every RoPE scaling, windows, caps, experts."""
 
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
 
@@ -293,6 +293,10 @@ CASES += [
         60, 4, 2, 20, 77, 277, layers=3, hidden_size_per_layer_input=0, global_head_dim=512, num_global_key_value_heads=1,
         attention_k_eq_v=True, sliding_window=200, final_logit_softcapping=4.0, attention_bias=True,
         layer_types=["sliding_attention", "full_attention", "full_attention"])),
+    ("DiffLlama", "heads of 20, biases, tied", sizes(
+        76, 6, 2, 20, 75, 271, layers=3, attention_bias=True, tie_word_embeddings=True)),
+    ("DiffLlama", "heads of 32, linear scaling", sizes(
+        64, 4, 4, 32, 64, 277, **rope(5000.0, rope_type="linear", factor=2.0))),
     ("VaultGemma", "caps and windows", sizes(
         60, 4, 2, 40, 81, 271, layers=4, sliding_window=9, query_pre_attn_scalar=37, attn_logit_softcapping=2.0,
         final_logit_softcapping=3.0)),

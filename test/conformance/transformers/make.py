@@ -67,6 +67,8 @@ def spread_of(family, name, shape):
         return 0.0, 0.9
     if name.endswith(".bias"):
         return 0.0, 0.25
+    if re.search(r"lambda_[qk][12]$", name):
+        return 0.0, 0.25
     if re.search(r"layer_scalar$|correct_output_scale$", name):
         return 1.0, 0.5
     # Scores are not divided by the root of the width.

@@ -38,6 +38,8 @@ export interface DecoderTraits {
   readonly valueNorms?: true
   /** Some models of the family have layers of several sizes. */
   readonly isUneven?: true
+  /** Attention subtracts a second map of scores from the first. */
+  readonly isDifferential?: true
   /** The residual is several streams. */
   readonly streams?: true
   /** Each head's softmax has one more score, of a position without a value. */

@@ -55,6 +55,7 @@ export function hbmConfig(name: string, fields: Fields, family = fields.text('fa
     layerEmbedding: fields.record('layerEmbedding')?.numbers('size', 'rows'),
     streams: streamsOf(fields.record('streams')),
     layerScales: layers('layerScales'),
+    subtracted: layers('subtracted'),
     rope: ropeConfig(fields.record('rope') ?? fields),
     localRope: localRope && ropeConfig(localRope),
     window: sliding && { ...sliding.numbers('positions'), layers: sliding.numberList('layers') },

@@ -314,6 +314,8 @@ export interface ModelConfig {
   readonly embeddingScale?: number | undefined
   readonly residualScale?: number | undefined
   readonly logitScale?: number | undefined
+  /** What each layer multiplies its second map of scores by, before it subtracts it from the first. */
+  readonly subtracted?: readonly number[] | undefined
   /** Factor of attention's scores; default 1 / sqrt(headDim). */
   readonly attentionScale?: number | undefined
   /** Scores of layer i, from 0, are divided by i + 1 as well. */

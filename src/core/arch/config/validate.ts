@@ -79,7 +79,8 @@ class ConfigCheck {
    * A pack may claim any family. Everything that the family's graph reads must be present, and nothing else.
    */
   parts(config: ModelConfig): void {
-    const { family, heads, experts, latent, ssm, convTaps, alibi, xielu, activation, streams } = config
+    const { family, heads, experts, latent, ssm, convTaps, alibi, xielu, activation, streams, subtracted } =
+      config
     const { traits, recurrence, attention = traits !== undefined } = familyFile(family)
     const parts = [
       ['heads', heads > 0, attention],
@@ -88,6 +89,7 @@ class ConfigCheck {
       ['ssm', ssm !== undefined, recurrence !== undefined],
       ['ssm.heads', ssm?.kind === 'mamba2', recurrence === 'mamba2'],
       ['alibi', alibi !== undefined, traits?.positions === 'alibi'],
+      ['subtracted', subtracted !== undefined, traits?.isDifferential === true],
       ['streams', streams !== undefined, traits?.streams === true],
       ['convTaps', convTaps !== undefined, /^lfm2/.test(family)],
       ['xielu', xielu !== undefined, (activation ?? traits?.activation) === 'xielu'],
@@ -181,19 +183,23 @@ class ConfigCheck {
   /** What layers have that are not alike, or more than others. */
   layers(config: ModelConfig): void {
     const { layers, heads, hiddenSize, vocabSize, fullHeads, mlpSizes, sharedKvLayers = 0 } = config
-    const { gateCutoffs = [], layerEmbedding, layerScales, streams } = config
+    const { gateCutoffs = [], layerEmbedding, layerScales, streams, subtracted } = config
+    if (subtracted !== undefined) {
+      this.#shared(config.kvHeads, 'key and value heads', '2 maps of scores', config.kvHeads % 2)
+      this.#built('headDim, of which a value has two,', config.headDim, MOST.headDim / 2, 4)
+    }
     if (fullHeads !== undefined) {
       this.#built('fullHeads.headDim', fullHeads.headDim, MOST.headDim, 4)
       this.#whole('fullHeads.kvHeads', fullHeads.kvHeads, MOST.kvHeads)
       this.#shared(heads, 'heads', `${fullHeads.kvHeads} key and value heads`, heads % fullHeads.kvHeads)
     }
-    for (const [key, list] of Object.entries({ mlpSizes, layerScales })) {
+    for (const [key, list] of Object.entries({ mlpSizes, layerScales, subtracted })) {
       const isWhole = list === undefined || list.length === layers
       this.#require(`the length of ${key}`, list?.length ?? layers, isWhole, `${layers}, one for each layer`)
     }
     for (const size of mlpSizes ?? []) this.#whole('one of mlpSizes', size, MOST.intermediateSize)
-    for (const scale of layerScales ?? [])
-      this.#require('one of layerScales', scale, Number.isFinite(scale), 'a number')
+    for (const scale of [...(layerScales ?? []), ...(subtracted ?? [])])
+      this.#require('a scale of a layer', scale, Number.isFinite(scale), 'a number')
     for (const { deviations } of gateCutoffs)
       this.#require('deviations of a gate', deviations, Number.isFinite(deviations), 'a number')
     const isLess = Number.isInteger(sharedKvLayers) && sharedKvLayers >= 0 && sharedKvLayers < layers

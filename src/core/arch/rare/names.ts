@@ -61,6 +61,7 @@ export const RARE = [
   'rwkv',
   'gemma3n',
   'gemma4',
+  'diffllama',
 ] as const
 export type RareFamily = (typeof RARE)[number]
 

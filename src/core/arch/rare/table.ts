@@ -13,6 +13,7 @@ import { phi2 } from '../families/classic/phi2.ts'
 import { stablelm } from '../families/classic/stablelm.ts'
 import { starcoder2 } from '../families/classic/starcoder2.ts'
 import { cohere, cohere2 } from '../families/cohere.ts'
+import { diffllama } from '../families/diffllama.ts'
 import { exaone, exaone4 } from '../families/exaone.ts'
 import { deepseek2, minicpm3 } from '../families/experts/deepseek.ts'
 import { ernie45moe } from '../families/experts/ernie.ts'
@@ -103,4 +104,5 @@ export const RARE_FAMILIES: Readonly<Record<RareFamily, FamilyFile>> = {
   rwkv,
   gemma3n,
   gemma4,
+  diffllama,
 }
