@@ -153,11 +153,12 @@ export function embeddingTable(
 /**
  * The role of a weight in `chooseEncoding`. Tables (tokens, positions, logits) need more precision than a
  * matrix. So do the small matrices that produce step sizes, because their errors add up in exponents. Weights
- * that only recurrent kernels read are f32 vectors, and so are routers.
+ * that only recurrent kernels read are f32 vectors, and so are routers. The embeddings of layers are the larger part
+ * of their models.
  */
-export function roleOf(name: string): 'matrix' | 'table' | 'vector' {
-  if (/^(embed|positions|kinds|output|layer_embed)\.weight$|ssm_(select_\w+|dt)\.weight$/.test(name))
-    return 'table'
+export function roleOf(name: string): 'matrix' | 'table' | 'rows' | 'vector' {
+  if (name === 'layer_embed.weight') return 'rows'
+  if (/^(embed|positions|kinds|output)\.weight$|ssm_(select_\w+|dt)\.weight$/.test(name)) return 'table'
   return /(norm|router|shared_gate|attn_sinks|stream_\w+)\.weight$|\.bias$|ssm_(decay|skip|first|enter|stay)$|conv\.weight$/.test(
     name,
   )
