@@ -536,6 +536,21 @@ const LISTED: readonly (readonly [string, ModelConfig])[] = [
       subtracted: [0.3, -0.4],
     }),
   ],
+  [
+    'zamba2',
+    config({
+      family: 'zamba2',
+      layers: 5,
+      headDim: 32,
+      kvHeads: 4,
+      rope: { theta: 1000, dims: 32, pairing: 'halves' },
+      ssm: { ...MAMBA2, timeStepLimit: [0.001, 3e38] },
+      attentionLayers: [],
+      mlpLayers: [],
+      recurrentLayers: [0, 1, 2, 3, 4],
+      sharedBlocks: { layers: [0, 2, 4], count: 2, rank: 5, adaptsAttention: true },
+    }),
+  ],
   ['gemma4 without embeddings of layers', config({ family: 'gemma4', attentionScale: 1 })],
   ['olmoe', config({ family: 'olmoe', experts: { count: 5, used: 3, normalize: false } })],
 ]

@@ -86,6 +86,10 @@ const extra = fc.record(
       { count: 3, active: 1, isScaled: true, besideRank: 4 },
       { count: 99, active: 100, isScaled: false, besideRank: 0 },
     ),
+    sharedBlocks: fc.constantFrom(
+      { layers: [1], count: 1, rank: 4, adaptsAttention: true },
+      { layers: [7], count: 9, rank: 0, adaptsAttention: false },
+    ),
     layerScales: fc.constantFrom([2], [0.5, 2]),
     subtracted: fc.constantFrom([0.2], [0.2, -3]),
     tiedEmbeddings: fc.boolean(),
@@ -161,6 +165,14 @@ const PARTS: Readonly<Partial<Record<Family, Partial<ModelConfig>>>> = {
     streams: { count: 4, active: 0, isScaled: true, besideRank: 8 },
   },
   diffllama: { subtracted: [0.3, 0.4] },
+  zamba2: {
+    ...HEADS,
+    headDim: 32,
+    attentionLayers: [],
+    mlpLayers: [],
+    recurrentLayers: [0, 1],
+    sharedBlocks: { layers: [1], count: 1, rank: 4, adaptsAttention: false },
+  },
   rwkv: { ...NO_HEADS, intermediateSize: 96, ssm: { kind: 'wkv', ...SSM, convKernel: 2, convBias: false } },
   jamba: {
     ssm: { kind: 'mamba', ...SSM, timeStepRank: 4, norms: { epsilon: 1e-6, haveWeights: true } },

@@ -40,6 +40,8 @@ export interface DecoderTraits {
   readonly isUneven?: true
   /** Attention subtracts a second map of scores from the first. */
   readonly isDifferential?: true
+  /** Recurrent layers read blocks that they share. */
+  readonly sharedBlocks?: true
   /** The residual is several streams. */
   readonly streams?: true
   /** Each head's softmax has one more score, of a position without a value. */

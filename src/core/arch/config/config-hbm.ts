@@ -8,6 +8,7 @@ import type {
   ModelConfig,
   RopeConfig,
   RopeScaling,
+  SharedBlocks,
   SsmConfig,
   StreamsConfig,
   WkvConfig,
@@ -53,6 +54,7 @@ export function hbmConfig(name: string, fields: Fields, family = fields.text('fa
       ? fields.records('gateCutoffs').map((each) => each.numbers('layer', 'deviations'))
       : undefined,
     layerEmbedding: fields.record('layerEmbedding')?.numbers('size', 'rows'),
+    sharedBlocks: blocksOf(fields.record('sharedBlocks')),
     streams: streamsOf(fields.record('streams')),
     layerScales: layers('layerScales'),
     subtracted: layers('subtracted'),
@@ -84,6 +86,13 @@ export function storedConfig(config: ModelConfig): object {
   })
   return { ...config, ssm: Object.fromEntries(fields) }
 }
+
+const blocksOf = (fields: Fields | undefined): SharedBlocks | undefined =>
+  fields && {
+    ...fields.numbers('count', 'rank'),
+    layers: fields.numberList('layers'),
+    adaptsAttention: fields.fact('adaptsAttention'),
+  }
 
 const streamsOf = (fields: Fields | undefined): StreamsConfig | undefined =>
   fields && { ...fields.numbers('count', 'active', 'besideRank'), isScaled: fields.fact('isScaled') }

@@ -219,6 +219,18 @@ export interface StreamsConfig {
   readonly besideRank: number
 }
 
+/** Blocks of attention and a feed-forward part, which layers read in turn. */
+export interface SharedBlocks {
+  /** The layers that read a block. */
+  readonly layers: readonly number[]
+  /** How many blocks there are. */
+  readonly count: number
+  /** Rank of each layer's own part of the blocks' matrices. */
+  readonly rank: number
+  /** Whether queries, keys and values have such a part; the feed-forward part always does. */
+  readonly adaptsAttention: boolean
+}
+
 /** A layer whose gate keeps only what is so many standard deviations above the mean. */
 export interface GateCutoff {
   readonly layer: number
@@ -292,6 +304,7 @@ export interface ModelConfig {
   readonly gateCutoffs?: readonly GateCutoff[] | undefined
   readonly layerEmbedding?: LayerEmbedding | undefined
   readonly streams?: StreamsConfig | undefined
+  readonly sharedBlocks?: SharedBlocks | undefined
   /** What each layer's output is multiplied by. */
   readonly layerScales?: readonly number[] | undefined
   /** The activation of feed-forward blocks; default: the family's. */

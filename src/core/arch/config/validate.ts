@@ -47,6 +47,9 @@ const UNEVEN = [
 /** Most tokens that have no row of their own in the embeddings of layers. */
 const MOST_WITHOUT_ROWS = 1 << 16
 
+/** Most blocks that layers share. */
+const MOST_BLOCKS = 4
+
 /** Most streams of a residual. */
 const MOST_STREAMS = 8
 
@@ -90,6 +93,7 @@ class ConfigCheck {
       ['ssm.heads', ssm?.kind === 'mamba2', recurrence === 'mamba2'],
       ['alibi', alibi !== undefined, traits?.positions === 'alibi'],
       ['subtracted', subtracted !== undefined, traits?.isDifferential === true],
+      ['sharedBlocks', config.sharedBlocks !== undefined, traits?.sharedBlocks === true],
       ['streams', streams !== undefined, traits?.streams === true],
       ['convTaps', convTaps !== undefined, /^lfm2/.test(family)],
       ['xielu', xielu !== undefined, (activation ?? traits?.activation) === 'xielu'],
@@ -183,7 +187,7 @@ class ConfigCheck {
   /** What layers have that are not alike, or more than others. */
   layers(config: ModelConfig): void {
     const { layers, heads, hiddenSize, vocabSize, fullHeads, mlpSizes, sharedKvLayers = 0 } = config
-    const { gateCutoffs = [], layerEmbedding, layerScales, streams, subtracted } = config
+    const { gateCutoffs = [], layerEmbedding, layerScales, streams, subtracted, sharedBlocks } = config
     if (subtracted !== undefined) {
       this.#shared(config.kvHeads, 'key and value heads', '2 maps of scores', config.kvHeads % 2)
       this.#built('headDim, of which a value has two,', config.headDim, MOST.headDim / 2, 4)
@@ -207,6 +211,12 @@ class ConfigCheck {
     for (let layer = layers - sharedKvLayers; layer < layers; layer++) {
       const shared = keyLayerOf(config, layer)
       if (shared < 0) throw this.#wrong(`no layer stores keys and values for layer ${layer}`)
+    }
+    if (sharedBlocks !== undefined) {
+      this.#whole('sharedBlocks.count', sharedBlocks.count, MOST_BLOCKS)
+      this.#whole('sharedBlocks.rank', sharedBlocks.rank, MOST.hiddenSize)
+      for (const layer of sharedBlocks.layers)
+        this.#require('one of sharedBlocks.layers', layer, layer >= 0 && layer < layers, `below ${layers}`)
     }
     if (layerEmbedding !== undefined) {
       this.#whole('layerEmbedding.size', layerEmbedding.size, MOST.hiddenSize)

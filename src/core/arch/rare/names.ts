@@ -62,6 +62,7 @@ export const RARE = [
   'gemma3n',
   'gemma4',
   'diffllama',
+  'zamba2',
 ] as const
 export type RareFamily = (typeof RARE)[number]
 

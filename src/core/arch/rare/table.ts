@@ -39,6 +39,7 @@ import { qwen35 } from '../families/recurrent/qwen3-5.ts'
 import { qwen3next } from '../families/recurrent/qwen3-next.ts'
 import { recurrentGemma } from '../families/recurrent/recurrent-gemma.ts'
 import { rwkv } from '../families/recurrent/rwkv.ts'
+import { zamba2 } from '../families/recurrent/zamba2.ts'
 import { arcee, jais2, nanochat, nemotron } from '../families/relu-squared.ts'
 import type { FamilyFile } from '../family.ts'
 import type { RareFamily } from './names.ts'
@@ -105,4 +106,5 @@ export const RARE_FAMILIES: Readonly<Record<RareFamily, FamilyFile>> = {
   gemma3n,
   gemma4,
   diffllama,
+  zamba2,
 }
