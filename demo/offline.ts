@@ -1,5 +1,5 @@
-// Offline use. In: the built page. Out: sw.js, a service worker that knows every file of its build by name
-// and SHA-256, and pages marked with their build.
+// Offline use. In: the built page. Out: sw.js, a service worker with the name and SHA-256 of every file of
+// its build, and pages marked with their build.
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// The list of packs beside the page. In: folders. Out: what is listed, and what is rejected.
+// The list of packs next to the page. In: folders. Out: which packs are listed, and which are rejected.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,19 +1,19 @@
-// Service worker. In: the list of its build's files, and reports of pages about the files they used. Out:
+// Service worker. In: the list of its build's files, and pages' reports of the files they used. Out:
 // these files as built, from the network or from the cache. docs/internals/offline.md has the rules.
 const VERSION = '__VERSION__'
 /** Files that every chat visitor needs: names, each with its SHA-256 and, for assets, the build-independent
  * name. */
 const FILES = { __FILES__: [] }
-/** Engine modules, models, other pages: kept once they were used. */
+/** Engine modules, models, other pages: cached once they were used. */
 const LATER = { __LATER__: [] }
 const BUILD = new Map(Object.entries({ ...FILES, ...LATER }))
 
 const PREFIX = 'halfbyte-page-'
-/** Files whose names do not identify their contents, per build. */
+/** The cache, one per build, of files whose names do not identify their contents. */
 const PAGES = PREFIX + VERSION
-/** Assets of all builds in use: their names change with their contents. */
+/** The cache of all builds' assets, whose names change with their contents. */
 const ASSETS = 'halfbyte-assets'
-/** Header of a kept asset: its name in every build. */
+/** Header of a cached asset: its build-independent name. */
 const KIND = 'x-halfbyte-kind'
 const CHAT = 'index.html'
 /** With a wrong content type, browsers do not run or show a file, whatever its bytes. */
@@ -24,7 +24,7 @@ const address = (name) => new URL(name, self.registration.scope).href
 const cacheOf = (name) => caches.open(isAsset(name) ? ASSETS : PAGES)
 const find = async (name) => (await cacheOf(name)).match(address(name))
 
-/** Windows that are known to show this build. */
+/** Windows known to show this build. */
 const mine = new Set()
 
 // An older build stays until none of its pages is open: this worker waits automatically.
@@ -32,8 +32,8 @@ self.addEventListener('install', (event) => event.waitUntil(succeed()))
 
 self.addEventListener('activate', (event) => {
   event.waitUntil(clean())
-  // Not waited for: when a page is left meanwhile, Firefox never ends the claim, and the next page would
-  // wait for the activation forever.
+  // Not awaited: if a page is left meanwhile, Firefox never ends the claim, and the next page would wait for
+  // the activation forever.
   self.clients.claim()
 })
 
@@ -60,7 +60,7 @@ function nameOf(url) {
 
 /**
  * If an older build is cached, this one must be cached completely before it may take over. If a file cannot
- * be had, the browser drops this worker and begins again at a later visit.
+ * be fetched, the browser drops this worker and starts over at a later visit.
  */
 async function succeed() {
   const names = (await caches.keys()).filter((name) => name.startsWith(PREFIX))
@@ -75,7 +75,7 @@ async function succeed() {
   if (!isWhole) throw new Error(`build ${VERSION} could not be kept whole`)
 }
 
-/** Removes what only older builds need: none of their pages is open. */
+/** Removes what only older builds need, now that none of their pages is open. */
 async function clean() {
   const names = (await caches.keys()).filter((name) => name.startsWith(PREFIX) && name !== PAGES)
   await Promise.all(names.map((name) => caches.delete(name)))
@@ -95,7 +95,10 @@ async function hear({ data, source }) {
   await takeOver()
 }
 
-/** Takes the place of an older build if no window shows that any more. Those that do not answer may. */
+/**
+ * Takes the place of an older build if no window shows it any more. A window that does not answer counts as
+ * showing it.
+ */
 async function takeOver() {
   const open = await self.clients.matchAll({ type: 'window', includeUncontrolled: true })
   const others = open.filter(({ id, url }) => url.startsWith(self.registration.scope) && !mine.has(id))
@@ -105,13 +108,13 @@ async function takeOver() {
 
 let earlier = Promise.resolve(true)
 
-/** True if all are kept now. One call after the other: a file may be named by several. */
+/** True if all are cached now. Calls run one after the other because several may name the same file. */
 function keep(names) {
   earlier = earlier.then(() => keepAll(names))
   return earlier
 }
 
-/** The chat's page comes last, so that where it is, its files are. */
+/** The chat's page comes last: if it is cached, so are its files. */
 async function keepAll(names) {
   const first = [...new Set(names)].filter((name) => name !== CHAT)
   const areKept = (await Promise.all(first.map(fetched))).every(Boolean)
@@ -119,7 +122,7 @@ async function keepAll(names) {
 }
 
 async function fetched(name) {
-  // Files that the page has just fetched come from the browser's cache, unless something else was put there.
+  // Files that the page has just fetched come from the browser's cache, unless that has something else.
   for (const cache of ['force-cache', 'reload']) {
     try {
       if ((await find(name)) !== undefined) return true
@@ -148,7 +151,7 @@ async function store(name, response) {
   return true
 }
 
-/** Hosts may add to pages, so that these are known by the mark of their build. */
+/** Hosts may add to pages, so pages are recognized by their build's mark. */
 async function isRight(name, bytes) {
   if (name.endsWith('.html')) return new TextDecoder().decode(bytes).includes(VERSION)
   const sum = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes))
@@ -200,7 +203,7 @@ async function networkFirst(event, name) {
     return (await whole(name)) ?? Promise.reject(error)
   }
   if (response.status >= 500) return (await whole(name)) ?? response
-  // The chat's page is first kept together with its files.
+  // The chat's page is cached only together with its files.
   if (response.status === 200 && (name in LATER || (await find(name)) !== undefined)) {
     const copy = response.clone()
     event.waitUntil(store(name, copy).catch(() => false))

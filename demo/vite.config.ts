@@ -55,7 +55,7 @@ export default defineConfig({
       output: {
         codeSplitting: {
           groups: [
-            // What runs before the first paint.
+            // The scripts that run before the first paint.
             {
               name: 'early',
               test: /preload-helper|\/src\/(?:engine\/wire\/script|core\/runtime\/features|models\/(?:early|last-choice|embedded)|shell\/storage)/,
@@ -81,7 +81,7 @@ export default defineConfig({
     // As data URLs, wasm modules and models could not be streamed or cached on their own.
     assetsInlineLimit: 0,
     reportCompressedSize: false,
-    // The page lists what it needs itself: finding that out in a script costs a slow phone a tenth of a
+    // The page itself lists the files it needs: finding them out in a script costs a slow phone a tenth of a
     // second.
     modulePreload: { polyfill: false, resolveDependencies: () => [] },
   },

@@ -1,5 +1,5 @@
-// Builds dist/cdn, the library, the widget and the adapters for pages without a bundler: scripts with what
-// they need, the wasm modules and readers beside them, and integrity.json with the hash of every file.
+// Builds dist/cdn, the library, the widget and the adapters for pages without a bundler: self-contained
+// scripts, the wasm modules and readers next to them, and integrity.json with every file's hash.
 import { createHash } from 'node:crypto'
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -7,10 +7,13 @@ import { recordPackages } from './package/notices.mjs'
 import { escaped } from './package/source-maps.mjs'
 import { root } from './pinned-node.mjs'
 
-/** The encoder, which the widget imports when a page asks for it. */
-const EMBEDDER = 'src/encoders/embedder/embedder.ts'
+/** Parts that the widget imports on demand, by their file in dist/cdn. */
+const APART = {
+  'embedder.js': 'src/encoders/embedder/embedder.ts',
+  'assist.js': 'src/ui/assist/index.ts',
+}
 
-/** Packages that a page has on its own account: it says in an import map where they are. */
+/** Packages that a page provides itself, through an import map. */
 const OTHERS = [/^onnxruntime-web/]
 
 /** Files of dist/cdn by their source. Each is built by itself, so they share nothing. */
@@ -19,7 +22,7 @@ const CDN_SCRIPTS = {
   'widget.js': 'src/ui/widget/define.ts',
   'workers/engine.worker.js': 'workers/engine.worker.ts',
   'workers/compute.worker.js': 'workers/compute.worker.ts',
-  'embedder.js': EMBEDDER,
+  ...APART,
   'openai.js': 'src/adapters/openai.ts',
   'ai-sdk.js': 'src/adapters/ai-sdk.ts',
   'prompt-api.js': 'src/adapters/prompt-api.ts',
@@ -29,19 +32,22 @@ const CDN_SCRIPTS = {
   'workers/network.worker.js': 'workers/network.worker.ts',
 }
 
-/** Leaves the import of the encoder in the script of the widget. */
-const embedderApart = {
-  name: 'halfbyte:embedder-apart',
+/** Leaves the imports of these parts in the widget's script. */
+const partsApart = {
+  name: 'halfbyte:parts-apart',
   enforce: 'pre',
-  resolveId: (id, importer) =>
-    importer !== undefined && id.endsWith('/embedder/embedder.ts')
-      ? { id: './embedder.js', external: 'relative' }
-      : undefined,
+  resolveId: (id, importer) => {
+    // As the widget spells the import: with the folder that the file is in.
+    const part = Object.keys(APART).find((name) => id.endsWith(APART[name].split('/').slice(-2).join('/')))
+    return importer !== undefined && part !== undefined
+      ? { id: `./${part}`, external: 'relative' }
+      : undefined
+  },
 }
 
 /**
- * Readers of formats and parts of the engine, which engines import when a file needs them. They share no
- * chunk with them.
+ * Readers of formats and parts of the engine, which engines import if a file needs them. They share no
+ * chunks with the engine.
  */
 export const READERS = {
   'gguf.js': 'src/core/formats/gguf/script.ts',
@@ -51,7 +57,7 @@ export const READERS = {
   'vision.js': 'src/engine/load/vision/script.ts',
 }
 
-/** Writes one script with everything in it, and its source map, into a folder of the repository. */
+/** Writes a single self-contained script and its source map into a folder of the repository. */
 async function buildAlone(folder, fileName, source) {
   const { build } = await import('vite')
   const { packageUrls } = await import('./package/package-urls.mjs')
@@ -61,7 +67,7 @@ async function buildAlone(folder, fileName, source) {
     logLevel: 'warn',
     publicDir: false,
     base: './',
-    plugins: [embedderApart, packageUrls({ alone: true }), recordPackages(fileName.replaceAll('/', '-'))],
+    plugins: [partsApart, packageUrls({ alone: true }), recordPackages(fileName.replaceAll('/', '-'))],
     build: {
       write: false,
       outDir: folder,
@@ -86,7 +92,7 @@ async function buildAlone(folder, fileName, source) {
   writeFileSync(`${path}.map`, JSON.stringify(map))
 }
 
-/** Builds dist/readers, which must be there before anything that names its files is built. */
+/** Builds dist/readers, which must exist before anything that names its files is built. */
 export async function buildReaders() {
   mkdirSync(join(root, 'dist/readers'), { recursive: true })
   for (const [name, source] of Object.entries(READERS)) {
@@ -94,7 +100,9 @@ export async function buildReaders() {
   }
 }
 
-/** The library's own scripts name the modules and readers of dist/cdn, so the package has them once. */
+/**
+ * The library's own scripts name the modules and readers of dist/cdn, so the package contains them only once.
+ */
 export async function buildCdn() {
   const folder = join(root, 'dist/cdn')
   const modules = readdirSync(join(root, 'dist/wasm')).filter((name) => name.endsWith('.wasm'))
@@ -112,7 +120,7 @@ export async function buildCdn() {
   writeFileSync(join(folder, 'integrity.json'), `${JSON.stringify(integrityOf(folder, names), null, 2)}\n`)
 }
 
-/** The folder is one level deeper than that of the originals, so the sources of the maps are, too. */
+/** The folder is one level deeper than the originals', so the maps' source paths are too. */
 function copyReaders(folder) {
   mkdirSync(folder, { recursive: true })
   for (const name of Object.keys(READERS)) {

@@ -1,20 +1,20 @@
-// Foreign text. In: every file in src/. Out: a failure for each place that makes a text, a number or a value
-// of what it does not know.
+// Foreign text. In: every file in src/. Out: a failure for each place that converts unknown values to strings
+// or numbers, or parses unknown text.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, sep } from 'node:path'
 import { expect, test } from 'vitest'
 
 /**
- * `String(value)` and `Number(value)` throw a TypeError for what JSON can hold, `{ "toString": 1 }`, and
- * `JSON.parse` takes any depth and size. What comes from outside is read with `parseJson` and `Fields`, and
- * written with `shown`.
+ * `String(value)` and `Number(value)` throw a TypeError for valid JSON such as `{ "toString": 1 }`, and
+ * `JSON.parse` accepts any depth and size. Untrusted input must be read with `parseJson` and `Fields`, and
+ * printed with `shown`.
  */
 const FORBIDDEN: readonly { pattern: RegExp; instead: string; allowed: Readonly<Record<string, number>> }[] =
   [
     {
       pattern: /(?<![.\w])String\(|\.map\(String\)/g,
       instead: 'shown() of core/base/check-options.ts, or a check of its type before',
-      // Numbers, dates, what was thrown, and the doc comment of `shown`.
+      // Numbers, dates, thrown values, and the doc comment of `shown`.
       allowed: {
         'core/arch/tensors/names.ts': 2,
         'core/arch/read-config.ts': 1,
@@ -30,8 +30,8 @@ const FORBIDDEN: readonly { pattern: RegExp; instead: string; allowed: Readonly<
     {
       pattern: /(?<![.\w])Number\(|\.map\(Number\)/g,
       instead: 'a check of its type, Fields.number or Fields.numberList',
-      // Digits that a pattern found, numbers and truths by their types, headers of HTTP, and an age whose
-      // file may hold anything.
+      // Digits that a pattern matched, numbers and booleans by type, HTTP headers, and an age from a file
+      // with unchecked contents.
       allowed: {
         'core/formats/gguf/gguf.ts': 3,
         'core/formats/gguf/gguf-values.ts': 3,
@@ -60,7 +60,7 @@ const FORBIDDEN: readonly { pattern: RegExp; instead: string; allowed: Readonly<
     {
       pattern: /JSON\.parse\(/g,
       instead: 'parseJson() of core/base/json.ts',
-      // What this origin stored itself, and what has been scanned.
+      // Data that this origin stored itself, and data that has been scanned.
       allowed: {
         'core/base/json.ts': 2,
         'core/store/device/notes.ts': 1,

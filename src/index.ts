@@ -48,6 +48,8 @@ export {
   SAMPLER_DEFAULTS,
   type SaidMessage,
   type SamplerOptions,
+  type ScoredToken,
+  type ScoreTokensOptions,
   type Session,
   type SessionOptions,
   type Smaller,

@@ -5,8 +5,8 @@ import { dirname, join, relative, resolve, sep } from 'node:path'
 import { describe, expect, test } from 'vitest'
 
 /**
- * Folders of src/ by level, lowest first; a file may import from its own folder and from what is not above
- * it. A file belongs to the longest path that it lies in; one that is named stands for itself.
+ * Folders of src/ by level, lowest first; a file may import from its own level and from lower ones. A file
+ * belongs to the longest listed path that contains it, or to its own entry.
  */
 const LEVELS: readonly (readonly string[])[] = [
   ['core/base'],
@@ -27,14 +27,14 @@ const LEVELS: readonly (readonly string[])[] = [
   ['network', 'encoders'],
   ['adapters'],
   ['tools/evaluate', 'tools/shrink'],
-  ['ui/chat'],
+  ['ui/chat', 'ui/assist'],
   ['ui/widget', 'tools/cli'],
   ['node.ts', 'node-embedder.ts', 'node-network.ts'],
 ]
 
-/** What only some folders or files may name, and how it looks in the source. */
+/** Names that only some folders or files may use, and the patterns that find them. */
 const PLATFORM: readonly { name: string; pattern: RegExp; allowed: readonly string[] }[] = [
-  // Decoders of pictures load only where no browser decodes them.
+  // Image decoders are loaded only outside browsers.
   { name: 'node:*', pattern: /['"]node:/, allowed: ['tools/cli', 'engine/load/vision/decode'] },
   {
     name: 'WebAssembly',
@@ -47,7 +47,7 @@ const PLATFORM: readonly { name: string; pattern: RegExp; allowed: readonly stri
     allowed: ['core/runtime', 'engine', 'tools/cli/node-host.ts'],
   },
   { name: 'fetch', pattern: /(?<![.\w])fetch\(/, allowed: ['core/store', 'engine/browser-host.ts'] },
-  // What a file names becomes an address in core/formats/names/named-files.ts alone.
+  // Only core/formats/names/named-files.ts may turn names from files into addresses.
   {
     name: 'new URL',
     pattern: /\bnew URL\(/,
@@ -62,13 +62,13 @@ const PLATFORM: readonly { name: string; pattern: RegExp; allowed: readonly stri
       'engine/api/request/load-request.ts',
       'engine/api/interrupted.ts',
       'adapters/openai-server/fetch.ts',
-      // The `$id`s of a schema are names in the form of addresses; nothing is asked for there.
+      // The `$id`s of a schema are names in the form of addresses, and are never fetched.
       'core/constrain/schema/references.ts',
       'ui/widget',
       'tools/cli',
     ],
   },
-  // Only what a page or a person gave is a place without a check.
+  // Only locations from a page or a user are unchecked.
   {
     name: 'givenPlace',
     pattern: /\bgivenPlace\(/,
@@ -98,11 +98,11 @@ interface Source {
 }
 
 const SRC = import.meta.dirname
-/** Spelt so that no example below is taken for a path that leads out of the repository. */
+/** Spelled so that no example below counts as a path that leads out of the repository. */
 const UP = '../'
 const slashed = (path: string) => path.split(sep).join('/')
 const NAMED = new Set(LEVELS.flat())
-/** The longest named path that a file lies in; its first folder if there is none. */
+/** The longest listed path that contains a file; its top folder if there is none. */
 function folderOf(path: string): string {
   const parts = path.split('/')
   const places = parts.map((_, at) => parts.slice(0, parts.length - at).join('/'))
@@ -116,13 +116,13 @@ function readSources(): Source[] {
     .map((path) => ({ path: slashed(path), text: readFileSync(join(SRC, path), 'utf8') }))
 }
 
-/** The source without its comments; a `//` inside a string that follows a colon is an address and stays. */
+/** The source without its comments; a `//` after a colon inside a string is part of an address and stays. */
 const code = (text: string) => text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|[^:'"`])\/\/.*$/gm, '$1')
 
 const importsOf = (text: string) =>
   [...text.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*['"]([^'"]+)['"]/g)].map((match) => match[1] as string)
 
-/** Paths below src/ that a file imports, types too; `..` at the front when it leaves src/. */
+/** Paths below src/ that a file imports, including types; they begin with `..` outside src/. */
 const targetsOf = ({ path, text }: Source) =>
   importsOf(code(text))
     .filter((name) => name.startsWith('.'))
@@ -140,7 +140,7 @@ function wrongImports(sources: readonly Source[]): string[] {
   )
 }
 
-/** Circles among the nodes of a graph, each as the path that closes it. */
+/** Cycles in a graph, each as the path that closes it. */
 function circles(edges: ReadonlyMap<string, readonly string[]>): string[] {
   const found: string[] = []
   const done = new Set<string>()
@@ -170,7 +170,7 @@ function folderCircles(sources: readonly Source[]): string[] {
   return circles(edges)
 }
 
-/** Circles among the folders that lie in the same folder, at every depth below the layers. */
+/** Cycles among folders with the same parent, at every depth below the layers. */
 function roomCircles(sources: readonly Source[]): string[] {
   const edges = new Map<string, Set<string>>()
   for (const { path, text } of sources)
@@ -197,16 +197,16 @@ function wrongPlatform(sources: readonly Source[]): string[] {
 describe('the source tree', () => {
   const sources = readSources()
 
-  test('has files to look at', () => {
+  test('has files to check', () => {
     expect(sources.length).toBeGreaterThan(10)
   })
-  test('imports down the layers only', () => {
+  test('imports only down the layers', () => {
     expect(wrongImports(sources)).toEqual([])
   })
-  test('has no circle of files and none of folders', () => {
+  test('has no cycles of files or folders', () => {
     expect([...fileCircles(sources), ...folderCircles(sources), ...roomCircles(sources)]).toEqual([])
   })
-  test('brings what is done offline to the command line only', () => {
+  test('imports offline tools only in the command line', () => {
     const importers = sources.filter((source) =>
       targetsOf(source).some((target) => folderOf(target) === 'tools/shrink'),
     )
@@ -214,29 +214,29 @@ describe('the source tree', () => {
       new Set(['tools/shrink', 'tools/cli']),
     )
   })
-  test('ships nothing of the tests', () => {
+  test('ships no test code', () => {
     const outside = sources.flatMap((source) =>
       targetsOf(source).filter((target) => /^\.\.\/test\//.test(target)),
     )
     expect(outside).toEqual([])
   })
-  test('keeps each platform to the folders that may know it', () => {
+  test('uses each platform only in the folders that may use it', () => {
     expect(wrongPlatform(sources)).toEqual([])
   })
 })
 
-test('ARCHITECTURE.md names the files that are excepted', () => {
+test('ARCHITECTURE.md names the exceptions', () => {
   const page = readFileSync(join(SRC, '../ARCHITECTURE.md'), 'utf8')
   const [, section = ''] = /\n(No import goes up.*?)\n\n/s.exec(page) ?? []
   const named = [...section.matchAll(/`((?:\w+\/)+[\w-]+\.ts)`/g)].map(([, path]) => path)
-  // Addresses have many places, which the table above lists by itself.
+  // Addresses occur in many places, which only the table above lists.
   const excepted = PLATFORM.filter(({ name }) => !/URL|Place/.test(name))
     .flatMap(({ allowed }) => allowed)
     .filter((place) => place.endsWith('.ts'))
   expect(named.filter((path) => path !== 'src/layers.test.ts').sort()).toEqual([...new Set(excepted)].sort())
 })
 
-/** Every file below `folder` without the tests, as a path from src/. */
+/** Every file below `folder` except tests, as a path from src/. */
 const readFolder = (folder: string): Source[] =>
   readdirSync(join(SRC, folder), { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.ts') && !/\.test\.ts$/.test(path))
@@ -244,7 +244,8 @@ const readFolder = (folder: string): Source[] =>
     .map((path) => ({ path, text: readFileSync(join(SRC, path), 'utf8') }))
 
 /**
- * What `sources` import from outside of `home`, where `allowed` are files, or folders that end in a slash.
+ * Imports in `sources` from outside `home` that are not among `allowed`: files, or folders that end with a
+ * slash.
  */
 const reachedBeside = (sources: readonly Source[], home: string, allowed: readonly string[]): string[] =>
   sources.flatMap((source) =>
@@ -254,10 +255,10 @@ const reachedBeside = (sources: readonly Source[], home: string, allowed: readon
       .map((target) => `${source.path} imports ${target}`),
   )
 
-/** What the README.md of a room says: the rooms that it imports, and its files that others may import. */
+/** The contents of a room's README.md: the rooms that it imports, and its files that others may import. */
 interface Head {
   readonly imports: readonly string[]
-  /** Files by the room, or the folder beside src/, that may import them. */
+  /** Files by the room, or the folder next to src/, that may import them. */
   readonly open: ReadonlyMap<string, readonly string[] | 'every file'>
 }
 
@@ -282,11 +283,11 @@ function readHead(text: string): Head {
 const roomOf = (path: string) =>
   path.startsWith('../') ? `${path.split('/')[1]}/` : path.includes('/') ? (path.split('/')[0] as string) : ''
 
-/** Imports from one room into another that the heads of the two do not allow. */
+/** Imports from one room to another that the two READMEs do not allow. */
 function wrongDoors(sources: readonly Source[], heads: ReadonlyMap<string, Head>): string[] {
   return sources.flatMap((source) => {
     const from = roomOf(source.path)
-    // The entries beside the rooms hand names on.
+    // The entry files next to the rooms re-export names.
     if (from === '') return []
     return targetsOf(source).flatMap((target) => {
       const to = roomOf(target)
@@ -301,7 +302,7 @@ function wrongDoors(sources: readonly Source[], heads: ReadonlyMap<string, Head>
   })
 }
 
-/** What a head says that no import needs. */
+/** Permissions in a README that no import needs. */
 function unusedDoors(sources: readonly Source[], heads: ReadonlyMap<string, Head>): string[] {
   const used = new Set(
     sources.flatMap((source) =>
@@ -331,13 +332,13 @@ describe('the rooms', () => {
     expect(ROOMS.length).toBeGreaterThan(4)
     expect(ROOMS.length).toBeLessThanOrEqual(8)
   })
-  test('import each other as their heads say', () => {
+  test('import each other only as their READMEs allow', () => {
     expect(wrongDoors(sources, heads)).toEqual([])
   })
-  test('have nothing in their heads that no import needs', () => {
+  test('have no unused permissions in their READMEs', () => {
     expect(unusedDoors(sources, heads)).toEqual([])
   })
-  test('are checked: a door that is closed, a room that is not named, a list that is too long', () => {
+  test('are checked for forbidden files, unnamed rooms and lists that are too long', () => {
     const made = new Map([
       [
         'core',
@@ -361,9 +362,10 @@ describe('what is built on the package', () => {
     'encoders/embedder/embedder.ts',
     'network/api/network.ts',
     'ui/widget/index.ts',
+    'ui/assist/index.ts',
   ]
 
-  test('the page imports the entries and the shared interface only', () => {
+  test('the page imports only the entries and the shared interface', () => {
     const page = readFolder('../demo')
     expect(page.length).toBeGreaterThan(50)
     expect(reachedBeside(page, '../demo/', [...ENTRIES, 'ui/chat/'])).toEqual([])
@@ -373,7 +375,7 @@ describe('what is built on the package', () => {
 describe('the check itself', () => {
   const file = (path: string, text: string): Source => ({ path, text })
 
-  test('sees an import upwards, also a dynamic one and one of a type', () => {
+  test('detects an import upwards, even a dynamic one or one of a type', () => {
     const upwards = [
       file('core/base/a.ts', "import { b } from '../graph/b.ts'"),
       file('core/arch/c.ts', `const d = await import('${UP}${UP}engine/api/d.ts')`),
@@ -384,11 +386,11 @@ describe('the check itself', () => {
       [],
     )
   })
-  test('sees a folder that has no layer', () => {
+  test('detects a folder that has no layer', () => {
     expect(wrongImports([file('utils/a.ts', "import '../core/base/b.ts'")])).toHaveLength(1)
     expect(wrongImports([file('engine/api/a.ts', `import '${UP}${UP}utils/b.ts'`)])).toHaveLength(1)
   })
-  test('sees circles of files and of folders', () => {
+  test('detects cycles of files and of folders', () => {
     const files = [file('core/base/a.ts', "import './b.ts'"), file('core/base/b.ts', "import './a.ts'")]
     expect(fileCircles(files)).toEqual(['core/base/a.ts -> core/base/b.ts -> core/base/a.ts'])
     const types = [file('core/base/a.ts', "import type { B } from './b.ts'"), files[1] as Source]
@@ -400,13 +402,13 @@ describe('the check itself', () => {
     expect(fileCircles(folders)).toEqual([])
     expect(folderCircles(folders)).toEqual(['core/text -> core/formats -> core/text'])
   })
-  test('sees an import beside what is allowed', () => {
+  test('detects a forbidden import among allowed ones', () => {
     const page = [
       file('../demo/src/a.ts', `import '${UP}${UP}src/core/base/b.ts'; import '${UP}${UP}src/ui/chat/c.ts'`),
     ]
     expect(reachedBeside(page, '../demo/', ['ui/chat/'])).toEqual(['../demo/src/a.ts imports core/base/b.ts'])
   })
-  test('sees platform names in code but not in comments', () => {
+  test('detects platform names in code but not in comments', () => {
     expect(wrongPlatform([file('base/a.ts', "import { readFile } from 'node:fs'")])).toHaveLength(1)
     expect(wrongPlatform([file('text/a.ts', 'await fetch(url); document.title = x')])).toHaveLength(2)
     expect(
@@ -415,7 +417,7 @@ describe('the check itself', () => {
   })
 })
 
-test('the helpers of tests import nothing of the tests that they help', () => {
+test('test helpers import nothing from the tests that use them', () => {
   const folder = join(SRC, '../test/helpers')
   const names = readdirSync(folder).filter((name) => name.endsWith('.ts'))
   const outside = names.flatMap((name) =>

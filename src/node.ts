@@ -1,4 +1,4 @@
-// The public names in Node, where engines start as those of the command line do. The package's condition
+// The public names in Node, where engines start like those of the command line. The package's condition
 // `node` leads here.
 import { startEnginesInThisProcess } from './tools/cli/node-engine.ts'
 

@@ -1,5 +1,5 @@
-// Documented options. In: the sources of the public options. Out: a failure for an option whose comment does
-// not say its default.
+// Documented options. In: the sources of the public options. Out: a failure for each option whose comment
+// does not state its default.
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 
@@ -22,7 +22,7 @@ const OPTIONS: readonly (readonly [file: string, type: string])[] = [
 ]
 
 for (const [file, type] of OPTIONS) {
-  test(`each option of ${type} says its default`, () => {
+  test(`each option of ${type} states its default`, () => {
     const source = readFileSync(new URL(file, import.meta.url), 'utf8')
     const body = new RegExp(
       `\\n/\\*\\*(?:(?!\\*/).)*\\*/\\nexport interface ${type}\\b[^{]*\\{\\n(.*?)\\n\\}`,

@@ -1,5 +1,5 @@
-// Options in error sentences. In: the sentences of the source. Out: a failure for one that tells the reader
-// to give an option, or a value of one, that is not there.
+// Options in error messages. In: the messages in the source. Out: a failure for each one that recommends an
+// option or a value that does not exist.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
@@ -19,7 +19,7 @@ interface Sentence {
   readonly text: string
 }
 
-/** Texts with blanks in them, as they stand in the source. The formatter leaves each on a line of its own. */
+/** Strings with spaces, as written in the source. The formatter leaves each on its own line. */
 const sentencesOf = (path: string, source: string): Sentence[] =>
   [...withoutComments(source).matchAll(/`[^`\n]*`|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'/g)]
     .map(([text]) => ({ path, text: text.slice(1, -1) }))
@@ -60,13 +60,13 @@ const FLAG = /(?<![\w-])--[a-z][a-z-]*/g
 /** Flags of other programs. */
 const FOREIGN = new Set(['gguf-split --merge'])
 
-describe('an error sentence', () => {
-  test('recommends values that options of a load have', () => {
+describe('an error message', () => {
+  test('recommends only existing values of load options', () => {
     expect(SENTENCES.length).toBeGreaterThan(1000)
     expect(SENTENCES.flatMap(wrongValues)).toEqual([])
   })
 
-  test('names flags that a command has', async () => {
+  test('names only existing flags', async () => {
     const flags = await flagsOfCommands()
     const named = SENTENCES.flatMap(({ path, text }) =>
       [...text.matchAll(FLAG)]
@@ -79,7 +79,7 @@ describe('an error sentence', () => {
     expect(named.filter(({ flag }) => !flags.has(flag))).toEqual([])
   })
 
-  test('is found, and what is wrong in it', () => {
+  test('is found, and so are its mistakes', () => {
     const [found] = sentencesOf('a.ts', "throw refused(`no room; let it be stored (cache: 'auto')`)")
     expect(wrongValues(found as Sentence)).toEqual(["a.ts: cache: 'auto' is refused"])
     expect(sentencesOf('a.ts', "// cache: 'auto' is not a value\nopen({ cache: 'none' })")).toEqual([])

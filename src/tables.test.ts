@@ -1,12 +1,16 @@
-// Tables. In: every source of the library and the page. Out: a failure for each object that is indexed by
-// text that may come from outside: `toString` and `__proto__` are in every object. Such a table is a Map.
+// Tables. In: every source file of the library and the page. Out: a failure for each object that is indexed
+// by strings that may be untrusted, because every object has `toString` and `__proto__`. Such a table must be
+// a Map.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 
 const ROOT = join(import.meta.dirname, '..')
 
-/** Names of constants and fields that are written as objects with any text as keys; copies are not tables. */
+/**
+ * Names of constants and fields whose values are objects with arbitrary strings as keys; copies are not
+ * tables.
+ */
 const DECLARED = /(?:const |readonly )(#?\w+): [^=\n]*\bRecord<\s*string,[^=]*?> = \{(?! \.\.\.\w)/g
 
 function sources(): { path: string; text: string }[] {
@@ -17,7 +21,7 @@ function sources(): { path: string; text: string }[] {
   )
 }
 
-/** Objects with text as keys that are read by a key, and objects whose keys are asserted to be theirs. */
+/** Objects with string keys that are read by a key, and objects whose keys are asserted with a cast. */
 function indexed(files: readonly { path: string; text: string }[]): string[] {
   return files.flatMap(({ path, text }) => {
     const names = [...text.matchAll(DECLARED)].map(([, name]) => name as string)
@@ -34,11 +38,11 @@ function indexed(files: readonly { path: string; text: string }[]): string[] {
   })
 }
 
-test('no object is a table that is indexed by text from outside', () => {
+test('no object is a table that is indexed by untrusted strings', () => {
   expect(indexed(sources())).toEqual([])
 })
 
-test('the check sees constants, fields, and keys that are asserted', () => {
+test('the check detects constants, fields and asserted keys', () => {
   const table = 'const UNITS: Readonly<Record<string, number>> = { kb: 1 }\n'
   const found = (text: string) => indexed([{ path: 'a.ts', text }])
   expect(found(`${table}const unit = UNITS[text]`)).toEqual(['a.ts: UNITS'])

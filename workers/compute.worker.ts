@@ -1,5 +1,5 @@
-// Compute worker. In: a port to the worker of an engine or a network, from the page. Out: kernels or
-// functions run on requests through it, until the pool ends.
+// Compute worker. In: a port to the worker of an engine or a network, from the page. Out: runs kernels or
+// functions on requests through it, until the pool ends.
 import { functionThread } from '../src/core/runtime/functions/function-thread.ts'
 import type { WorkerReply, WorkerRequest } from '../src/core/runtime/host.ts'
 import { workerThread } from '../src/core/runtime/worker-thread.ts'
@@ -7,9 +7,9 @@ import type { ComputeStart } from '../src/engine/browser-host.ts'
 
 self.addEventListener('message', ({ data: { port } }: MessageEvent<ComputeStart>) => {
   const post = (reply: WorkerReply) => port.postMessage(reply)
-  // The first request decides for whom the worker computes.
+  // The first request decides whether the worker computes for a model or a network.
   let handle: ((request: never) => void) | undefined
-  // The page sees this as a failed script and tells the engine.
+  // The page sees this as a failed script and notifies the engine.
   port.onmessageerror = () => {
     throw new Error('a message could not be read')
   }

@@ -1,5 +1,5 @@
-// Embedder worker. In: calls and ports from the page. Out: the service of an embedder, with this worker as
-// its host.
+// Embedder worker. In: calls and ports from the page. Out: an embedder's service, with this worker as its
+// host.
 
 import { loadEncoder } from '../src/encoders/service/build-encoder.ts'
 import { createEmbedderService } from '../src/encoders/service/embed-service.ts'

@@ -1,5 +1,4 @@
-// Network worker. In: calls and ports from the page. Out: the service of a network, with this worker as its
-// host.
+// Network worker. In: calls and ports from the page. Out: a network's service, with this worker as its host.
 
 import { browserHost, prepareModule } from '../src/engine/browser-host.ts'
 import { serveConnection } from '../src/engine/serve.ts'

@@ -56,7 +56,7 @@ export class ChatApp extends LitElement {
   #isBehind = false
   /**
    * How much of the page has been rendered. Each frame adds one part: header, composer, conversation, empty
-   * dialogs. The static frame is shown until all are there.
+   * dialogs. The static frame is shown until all parts are rendered.
    */
   #parts = 0
   readonly #acts: Acts = {
@@ -187,7 +187,7 @@ export class ChatApp extends LitElement {
     void started.then(() => onLaunch((launch) => void this.#launch(launch)))
     await idle()
     await this.#chat.parts.load(() => import('./conversation/message.ts'))
-    // On a slow phone these would delay a model that has just loaded, and the first answer.
+    // On a slow phone, loading these would delay a model that has just loaded, and the first answer.
     await Promise.race([this.#chat.model.settled, sleep(MOST_WAIT)])
     for (const load of Object.values(USUAL_DIALOGS)) {
       await idle()

@@ -1,5 +1,5 @@
-// Encoders in Chromium. In: folders of a random encoder and of a random reranker, isolated and not. Out: the
-// vectors and scores that the definition gives, progress, aborts and typed errors.
+// Encoders in Chromium. In: folders with a random encoder and a random reranker, isolated and not. Out:
+// vectors and scores that match the definition, progress, aborts and typed errors.
 import { expect, type Page } from '@playwright/test'
 import { jsonSpec } from '../../src/core/text/testing/tiny.ts'
 import { encoderTokenizer } from '../../src/core/text/tokenize/read/encoder-tokenizer.ts'
@@ -35,10 +35,7 @@ const embedded = (page: Page, folder: string, options: Options) =>
     { folder, options, texts: TEXTS },
   )
 
-test('vectors are those of the definition, on one thread and on two, isolated or not', async ({
-  page,
-  site,
-}) => {
+test('vectors match the definition, on one thread and on two, isolated or not', async ({ page, site }) => {
   const folder = await site.addFolder(encoderFiles())
   await openLibrary(page, site.isolated)
   const here = await embedded(page, folder, { threads: 1 })
@@ -53,7 +50,7 @@ test('vectors are those of the definition, on one thread and on two, isolated or
   expect(await embedded(page, folder, { threads: 2 })).toEqual({ ...here, pool: 'single' })
 })
 
-test('under a strict policy, a reranker scores as the definition does', async ({ page, site }) => {
+test("under a strict policy, a reranker's scores match the definition", async ({ page, site }) => {
   const model = randomBert(10, { isReranker: true })
   const folder = await site.addFolder(byPath(bertFolder(model, { prefix: 'bert.' })))
   await openLibrary(page, await site.under("default-src 'self'; script-src 'self' 'wasm-unsafe-eval'"))
@@ -70,7 +67,7 @@ test('under a strict policy, a reranker scores as the definition does', async ({
   expect(scores).toEqual(scores.toSorted((a, b) => b - a))
 })
 
-test('Dense modules are fetched with their encoder, opened again without a server, and removed', async ({
+test('Dense modules are downloaded with their encoder, reopened without a server, and removed', async ({
   page,
   site,
 }) => {

@@ -157,8 +157,8 @@ test('an error says what to do, and the retry continues the question', async ({ 
 test('a page without a model is told what is missing', async ({ page, sites }) => {
   await sites.open(page, { markup: '<halfbyte-chat></halfbyte-chat>' })
   await send(page, 'Hello')
-  const [error] = (await reported(page)).filter(({ name }) => name === 'error')
-  expect(error?.detail).toEqual({
+  const detail = async () => (await reported(page)).find(({ name }) => name === 'error')?.detail
+  await expect.poll(detail).toEqual({
     code: 'unsupported',
     message: 'no model is given; set the attribute model or the property engine',
   })

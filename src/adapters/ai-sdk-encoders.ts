@@ -5,7 +5,7 @@ import type { Embedder } from '../encoders/embedder/embedder.ts'
 import { embedRequest, throwToSdk } from './ai-sdk-request.ts'
 import type { EmbeddingModel, RerankCall, RerankingModel, Warning } from './ai-sdk-types.ts'
 
-/** Vectors of a sentence encoder. Of texts that are too long the beginning is read, and a warning says so. */
+/** Vectors from a sentence encoder. Only the beginning of overlong texts is read, with a warning. */
 export const encoderModel = (modelId: string, load: () => Promise<Embedder>): EmbeddingModel => ({
   specificationVersion: 'v4',
   provider: 'halfbyte',
@@ -31,7 +31,7 @@ export const encoderModel = (modelId: string, load: () => Promise<Embedder>): Em
   },
 })
 
-/** Documents in the order of a reranker's scores. Objects are read as their JSON. */
+/** Sorts documents by a reranker's scores. Objects are read as JSON. */
 export const rerankingModel = (modelId: string, load: () => Promise<Embedder>): RerankingModel => ({
   specificationVersion: 'v4',
   provider: 'halfbyte',

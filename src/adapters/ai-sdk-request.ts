@@ -36,8 +36,8 @@ interface CallRequest {
 }
 
 /**
- * `variables`: those of the model's chat template. Throws `unsupported` for messages that the model cannot be
- * given.
+ * `variables`: the variables of the model's chat template. Throws `unsupported` for messages that cannot be
+ * passed to the model.
  */
 export const callRequest = (call: CallOptions, variables: readonly string[]): CallRequest =>
   readFrom('the call', () => read(call, variables))
@@ -71,7 +71,7 @@ function read(call: CallOptions, variables: readonly string[]): CallRequest {
   return { messages, options: { prefix, ...options }, warnings }
 }
 
-/** An effort as variables of the template; those that the caller names replace them. */
+/** An effort as template variables, which the caller's own variables override. */
 function templateArgumentsOf(
   effort: CallOptions['reasoning'],
   variables: readonly string[],
@@ -93,7 +93,7 @@ export interface EmbedRequest {
   readonly options: Parameters<Engine['embed']>[1]
 }
 
-/** Throws `unsupported` for a call that cannot be read. */
+/** Throws `unsupported` for an invalid call. */
 export const embedRequest = (call: EmbedCall): EmbedRequest =>
   readFrom('the call', () => {
     const { values, dimensions, abortSignal: signal, providerOptions } = call
@@ -102,8 +102,8 @@ export const embedRequest = (call: EmbedCall): EmbedRequest =>
   })
 
 /**
- * An error about a call is the SDK's `InvalidArgumentError` as well. The SDK knows its errors by marks that
- * all of its copies share.
+ * Makes an error about a call also the SDK's `InvalidArgumentError`. The SDK recognises its errors by markers
+ * that all copies of it share.
  */
 export function sdkError(error: unknown): unknown {
   if (!isHalfbyteError(error) || error.code !== 'unsupported') return error
@@ -165,7 +165,7 @@ const thoughtOf = (part: { readonly type: string; readonly text?: unknown }): st
   part.type === 'reasoning' && typeof part.text === 'string' ? part.text : ''
 
 function readPart(part: { readonly type: string }, role: string): string | Blob | undefined {
-  // The reply's thought and its calls are kept in their own fields.
+  // The reply's thought and calls have their own fields.
   const isSilent = part.type === 'reasoning' || part.type === 'tool-call'
   if (role === 'assistant' && isSilent) return ''
   return part.type === 'file' ? imageOf(part) : textPart(part)

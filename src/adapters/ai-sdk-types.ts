@@ -18,7 +18,7 @@ export interface ToolCallPart {
   readonly input: unknown
 }
 
-/** An answer in a tool's message. */
+/** A result in a tool's message. */
 export interface ToolResultPart {
   readonly type: 'tool-result'
   readonly toolCallId: string
@@ -74,7 +74,7 @@ export interface FinishReason {
   raw: string | undefined
 }
 
-/** Counts of tokens. */
+/** Token counts. */
 export interface Usage {
   inputTokens: {
     total: number | undefined
@@ -85,7 +85,7 @@ export interface Usage {
   outputTokens: { total: number | undefined; text: number | undefined; reasoning: number | undefined }
 }
 
-/** A call that a reply asks for; `input` is JSON. */
+/** A call that a reply requests; `input` is JSON. */
 export interface ToolCallContent {
   type: 'tool-call'
   toolCallId: string
@@ -117,7 +117,7 @@ export type StreamPart =
   | { type: 'finish'; usage: Usage; finishReason: FinishReason }
   | { type: 'error'; error: unknown }
 
-/** `LanguageModelV4` as the SDK calls it. */
+/** `LanguageModelV4` in the SDK. */
 export interface LanguageModel {
   readonly specificationVersion: 'v4'
   readonly provider: string
@@ -132,7 +132,7 @@ export interface EmbedCall {
   readonly dimensions?: number
   readonly abortSignal?: AbortSignal
   /**
-   * Key `halfbyte`: `pooling` and `normalize` of a chat model, `kind`, `prompt` and `normalize` of an
+   * Key `halfbyte`: `pooling` and `normalize` for a chat model, `kind`, `prompt` and `normalize` for an
    * encoder.
    */
   readonly providerOptions?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
@@ -144,7 +144,7 @@ export interface EmbedResult {
   warnings: Warning[]
 }
 
-/** `EmbeddingModelV4` as the SDK calls it. */
+/** `EmbeddingModelV4` in the SDK. */
 export interface EmbeddingModel {
   readonly specificationVersion: 'v4'
   readonly provider: string
@@ -164,13 +164,13 @@ export interface RerankCall {
 }
 
 export interface RerankResult {
-  /** Best first. `index`: the document's, among those given. */
+  /** Best first. `index`: the document's index in the call. */
   ranking: { index: number; relevanceScore: number }[]
   warnings: Warning[]
   response: { modelId: string }
 }
 
-/** `RerankingModelV4` as the SDK calls it. */
+/** `RerankingModelV4` in the SDK. */
 export interface RerankingModel {
   readonly specificationVersion: 'v4'
   readonly provider: string

@@ -27,7 +27,7 @@ export interface Usage5 {
   cachedInputTokens?: number | undefined
 }
 
-/** What version 5 calls a setting or a tool that has no effect. */
+/** Version 5's warning about a setting or tool without effect. */
 export type Warning5 = { type: 'other'; message: string }
 
 export type GenerateResult5 = Omit<GenerateResult, 'finishReason' | 'usage' | 'warnings'> & {
@@ -41,7 +41,7 @@ export type StreamPart5 =
   | { type: 'stream-start'; warnings: Warning5[] }
   | { type: 'finish'; usage: Usage5; finishReason: FinishReason['unified'] }
 
-/** `LanguageModelV2` as the SDK calls it. */
+/** `LanguageModelV2` in the SDK. */
 export interface LanguageModel5
   extends Omit<LanguageModel, 'specificationVersion' | 'doGenerate' | 'doStream'> {
   readonly specificationVersion: 'v2'
@@ -49,7 +49,7 @@ export interface LanguageModel5
   doStream(options: CallOptions): Promise<{ stream: ReadableStream<StreamPart5> }>
 }
 
-/** `EmbeddingModelV2` as the SDK calls it. */
+/** `EmbeddingModelV2` in the SDK. */
 export interface EmbeddingModel5 extends Omit<EmbeddingModel, 'specificationVersion' | 'doEmbed'> {
   readonly specificationVersion: 'v2'
   doEmbed(options: EmbedCall): Promise<{ embeddings: number[][]; usage: { tokens: number } }>

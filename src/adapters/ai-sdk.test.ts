@@ -1,4 +1,4 @@
-// AI SDK. In: calls as the SDK makes them, a toy model. Out: results of the SDK's own types.
+// AI SDK. In: the SDK's calls, a toy model. Out: results of the SDK's own types.
 import type {
   EmbeddingModelV4,
   LanguageModelV4,
@@ -52,7 +52,7 @@ async function read(stream: ReadableStream<LanguageModelV4StreamPart>): Promise<
   return parts
 }
 
-test('the types are those of the SDK', () => {
+test('the types match the SDK’s', () => {
   expectTypeOf<LanguageModel>().toExtend<LanguageModelV4>()
   expectTypeOf<EmbeddingModel>().toExtend<EmbeddingModelV4>()
   expectTypeOf<RerankingModel>().toExtend<RerankingModelV4>()
@@ -60,7 +60,7 @@ test('the types are those of the SDK', () => {
   expectTypeOf<StreamPart>().toExtend<LanguageModelV4StreamPart>()
 })
 
-test('the types for earlier versions are those of their SDK', () => {
+test('the types for earlier versions match their SDK’s', () => {
   expectTypeOf<LanguageModel6>().toExtend<LanguageModelV3>()
   expectTypeOf<EmbeddingModel6>().toExtend<EmbeddingModelV3>()
   expectTypeOf<RerankingModel6>().toExtend<RerankingModelV3>()
@@ -71,7 +71,7 @@ test('the types for earlier versions are those of their SDK', () => {
   >()
 })
 
-test('version 5 counts and warns in its own form, and version 6 as version 7', async () => {
+test('version 5 has its own form of usage and warnings, and version 6 that of version 7', async () => {
   const engine = await openToy()
   const foreign = { type: 'provider-defined' as const, id: 'other.search' as const, name: 'search', args: {} }
   const asked = { ...call('hello'), tools: [foreign] } as CallOptions
@@ -93,7 +93,7 @@ test('version 5 counts and warns in its own form, and version 6 as version 7', a
   expect(() => createHalfbyte({ engine, sdk: 4 as never })).toThrow('sdk is 4 but must be 5, 6 or 7')
 })
 
-test('a call is answered, and counted as the SDK counts', async () => {
+test('a call is answered, with usage as the SDK counts it', async () => {
   const result = await (await model()).doGenerate(call('hello'))
   expect(result).toMatchObject({
     content: [{ type: 'text', text: 'You said hello' }],
@@ -106,7 +106,7 @@ test('a call is answered, and counted as the SDK counts', async () => {
   expect(outputTokens).toMatchObject({ total: 6, text: 6 })
 })
 
-test('a stream has its parts in the order of the interface', async () => {
+test('a stream has its parts in the order that the interface defines', async () => {
   const { stream } = await (await model()).doStream(call('hello', { maxOutputTokens: 3 }))
   const parts = await read(stream)
   const types = parts.map(({ type }) => type)
@@ -147,7 +147,7 @@ test('an engine that failed to load is loaded again by the next call', async () 
   expect(tries).toBe(2)
 })
 
-test('a wrong call is an error of the SDK’s own, whichever version asks', async () => {
+test('an invalid call is the SDK’s own error, in every version', async () => {
   const engine = await openToy()
   for (const sdk of [5, 6, 7] as const) {
     const provider = createHalfbyte({ engine, sdk: sdk as 7 })
@@ -173,7 +173,7 @@ test('a wrong call is an error of the SDK’s own, whichever version asks', asyn
   }
 })
 
-test('variables of the chat template come through providerOptions', async () => {
+test('variables of the chat template are passed through providerOptions', async () => {
   const tiny = await model()
   const tokens = async (templateArguments?: unknown) => {
     const providerOptions = { halfbyte: { templateArguments } as never }
@@ -185,14 +185,14 @@ test('variables of the chat template come through providerOptions', async () => 
   expect(await errorOf(tokens([]))).toMatchObject({ argument: 'templateArguments' })
 })
 
-test('our own options come through providerOptions, and a wrong one is typed', async () => {
+test('our own options are passed through providerOptions, and an invalid one is a typed error', async () => {
   const tiny = await model()
   await expect(
     tiny.doGenerate(call('a', { providerOptions: { halfbyte: { minP: 2 } } })),
   ).rejects.toMatchObject({ code: 'unsupported', detail: { name: 'minP' } })
 })
 
-test('an error of a running stream is a part of it', async () => {
+test('an error in a running stream is one of its parts', async () => {
   const file = { type: 'file' as const, mediaType: 'image/png', data: { type: 'data' as const, data: '' } }
   const { stream } = await (await model()).doStream({ prompt: [{ role: 'user', content: [file] }] })
   expect((await read(stream)).at(-1)).toMatchObject({ type: 'error', error: { code: 'unsupported' } })
@@ -207,7 +207,7 @@ const add = {
 const CALL = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
 const called = { type: 'tool-call', toolCallId: 'call00001', toolName: 'add', input: '{"a": 1}' } as const
 
-test('calls are content of their own, and what tools answer continues from there', async () => {
+test('calls are separate content, and tool results continue the conversation', async () => {
   const tiny = await model()
   const first = await tiny.doGenerate(call(CALL, { tools: [add] }))
   expect(first).toMatchObject({
@@ -264,7 +264,7 @@ test('a stream has the input of its calls, then the calls', async () => {
   ])
 })
 
-test('a tool that must be called is called, beside no text', async () => {
+test('a tool that must be called is called, without any text', async () => {
   const { stream } = await (await model()).doStream(
     call('hi', { tools: [add], toolChoice: { type: 'tool', toolName: 'add' } }),
   )
@@ -311,7 +311,7 @@ test('the provider is called like those of other packages', async () => {
   expect(provider().modelId).toBe(provider.languageModel().modelId)
 })
 
-test('texts become vectors of an encoder, without a chat model', async () => {
+test('texts become an encoder’s vectors, without a chat model', async () => {
   const embedder = await openEncoder(6, { mostTokens: 9, prompts: { query: 'the cat ' } })
   const model: EmbeddingModelV4 = createHalfbyte({ embedder: async () => embedder }).embeddingModel()
   const values = ['a cat', 'the cat the cat the cat the cat']
@@ -416,13 +416,16 @@ test.each([
   ],
   ['low', ['date'], undefined, unsupported('the chat template does not read a variable for it')],
   ['lots', ['reasoning_effort'], undefined, unsupported('the effort "lots" is not known')],
-])('the effort %s for a template that reads %s', (reasoning, variables, given, warnings) => {
-  const request = callRequest(call('hello', { reasoning: reasoning as 'low' }), variables)
-  expect(request.options.templateArguments).toEqual(given)
-  expect(request.warnings).toEqual(warnings)
-})
+])(
+  'the effort %s becomes variables for a template that reads %s',
+  (reasoning, variables, given, warnings) => {
+    const request = callRequest(call('hello', { reasoning: reasoning as 'low' }), variables)
+    expect(request.options.templateArguments).toEqual(given)
+    expect(request.warnings).toEqual(warnings)
+  },
+)
 
-test('an effort reaches the template and its warnings the SDK; variables of the caller replace it', async () => {
+test('an effort reaches the template and its warnings the SDK, and the caller’s variables override it', async () => {
   const engine = await openToy(toyModel({ templateArguments: ['enable_thinking'] }))
   const provider = createHalfbyte({ engine }).languageModel()
   const { warnings } = await provider.doGenerate(call('hello', { reasoning: 'high' }))

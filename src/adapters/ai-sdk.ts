@@ -1,4 +1,4 @@
-// The provider for the AI SDK, over an engine, an encoder and a reranker, or functions that load them.
+// The provider for the AI SDK, based on an engine, an encoder and a reranker, or functions that load them.
 
 import { readFrom, wrongOption } from '../core/base/check-options.ts'
 import { HalfbyteError } from '../core/base/errors.ts'
@@ -48,18 +48,18 @@ export type {
   Warning5,
 } from './ai-sdk-versions.ts'
 
-/** A model, or a function that loads it at the first call. Called once, and again after it failed. */
+/** A model, or a function that loads it, which is called once, and again if it failed. */
 type Loadable<Model> = Model | (() => Promise<Model>)
 
 /** Options of `createHalfbyte`. At least one of the models is needed. */
 export interface HalfbyteProviderOptions {
-  /** The chat model. Default: none, and calls of it reject with `unsupported`. */
+  /** The chat model. Default: none; calls to it reject with `unsupported`. */
   readonly engine?: Loadable<Engine> | undefined
   /** The sentence encoder of `embeddingModel`. Default: the chat model's hidden states. */
   readonly embedder?: Loadable<Embedder> | undefined
-  /** The reranker of `rerankingModel`. Default: none, and its calls reject with `unsupported`. */
+  /** The reranker of `rerankingModel`. Default: none; calls to it reject with `unsupported`. */
   readonly reranker?: Loadable<Embedder> | undefined
-  /** The major version of the package `ai` that the provider is given to. Default 7. */
+  /** The major version of the package `ai` that uses the provider. Default 7. */
   readonly sdk?: 5 | 6 | 7 | undefined
 }
 
@@ -68,7 +68,7 @@ type OneModel =
   | { readonly embedder: Loadable<Embedder> }
   | { readonly reranker: Loadable<Embedder> }
 
-/** Called as a function, it gives the language model, as other providers of the SDK do. */
+/** Calling it as a function returns the language model, as with other providers of the SDK. */
 export interface HalfbyteProvider {
   (id?: string): LanguageModel
   readonly specificationVersion: 'v4'
@@ -82,7 +82,7 @@ export interface HalfbyteProvider {
   imageModel(id: string): never
 }
 
-/** The same for version 6. */
+/** The provider for version 6. */
 export interface HalfbyteProvider6 {
   (id?: string): LanguageModel6
   readonly specificationVersion: 'v3'
@@ -92,7 +92,7 @@ export interface HalfbyteProvider6 {
   imageModel(id: string): never
 }
 
-/** The same for version 5. */
+/** The provider for version 5. */
 export interface HalfbyteProvider5 {
   (id?: string): LanguageModel5
   languageModel(id?: string): LanguageModel5
@@ -154,7 +154,7 @@ export function createHalfbyte(
 const callable = <Model, Rest extends object>(languageModel: (id?: string) => Model, rest: Rest) =>
   Object.assign((id?: string) => languageModel(id), { languageModel }, rest)
 
-/** Checks a model at once, and the result of a function once it has loaded. */
+/** Checks a model immediately, and a function's result once it has loaded. */
 function loaderOf<Model>(
   model: Loadable<Model> | undefined,
   check: (model: Model | undefined) => void,

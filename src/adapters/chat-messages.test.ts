@@ -1,5 +1,5 @@
 // Messages of other libraries. In: parts with images as clients write them. Out: one text with their
-// places, and their bytes; refusals by name.
+// positions, and their bytes; rejections that name the part.
 import { expect, test } from 'vitest'
 import { callRequest } from './ai-sdk-request.ts'
 import { readMessages } from './openai-request.ts'
@@ -8,7 +8,7 @@ const BYTES = Uint8Array.of(137, 80, 78, 71)
 const BASE64 = 'iVBORw=='
 const bytesOf = async (picture: unknown) => new Uint8Array(await (picture as Blob).arrayBuffer())
 
-test('images of OpenAI stand in the text where their parts were', async () => {
+test('OpenAI’s images are placed in the text where their parts were', async () => {
   const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${BASE64}` } }
   const [message] = readMessages([
     { role: 'user', content: [{ type: 'text', text: 'a ' }, image, { type: 'text', text: ' b' }, image] },
@@ -26,7 +26,7 @@ test.each([
   ['an URL', new URL(`data:image/png;base64,${BASE64}`)],
   ['an object with bytes', { type: 'data', data: BYTES }],
   ['an object with an address', { type: 'url', url: new URL(`data:image/png;base64,${BASE64}`) }],
-])('pictures of the AI SDK are read as %s', async (_, data) => {
+])('the AI SDK’s images are read as %s', async (_, data) => {
   const content = [
     { type: 'file', mediaType: 'image/png', data },
     { type: 'text', text: '?' },

@@ -1,4 +1,4 @@
-// Turns messages in the form of other libraries into our own.
+// Converts messages from other libraries to our own.
 
 import { fromBase64 } from '../core/base/base64.ts'
 import { checkList } from '../core/base/check-options.ts'
@@ -7,12 +7,12 @@ import { isObject } from '../core/base/values.ts'
 import { joinParts } from '../engine/api/message-parts.ts'
 import type { Message, ToolCall } from '../engine/api/types.ts'
 
-/** The text or the picture of a message's part; undefined if the part cannot be read. */
+/** Returns the text or image of a message part; undefined if the part cannot be read. */
 type PartReader = (part: { readonly type: string }) => string | Blob | undefined
 
-/** `index`: position of the message, for errors. Throws `unsupported` for a role that no template knows. */
+/** `index`: position of the message, for errors. Throws `unsupported` for an unknown role. */
 export function roleOf(role: string, index: number): Message['role'] {
-  // Newer clients of OpenAI use this name.
+  // Newer OpenAI clients use this name.
   if (role === 'developer') return 'system'
   if (role === 'system' || role === 'user' || role === 'assistant' || role === 'tool') return role
   throw new HalfbyteError(
@@ -77,7 +77,7 @@ export function textPart(part: { readonly type: string; readonly text?: unknown 
   return part.type === 'text' && typeof part.text === 'string' ? part.text : undefined
 }
 
-/** The thought in the blocks of a message's content, as Mistral's clients write it. */
+/** The thought in a message's content blocks, as written by Mistral's clients. */
 export function thoughtOf(content: unknown, index: number): string {
   if (!Array.isArray(content)) return ''
   return content
@@ -103,7 +103,7 @@ export function callOf(id: string, name: string, given: unknown): ToolCall {
   )
 }
 
-/** The arguments as JSON text, as the model has written them. */
+/** The arguments as JSON text, as the model wrote them. */
 export const argumentsTextOf = ({ arguments: given, argumentsJson }: ToolCall): string =>
   argumentsJson ?? JSON.stringify(given)
 
@@ -118,7 +118,7 @@ export function withToolNames(messages: readonly Message[]): Message[] {
 }
 
 /**
- * A conversation without the assistant's message at its end, which is the beginning of the reply. Throws
+ * A conversation without a final assistant message, which is the beginning of the reply. Throws
  * `unsupported` if that message has calls, whose answers are missing.
  */
 export function splitPrefix(messages: readonly Message[]): {

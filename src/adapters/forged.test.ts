@@ -1,5 +1,5 @@
-// Forged arguments of adapters. In: calls of other APIs, with values that no type allows anywhere in them.
-// Out: a result, or an error of the kind that the API has for it, and an engine that keeps working.
+// Forged arguments of adapters. In: calls of other APIs, with invalid values anywhere in them. Out: a result
+// or the API's own kind of error, and an engine that keeps working.
 import { describe, expect, test } from 'vitest'
 import { isHalfbyteError } from '../core/base/errors.ts'
 import type { Engine } from '../engine/api/engine.ts'
@@ -76,7 +76,7 @@ const responses = {
   tools: [{ type: 'function', ...tool }],
 }
 
-/** A fault of ours has the status 500, or rejects with what is not an error of a fetch. */
+/** A bug of ours has the status 500, or rejects with something other than a fetch error. */
 async function fetchEnd(act: () => unknown): Promise<string> {
   try {
     const response = (await act()) as Response
@@ -216,7 +216,7 @@ describe('of the AI SDK', () => {
       const asked = { prompt: call.prompt.slice(0, 2), maxOutputTokens: 1 }
       await methodOf(methodOf(model, 'languageModel')(), 'doGenerate')(asked)
     }
-    // What a page gives as a function may throw what it likes.
+    // A page's function may throw anything.
     await holds([{ engine: async () => engine, sdk: 7 }], act, {
       allowed: /^(result|[a-z-]+|untyped: TypeError: Class con.*)$/s,
     })
@@ -243,7 +243,7 @@ describe('of the Prompt API', () => {
   const prefixed = [...said.slice(1), { role: 'assistant', content: 'Y', prefix: true }]
   const asked = [prefixed, { signal, responseConstraint: { type: 'string', maxLength: 2 } }]
 
-  /** The errors that browsers have for a page's mistakes; `unsupported` would be ours. */
+  /** The errors that browsers throw for a page's mistakes; `unsupported` would be our own. */
   async function promptEnd(act: () => unknown): Promise<string> {
     try {
       await act()

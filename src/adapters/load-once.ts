@@ -32,7 +32,7 @@ export function checkEmbedder(embedder: Embedder | undefined): void {
   )
 }
 
-/** Calls `load` at the first call, and again at the next call after a failure. */
+/** Calls `load` on the first call, and again on the next call after a failure. */
 export function loadOnce<Loaded, Args extends readonly unknown[]>(
   load: (...args: Args) => Promise<Loaded>,
 ): (...args: Args) => Promise<Loaded> {

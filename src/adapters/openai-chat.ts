@@ -45,7 +45,7 @@ export interface ChatCompletions {
     params: ChatCompletionParams & { readonly stream?: false | null },
     options?: RequestOptions,
   ): Promise<ChatCompletion>
-  /** For callers that do not know yet whether they stream. */
+  /** For callers that do not know in advance whether they stream. */
   create(
     params: ChatCompletionParams,
     options?: RequestOptions,
@@ -58,10 +58,9 @@ export interface OpenAIClient {
 }
 
 /**
- * Offers OpenAI's chat completions on `engine`. Where the model's files recommend no sampling options, it has
- * OpenAI's defaults (temperature 1, top_p 1). Every call sends its whole conversation; the part that it
- * shares with earlier calls is not read again. An assistant's message at the end is the beginning of the
- * reply.
+ * Offers OpenAI's chat completions on `engine`. If the model's files recommend no sampling options, it uses
+ * OpenAI's defaults (temperature 1, top_p 1). Every call sends its whole conversation; the part shared with
+ * earlier calls is not processed again. A final assistant message is the beginning of the reply.
  */
 export function openai(engine: Engine, { onWarning }: OpenAIOptions = {}): OpenAIClient {
   checkEngine(engine)
@@ -130,7 +129,7 @@ async function* chunks(
   if (includeUsage) yield { ...head, choices: [], usage: usageOf(results) }
 }
 
-/** Answers the same conversation each time. */
+/** Answers the same conversation several times. */
 export const answers =
   (session: Session, messages: readonly Message[], signal: AbortSignal | undefined) =>
   (options: GenerateOptions) => {
@@ -181,7 +180,7 @@ function reasonOf({ finishReason, toolCalls = [] }: GenerationResult): ChatFinis
 function usageOf(results: readonly GenerationResult[]): CompletionUsage {
   const sum = (of: (result: GenerationResult) => number) =>
     results.reduce((all, result) => all + of(result), 0)
-  // The prompt is counted once, however many replies it gets.
+  // The prompt is counted once, regardless of the number of replies.
   const prompt_tokens = results[0]?.usage.promptTokens ?? 0
   const completion_tokens = sum(({ usage }) => usage.completionTokens)
   return {

@@ -1,4 +1,4 @@
-// Turns the parameters of a chat completion into our messages and options, and makes its `n` replies.
+// Converts the parameters of a chat completion to our messages and options, and generates its `n` replies.
 
 import { checkList, renamedOption, shown, wrongOption } from '../core/base/check-options.ts'
 import { HalfbyteError } from '../core/base/errors.ts'
@@ -34,7 +34,7 @@ import {
   warnOfUnread,
 } from './reply-form.ts'
 
-/** OpenAI's own limit. Replies are made one after another and kept until the last. */
+/** OpenAI's own limit. Replies are generated one after another and kept until the last. */
 const MOST_REPLIES = 128
 
 type ReplyPart =
@@ -42,19 +42,17 @@ type ReplyPart =
   | { readonly type: 'chunk'; readonly index: number; readonly chunk: TextChunk }
   | { readonly type: 'end'; readonly index: number; readonly result: GenerationResult }
 
-/** The number of replies that `n` asks for. Throws `unsupported` if there are not as many. */
+/** The number of replies that `n` requests. Throws `unsupported` for an invalid number. */
 export function replyCount(n: unknown): number {
   const count = n ?? 1
   checkValue('n', count, whole(1, MOST_REPLIES))
   return count as number
 }
 
-/** Our names of options, and those of a request's fields. Other names are the same. */
+/** Our option names, and the corresponding fields of a request. Other names are the same. */
 type FieldNames = Readonly<Record<string, string>>
 
-/**
- * Leaving the loop cancels the reply that runs. Errors about options have the names of the request's fields.
- */
+/** Leaving the loop cancels the running reply. Errors about options use the names of the request's fields. */
 export async function* replies(
   { count, options, names }: { count: number; options: GenerateOptions; names: FieldNames },
   start: (options: GenerateOptions) => Generation,
@@ -76,7 +74,7 @@ export async function* replies(
 /** Replies to the same prompt must differ, and must be reproducible if the caller gave a seed. */
 function seedOf(seed: unknown, index: number): { readonly seed?: number } {
   if (typeof seed !== 'number' || index === 0) return {}
-  // After the largest seed comes 0. The first reply has found a seed that is not valid.
+  // The largest seed is followed by 0. An invalid seed has already been rejected by the first reply.
   return {
     seed: seed > Number.MAX_SAFE_INTEGER - index ? seed - Number.MAX_SAFE_INTEGER - 1 + index : seed + index,
   }
@@ -92,7 +90,7 @@ export interface ChatRequest {
   readonly includeUsage: boolean
 }
 
-/** The parameters that are read, by type. Others cause a warning. */
+/** The supported parameters, by type. Others cause a warning. */
 const FIELDS: Record<keyof ChatCompletionParams, true> = {
   messages: true,
   model: true,
@@ -123,7 +121,7 @@ const FIELDS: Record<keyof ChatCompletionParams, true> = {
   halfbyte: true,
 }
 
-/** The same for a message. Deprecated calls of a function are not among them. */
+/** The supported fields of a message. Deprecated function calls are not supported. */
 const MESSAGE_FIELDS: Record<Exclude<keyof ChatMessageParam, 'name'>, true> = {
   role: true,
   content: true,
@@ -133,7 +131,9 @@ const MESSAGE_FIELDS: Record<Exclude<keyof ChatMessageParam, 'name'>, true> = {
   reasoning_content: true,
 }
 
-/** Throws `unsupported` for messages that the model cannot be given, instead of answering something else. */
+/**
+ * Throws `unsupported` for messages that cannot be passed to the model, instead of answering something else.
+ */
 export function chatRequest(
   params: ChatCompletionParams,
   sampling: SamplerOptions,
@@ -170,8 +170,8 @@ function options(params: ChatCompletionParams, sampling: SamplerOptions): Genera
 }
 
 /**
- * `chat_template_kwargs` of vLLM and llama.cpp, and `reasoning_effort`, which templates read under that name
- * or, for `none`, as a switch.
+ * Template variables from vLLM's and llama.cpp's `chat_template_kwargs`, and from `reasoning_effort`, which
+ * templates read under that name or, for `none`, as a switch.
  */
 function templateArgumentsOf({
   chat_template_kwargs: given,
@@ -187,7 +187,7 @@ function templateArgumentsOf({
   }
 }
 
-/** The names under which a request gave our options. */
+/** The names that a request used for our options. */
 export function fieldNames(
   params: SamplingParams & { readonly max_completion_tokens?: unknown },
 ): FieldNames {
@@ -211,7 +211,7 @@ export function fieldNames(
 export function textOptions(params: SamplingParams, sampling: SamplerOptions): GenerateOptions {
   const { stop, halfbyte } = params
   if (halfbyte != null && !isObject(halfbyte)) throw wrongOption('halfbyte', halfbyte, 'an object of options')
-  // The API's own defaults, unless the model's files recommend something.
+  // The API's own defaults, unless the model's files recommend others.
   const own = Object.keys(sampling).length > 0 ? {} : { temperature: 1, topP: 1 }
   const given = {
     temperature: params.temperature,
@@ -258,7 +258,9 @@ function readLogprobs({ logprobs, top_logprobs }: ChatCompletionParams): number 
   throw refused('top_logprobs', `top_logprobs is ${shown(top_logprobs)} but logprobs is not true; set that`)
 }
 
-/** Tools in the form of the API, none if absent. Throws `unsupported` unless it is a list of functions. */
+/**
+ * Reads tools in the API's form; none if absent. Throws `unsupported` unless they are a list of functions.
+ */
 export function readTools(tools: unknown): Tool[] {
   if (tools == null) return []
   checkList('tools', tools)
@@ -284,7 +286,7 @@ function readChoice(choice: ChatCompletionParams['tool_choice']): ToolChoice {
   throw wrongOption('tool_choice', choice, 'a function')
 }
 
-/** Messages in the form of the API. Throws `unsupported` for anything else. */
+/** Reads messages in the API's form. Throws `unsupported` for anything else. */
 export function readMessages(messages: unknown): readonly Message[] {
   if (Array.isArray(messages)) checkList('messages', messages)
   if (!Array.isArray(messages) || messages.some((each) => !isObject(each)))
@@ -310,7 +312,7 @@ function readMessage(message: ChatMessageParam, index: number): Message {
   }
 }
 
-/** An image as a `data:` address, as `{ url }` or, as some clients write it, as a text. */
+/** An image as a `data:` address, in the form `{ url }` or, from some clients, as a string. */
 function imagePart(part: { readonly type: string; readonly image_url?: unknown }): Blob | undefined {
   if (part.type !== 'image_url') return undefined
   const address = isObject(part.image_url) ? part.image_url['url'] : part.image_url

@@ -10,7 +10,7 @@ interface TextPart {
 
 interface ImagePart {
   readonly type: 'image_url'
-  /** `detail` is ignored: the model's own processor decides how an image is cut. */
+  /** `detail` is ignored: the model's own processor decides how an image is split. */
   readonly image_url: { readonly url: string; readonly detail?: string }
 }
 
@@ -20,7 +20,7 @@ interface FunctionCall {
   arguments: string
 }
 
-/** A call that a reply asks for. */
+/** A call that a reply requests. */
 export interface ChatToolCall {
   id: string
   type: 'function'
@@ -30,7 +30,7 @@ export interface ChatToolCall {
 /** Newer clients write `developer` for `system`. */
 export interface ChatMessageParam {
   readonly role: string
-  /** Images, for a model that sees, are `image_url` parts with `data:` addresses. */
+  /** Images, for vision models, are `image_url` parts with `data:` addresses. */
   readonly content?: string | readonly (TextPart | ImagePart | { readonly type: string })[] | null
   /** Role `assistant`: the calls requested by the model. */
   readonly tool_calls?: readonly (ChatToolCall | { readonly type: string; readonly id: string })[] | null
@@ -53,7 +53,7 @@ export interface ChatTool {
   }
 }
 
-/** `required`, or a function by its name, forces the reply to be a call. */
+/** `required`, or the name of a function, forces the reply to be a call. */
 export type ChatToolChoice =
   | 'none'
   | 'auto'
@@ -73,7 +73,7 @@ export type ResponseFormat =
       }
     }
 
-/** The fields about sampling, which chats and text completions share. */
+/** The sampling fields that chats and text completions share. */
 export interface SamplingParams {
   /** Divides the logits before the draw. 0 is greedy. Default: what the model's files recommend, else 1. */
   readonly temperature?: number | null
@@ -92,12 +92,12 @@ export interface SamplingParams {
   readonly seed?: number | null
   /** Texts that end the reply and never appear in it. Default: none. */
   readonly stop?: string | readonly string[] | null
-  /** As vLLM's and llama.cpp's servers take them; see `SamplerOptions`. Default: the engine's. */
+  /** Same as in vLLM's and llama.cpp's servers; see `SamplerOptions`. Default: the engine's. */
   readonly top_k?: number | null
   readonly min_p?: number | null
   readonly typical_p?: number | null
   readonly repetition_penalty?: number | null
-  /** Any other option of a reply, under the engine's names. It goes before the fields above. */
+  /** Any other option of a reply, under the engine's names. Takes precedence over the fields above. */
   readonly halfbyte?: GenerateOptions | null
 }
 
@@ -112,7 +112,7 @@ export interface ChatCompletionParams extends SamplingParams {
   readonly stream_options?: { readonly include_usage?: boolean } | null
   /** Variables of the chat template by name, such as `{ enable_thinking: false }`. Default: none. */
   readonly chat_template_kwargs?: { readonly [name: string]: unknown } | null
-  /** The template's variable of that name; templates without it are not affected. Default: none. */
+  /** The template variable with this name; templates without it are not affected. Default: none. */
   readonly reasoning_effort?: string | null
   /** The older name of `max_completion_tokens`, which is preferred. */
   readonly max_tokens?: number | null
@@ -120,7 +120,7 @@ export interface ChatCompletionParams extends SamplingParams {
   readonly max_completion_tokens?: number | null
   /** `json_object` and `json_schema` constrain the reply. Default `text`. */
   readonly response_format?: ResponseFormat | null
-  /** Functions that the model may ask to call. Default: none. */
+  /** Functions that the model may request to call. Default: none. */
   readonly tools?: readonly (ChatTool | { readonly type: string })[] | null
   /** Whether the reply is a call. Default `auto`: the model decides. */
   readonly tool_choice?: ChatToolChoice | { readonly type: string } | null
@@ -128,7 +128,7 @@ export interface ChatCompletionParams extends SamplingParams {
   readonly logprobs?: boolean | null
   /** With `logprobs`: how many most likely tokens to list for each token. Default 0. */
   readonly top_logprobs?: number | null
-  /** Number of replies, made one after another. Default 1. */
+  /** Number of replies, generated one after another. Default 1. */
   readonly n?: number | null
   /** False: a reply ends with its first call. Default true. */
   readonly parallel_tool_calls?: boolean | null
@@ -205,19 +205,36 @@ export interface ChatCompletionChunk {
 
 /** The fields of a text completion that are read. Other fields cause a warning. */
 export interface TextCompletionParams extends SamplingParams {
-  readonly prompt: string | readonly string[]
+  /**
+   * One or several prompts: texts, which are tokenized from their beginning, or token ids, which are used
+   * unchanged.
+   */
+  readonly prompt: string | readonly number[] | readonly (string | readonly number[])[]
   /** Ignored: the engine has one model. */
   readonly model?: string
   readonly stream?: boolean | null
   readonly stream_options?: { readonly include_usage?: boolean } | null
-  /** Maximum number of tokens to generate. Default 16. */
+  /** Maximum number of tokens to generate; 0 only reads the prompt. Default 16. */
   readonly max_tokens?: number | null
-  /** Whether the text begins with its prompt. Default false. */
+  /** Whether the text begins with its prompt; with `logprobs`, its tokens are scored too. Default false. */
   readonly echo?: boolean | null
-  /** How many most likely tokens to list for each token. Default: none are reported. */
+  /** The number of most likely tokens to list for each token, 0 to 100. Default: none are reported. */
   readonly logprobs?: number | null
   /** Number of texts for each prompt. Default 1. */
   readonly n?: number | null
+  /** A GBNF grammar that constrains the text, as llama.cpp's server takes it. Default: none. */
+  readonly grammar?: string | null
+}
+
+/** One entry for each token. */
+export interface CompletionLogprobs {
+  tokens: string[]
+  /** Null for the first token of a prompt, because nothing precedes it. */
+  token_logprobs: (number | null)[]
+  /** Log-probabilities by text, including the token itself. */
+  top_logprobs: (Record<string, number> | null)[]
+  /** The offset of each token in the choice's text, in code points. */
+  text_offset: number[]
 }
 
 /** A text completion, or a chunk of one. */
@@ -229,11 +246,7 @@ export interface TextCompletion {
   choices: {
     index: number
     text: string
-    logprobs: {
-      tokens: string[]
-      token_logprobs: number[]
-      top_logprobs: Record<string, number>[]
-    } | null
+    logprobs: CompletionLogprobs | null
     finish_reason: 'stop' | 'length' | null
   }[]
   usage?: { prompt_tokens: number; completion_tokens: number; total_tokens: number }
@@ -247,8 +260,8 @@ export interface EmbeddingParams {
   /** `base64`: the vector's little-endian f32 bytes. Default `float`. */
   readonly encoding_format?: 'float' | 'base64' | null
   /**
-   * The first so many values, scaled again (Matryoshka). An engine's vectors have one length only, and others
-   * are rejected.
+   * Number of leading values to keep, scaled again (Matryoshka). An engine's vectors have a fixed length;
+   * other numbers are rejected.
    */
   readonly dimensions?: number | null
   /** Options of `Embedder.embed`, such as `kind`, or of `Engine.embed`. */
@@ -266,7 +279,7 @@ export interface EmbeddingList {
 export interface RerankParams {
   readonly query: string
   readonly documents: readonly (string | { readonly text: string })[]
-  /** Most results, the best ones. Default: one for each document. */
+  /** Maximum number of results, the best ones. Default: one per document. */
   readonly top_n?: number | null
   /** Default false. */
   readonly return_documents?: boolean | null

@@ -1,5 +1,5 @@
-// OpenAI's shape. In: calls as OpenAI's own client makes them, a toy model. Out: answers of OpenAI's own
-// types.
+// OpenAI's interface. In: calls like those of OpenAI's own client, a toy model. Out: responses of OpenAI's
+// own types.
 import type OpenAI from 'openai'
 import { afterEach, expect, expectTypeOf, test } from 'vitest'
 import { reasoningFormOf } from '../core/text/chat/reasoning.ts'
@@ -26,14 +26,14 @@ afterEach(() => {
 
 const said = (content: string) => [{ role: 'user' as const, content }]
 
-test('the types are those of the real client', () => {
+test('the types match the real client’s', () => {
   expectTypeOf<ChatCompletion>().toExtend<Completions>()
   expectTypeOf<ChatCompletionChunk>().toExtend<OpenAI.Chat.Completions.ChatCompletionChunk>()
   expectTypeOf<OpenAI.Chat.Completions.ChatCompletionCreateParams>().toExtend<ChatCompletionParams>()
 })
 
 /**
- * What a program does with `client.chat`, in the official types. The official classes have protected members,
+ * A program's use of `client.chat`, with the official types. The official classes have protected members,
  * which no other object can have.
  */
 interface Chat {
@@ -57,7 +57,7 @@ interface Chat {
   }
 }
 
-test('a program over the official client takes this one, with every overload', () => {
+test('a program for the official client accepts this one, with every overload', () => {
   expectTypeOf<Pick<OpenAI, 'chat'>>().toExtend<Chat>()
   expectTypeOf<OpenAIClient>().toExtend<Chat>()
   expectTypeOf<OpenAIClient>().not.toExtend<{ chat: { completions: { create(body: string): unknown } } }>()
@@ -103,7 +103,7 @@ test('text parts are joined, and limits end it as length', async () => {
   expect(answer.choices[0]).toMatchObject({ message: { content: 'You said to' }, finish_reason: 'length' })
 })
 
-test('a stream begins with the role, ends with the reason, and counts when asked to', async () => {
+test('a stream begins with the role, ends with the reason, and has the usage on request', async () => {
   const { chat } = await client()
   const stream = await chat.completions.create({
     messages: said('hello'),
@@ -121,7 +121,7 @@ test('a stream begins with the role, ends with the reason, and counts when asked
   expect(new Set(chunks.map(({ id }) => id)).size).toBe(1)
 })
 
-test("a thought in blocks of the content, as Mistral's clients write it, is a thought", () => {
+test("a thought in content blocks, as written by Mistral's clients, is a thought", () => {
   const turn = (thinking: unknown) => ({
     role: 'assistant',
     content: [
@@ -145,7 +145,7 @@ test("a thought in blocks of the content, as Mistral's clients write it, is a th
   )
 })
 
-test('the effort none turns thoughts off by the names that templates have for it', () => {
+test('the effort none turns thoughts off by the variables that templates have for it', () => {
   const of = (more: object) =>
     chatRequest({ messages: said('a'), ...more }, {}, () => undefined).options.templateArguments
   expect(of({ reasoning_effort: 'none' })).toEqual({
@@ -224,7 +224,7 @@ test('several replies are streamed one after another, each with its calls', asyn
   }
 })
 
-test('seeds of several replies continue from the one that was given, and from the largest to 0', async () => {
+test('seeds of several replies count up from the given one, and wrap from the largest to 0', async () => {
   const { chat } = await client()
   const asked = { messages: said('hi'), temperature: 2 }
   const texts = async (seed: number, n: number) =>
@@ -261,7 +261,7 @@ test('an assistant’s message at the end is the beginning of the reply', async 
   expect(whole.choices[0]!.message.content).toBe(own)
 })
 
-test('a reply ends with its first call where calls may not be parallel', async () => {
+test('a reply ends with its first call if calls may not be parallel', async () => {
   const { chat } = await client()
   const asked = { messages: said(`${CALL}${CALL}`), temperature: 0, tools: [add] }
   const counts = await Promise.all(
@@ -297,7 +297,7 @@ test('other servers’ fields and the engine’s own options reach the sampler',
   })
 })
 
-test('a model that recommends options keeps them where the request says nothing', () => {
+test('a model’s recommended options apply unless the request sets them', () => {
   const { options } = chatRequest({ messages: said('hi'), top_p: 0.5 }, { topK: 64 }, () => undefined)
   expect([options.temperature, options.topK, options.topP]).toEqual([undefined, undefined, 0.5])
 })
@@ -309,7 +309,7 @@ test('an aborted call rejects with the reason', async () => {
   await expect(call).rejects.toBe(reason)
 })
 
-test('a response format becomes the schema that holds the reply', () => {
+test('a response format becomes the schema that constrains the reply', () => {
   const schemaOf = (response_format: ChatCompletionParams['response_format']) =>
     chatRequest({ messages: said('hi'), response_format }, {}, () => undefined).options.schema
   const schema = { type: 'object', properties: { age: { type: 'integer' } } }
@@ -334,7 +334,7 @@ const called = {
   function: { name: 'add', arguments: '{"a": 1}' },
 } as const
 
-test('calls come back as JSON, and what tools answer continues from there', async () => {
+test('calls are returned as JSON, and tool results continue the conversation', async () => {
   const { chat } = await client()
   const asked = { messages: said(CALL), temperature: 0, tools: [add] }
   const first: Completions = await chat.completions.create(asked)
@@ -388,7 +388,7 @@ test.each(['required' as const, { type: 'function' as const, function: { name: '
   },
 )
 
-test('tools that must not be called are not told of', async () => {
+test('tools that must not be called are not passed to the model', async () => {
   const { chat } = await client()
   const { choices } = await chat.completions.create({
     messages: said(CALL),
@@ -399,7 +399,7 @@ test('tools that must not be called are not told of', async () => {
   expect(choices[0]!.message).toMatchObject({ content: `You said ${CALL}` })
 })
 
-test('the name of a tool that answers is found by its call', () => {
+test('the name of a tool in its result is found through its call', () => {
   const messages = [
     ...said('hi'),
     { role: 'assistant', content: null, tool_calls: [called] },
@@ -415,7 +415,7 @@ test('the name of a tool that answers is found by its call', () => {
   ])
 })
 
-test('what has no counterpart is named once, and null is nothing', async () => {
+test('fields without a counterpart are named once, and null counts as absent', async () => {
   const { chat } = await client()
   const params = { messages: said('hi'), temperature: 0, user: 'me', store: null, service_tier: 'auto' }
   await chat.completions.create(params)
@@ -484,7 +484,7 @@ test.each([
   })
 })
 
-test('log-probabilities come whole, and beside the tokens of a stream', async () => {
+test('log-probabilities are in the response, and next to the tokens of a stream', async () => {
   const { chat } = await client()
   const asked = { messages: said('hello'), temperature: 0, logprobs: true, top_logprobs: 2 }
   const whole: Completions = await chat.completions.create(asked)
@@ -506,7 +506,7 @@ test('log-probabilities come whole, and beside the tokens of a stream', async ()
   expect(warnings).toEqual([])
 })
 
-test('what other servers write as null is nothing', async () => {
+test('null, which other servers write, counts as absent', async () => {
   const { chat } = await client()
   const answer = await chat.completions.create({
     messages: [{ role: 'user', content: 'hello', tool_calls: null, tool_call_id: null }],

@@ -1,4 +1,4 @@
-// The names of the entry `halfbyte/openai`.
+// The exports of the entry `halfbyte/openai`.
 export {
   type ChatCompletions,
   type OpenAIClient,

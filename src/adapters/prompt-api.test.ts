@@ -1,4 +1,4 @@
-// Prompt API. In: a page's calls of `LanguageModel`, a toy model. Out: what the browsers' own would do.
+// Prompt API. In: a page's calls of `LanguageModel`, a toy model. Out: the browsers' own behaviour.
 /// <reference types="dom-chromium-ai" />
 
 import { expect, expectTypeOf, test, vi } from 'vitest'
@@ -18,7 +18,7 @@ import {
 
 const greedy = { samplingMode: 'most-predictable' } as const
 
-test('the types are those of the browsers', () => {
+test('the types match the browsers’', () => {
   expectTypeOf<LocalLanguageModel>().toExtend<LanguageModel>()
   expectTypeOf<LanguageModelClass>().toExtend<Pick<typeof LanguageModel, 'create' | 'availability'>>()
   expectTypeOf<LanguageModelCreateOptions>().toExtend<CreateOptions>()
@@ -26,7 +26,7 @@ test('the types are those of the browsers', () => {
   expectTypeOf<DownloadMonitor>().toExtend<CreateMonitor>()
 })
 
-test('availability follows the load, and a monitor sees shares of one', async () => {
+test('availability follows the load, and a monitor gets fractions of 1', async () => {
   const seen: number[] = []
   const model = promptApi(async ({ onProgress }) => {
     const step = (loaded: number): LoadProgress => ({ phase: 'download', loaded, total: 8, cached: false })
@@ -72,7 +72,7 @@ test('a conversation continues, streams pieces, and is counted', async () => {
   expect(await session.measureContextUsage('hello')).toBeGreaterThan(4)
 })
 
-test('what is appended is read with the next prompt', async () => {
+test('appended messages are read with the next prompt', async () => {
   const session = await promptApi(() => openToy()).create(greedy)
   const bare = await session.clone()
   await session.append([
@@ -83,7 +83,7 @@ test('what is appended is read with the next prompt', async () => {
   expect(session.contextUsage).toBeGreaterThan(bare.contextUsage)
 })
 
-test('a conversation that outgrows the context loses its oldest exchange, and says so', async () => {
+test('a conversation that outgrows the context drops its oldest exchange and fires an event', async () => {
   const session = await promptApi(() => openToy(toyModel({ contextLength: 140 }))).create({
     ...greedy,
     initialPrompts: [{ role: 'system', content: 'S' }],
@@ -105,7 +105,7 @@ test('a conversation that outgrows the context loses its oldest exchange, and sa
   })
 })
 
-test('destroying ends what runs, and everything after it, as an abort', async () => {
+test('destroying a session aborts running and later prompts', async () => {
   const session = await promptApi(() => openToy()).create(greedy)
   const running = session.prompt('x'.repeat(500))
   session.destroy()
@@ -114,7 +114,7 @@ test('destroying ends what runs, and everything after it, as an abort', async ()
   await expect(session.clone()).rejects.toMatchObject({ name: 'AbortError' })
 })
 
-test('an aborted prompt rejects with the reason and leaves the conversation', async () => {
+test('an aborted prompt rejects with the reason and leaves the conversation unchanged', async () => {
   const session = await promptApi(() => openToy()).create(greedy)
   await session.prompt('a')
   const used = session.contextUsage
@@ -124,7 +124,7 @@ test('an aborted prompt rejects with the reason and leaves the conversation', as
   expect(session.contextUsage).toBeGreaterThan(used)
 })
 
-test('what a text model cannot do is rejected as the browsers refuse it', async () => {
+test('requests that a text model does not support are rejected like in browsers', async () => {
   const model = promptApi(() => openToy())
   await expect(model.create({ expectedInputs: [{ type: 'audio' }] })).rejects.toMatchObject({
     name: 'NotSupportedError',
@@ -139,7 +139,7 @@ test('what a text model cannot do is rejected as the browsers refuse it', async 
   await expect(session.prompt(image)).rejects.toMatchObject({ name: 'NotSupportedError' })
 })
 
-test('availability says what the options would get', async () => {
+test('availability depends on the options', async () => {
   const model = promptApi(() => openToy())
   expect(await model.availability({ expectedInputs: [{ type: 'text' }] })).toBe('downloadable')
   const sees = { expectedInputs: [{ type: 'image' }] }
@@ -153,7 +153,7 @@ test('availability says what the options would get', async () => {
   await expect(model.availability({ samplingMode: 'creative', topK: 3 })).rejects.toThrow(TypeError)
 })
 
-test('a reply begins with the prefix that the prompt ends with, and leaves it out', async () => {
+test('a reply continues the prefix at the end of the prompt, without repeating it', async () => {
   const session = await promptApi(() => openToy()).create(greedy)
   const user = { role: 'user', content: 'hello' }
   const prefix = { role: 'assistant', content: 'xx', prefix: true }
@@ -178,7 +178,7 @@ test('a prefix anywhere else is a syntax error', async () => {
   await expect(model.create({ initialPrompts: [prefix] })).rejects.toMatchObject(wrong)
 })
 
-test('what waits to be read counts, under the older names too', async () => {
+test('pending messages count, under the older names too', async () => {
   const initialPrompts = [{ role: 'system', content: 'Be brief.' }]
   const session = await promptApi(() => openToy()).create({ ...greedy, initialPrompts })
   const first = await session.measureContextUsage(initialPrompts)
@@ -207,7 +207,7 @@ test('prompts that fill the context are rejected with the numbers, from any sour
   expect(await session.prompt('b')).toBe('You said b')
 })
 
-test("a platform's own error of quotas is used where there is one", () => {
+test("the platform's own quota error is used if there is one", () => {
   class QuotaExceededError extends DOMException {
     readonly numbers: object
 
@@ -224,7 +224,7 @@ test("a platform's own error of quotas is used where there is one", () => {
   expect(error.message).toBe('the conversation needs 7 tokens and the context holds 5; shorten the input')
 })
 
-test('append makes room as a prompt does, under both names of the event', async () => {
+test('append makes room like a prompt, under both names of the event', async () => {
   const session = await promptApi(() => openToy(toyModel({ contextLength: 140 }))).create(greedy)
   const heard: string[] = []
   session.oncontextoverflow = ({ type }) => heard.push(type)
@@ -235,7 +235,7 @@ test('append makes room as a prompt does, under both names of the event', async 
   expect(session.contextUsage).toBeLessThan(140)
 })
 
-test('every wait ends with the reason of its signal', async () => {
+test('every wait ends with its signal’s reason', async () => {
   const model = promptApi(() => openToy())
   const session = await model.create(greedy)
   const reason = new Error('enough')
@@ -265,7 +265,7 @@ const add = (execute: (given: { a: number }) => Promise<string>) => ({
   inputSchema: { type: 'object', properties: { a: { type: 'integer' } } },
 })
 
-test('tools are run, several at once, and the reply continues from what they answer', async () => {
+test('tools run in parallel, and the reply continues from their results', async () => {
   let running = 0
   let most = 0
   const execute = async ({ a }: { a: number }) => {
@@ -286,7 +286,7 @@ test('tools are run, several at once, and the reply continues from what they ans
   expect(streamed).toBe('You said You said sum 2')
 })
 
-test('a tool that fails or never answers leaves the conversation as it was', async () => {
+test('a tool that fails or never answers leaves the conversation unchanged', async () => {
   const failure = new Error('no')
   const answers = [() => Promise.reject(failure), () => new Promise<string>(() => undefined)]
   const session = await promptApi(() => openToy()).create({
@@ -318,7 +318,7 @@ test('a model that calls forever is ended', async () => {
   expect(calls).toBe(MOST_ROUNDS)
 })
 
-test('a reply is held to a schema or an expression, and is none when it was cut off', async () => {
+test('a reply is constrained by a schema or an expression, and rejects if it was cut off', async () => {
   const session = await promptApi(() => openToy()).create(greedy)
   const schema = { type: 'object', properties: { a: { enum: [1] } }, required: ['a'] }
   expect(JSON.parse(await session.prompt('x', { responseConstraint: schema }))).toEqual({ a: 1 })
@@ -341,7 +341,7 @@ test('tools that cannot be run are rejected', async () => {
   await expect(model.create({ tools: [add(async () => ''), add(async () => '')] })).rejects.toThrow(TypeError)
 })
 
-test('a thought is not shown, whole or streamed', async () => {
+test('a thought is not shown, in a whole reply or a stream', async () => {
   const reasoning = reasoningFormOf('<think></think>')
   const session = await promptApi(() => openToy(toyModel({ reasoning }))).create(greedy)
   expect(await session.prompt('<think>A fox.</think>Hi')).toBe('Hi')

@@ -1,4 +1,4 @@
-// A class with the interface of the browsers' own `LanguageModel`, over a function that loads an engine.
+// A class with the interface of the browsers' own `LanguageModel`, based on a function that loads an engine.
 
 import { wrongOption } from '../core/base/check-options.ts'
 import { isHalfbyteError } from '../core/base/errors.ts'
@@ -35,8 +35,8 @@ import {
 } from './prompt-api/input.ts'
 
 /**
- * Calls an event's handler attribute as browsers do: its error is reported and ends nothing, and a value that
- * is not a function is ignored.
+ * Calls an event's handler attribute like browsers: its errors are reported without ending anything, and a
+ * value that is not a function is ignored.
  */
 function callHandler(target: EventTarget, type: string, handler: () => unknown): void {
   EventTarget.prototype.addEventListener.call(target, type, (event) => {
@@ -62,7 +62,7 @@ class MonitorTarget extends EventTarget implements DownloadMonitor {
     super.addEventListener(type, listener as EventListenerOrEventListenerObject | null, options)
   }
 
-  /** Never repeats a number. */
+  /** Never reports the same number twice. */
   report(share: number): void {
     if (share === this.#last) return
     this.#last = share
@@ -81,7 +81,7 @@ export type {
   SamplingMode,
 } from './prompt-api/input.ts'
 
-/** Loads the engine that all sessions share. Called once, and again after it failed. */
+/** Loads the engine that all sessions share. Called once, and again if it failed. */
 export type LoadEngine = (hooks: {
   readonly signal: AbortSignal | undefined
   readonly onProgress: (progress: LoadProgress) => void
@@ -93,12 +93,12 @@ export type Availability = 'unavailable' | 'downloadable' | 'downloading' | 'ava
 export interface LanguageModelClass {
   /**
    * `available` once an engine is loaded; `unavailable` if the page cannot run one, or if `options` expect
-   * anything other than text and images. Images are `unavailable` once a loaded model cannot see.
-   * Rejects with TypeError for options that contradict each other.
+   * anything other than text and images. Images are `unavailable` once a model without vision has been
+   * loaded. Rejects with TypeError for options that contradict each other.
    */
   availability(options?: CreateOptions): Promise<Availability>
   /**
-   * Rejects with the error of loading, `NotSupportedError` for anything other than text and images, and for
+   * Rejects with load errors, `NotSupportedError` for anything other than text and images, and for
    * images if the model was loaded without a vision tower, `QuotaExceededError` for initial prompts that
    * fill the context, or the signal's reason.
    */
@@ -158,7 +158,7 @@ export function promptApi(load: LoadEngine): LanguageModelClass {
   }
 }
 
-/** The event of a conversation that has lost its oldest exchange, under its newer and its older name. */
+/** The event for a conversation that has dropped its oldest exchange, under its newer and older names. */
 const OVERFLOW_EVENTS = ['contextoverflow', 'quotaoverflow'] as const
 
 /** The options of a session, which its clones share. */
@@ -175,7 +175,7 @@ export class LocalLanguageModel extends EventTarget {
   readonly #setup: SessionSetup
   readonly #ended = new AbortController()
   #session: Session
-  /** Tokens of the conversation while some of it was not read yet. */
+  /** Tokens of the conversation while parts of it have not been read yet. */
   #unreadUsage: number | undefined
   /** A prompt leaves the queue after its tool calls. */
   readonly #queue = new SerialQueue()
@@ -189,12 +189,12 @@ export class LocalLanguageModel extends EventTarget {
     for (const name of OVERFLOW_EVENTS) callHandler(this, name, () => this[`on${name}`])
   }
 
-  /** Number of tokens that the conversation holds. */
+  /** Number of tokens in the conversation. */
   get contextUsage(): number {
     return this.#unreadUsage ?? this.#session.contextUsed
   }
 
-  /** Number of tokens that it may hold. */
+  /** Maximum number of tokens in the conversation. */
   get contextWindow(): number {
     return this.#engine.model.contextLength
   }
@@ -227,7 +227,7 @@ export class LocalLanguageModel extends EventTarget {
    * The whole reply, after all tool calls, without the prefix that the last message may be. Rejects with
    * `NotSupportedError` if a constraint cannot be enforced, `SyntaxError` for a prefix elsewhere and for a
    * reply that was cut off before it satisfied a constraint, `QuotaExceededError` (with `requested` and
-   * `quota`) for a prompt that the context cannot hold, and the errors of tools.
+   * `quota`) for a prompt that does not fit in the context, and tools' errors.
    */
   async prompt(input: Prompt, options?: PromptOptions): Promise<string> {
     let text = ''
@@ -252,7 +252,7 @@ export class LocalLanguageModel extends EventTarget {
 
   /**
    * Adds messages without answering. They are counted now and read with the next prompt. Rejects with
-   * `QuotaExceededError` if the context cannot hold them.
+   * `QuotaExceededError` if they do not fit in the context.
    */
   async append(input: Prompt, options?: PromptOptions): Promise<undefined> {
     const signal = this.#signalOf(options)
@@ -370,7 +370,7 @@ export class LocalLanguageModel extends EventTarget {
     return signal === undefined ? this.#ended.signal : AbortSignal.any([this.#ended.signal, signal])
   }
 
-  /** Drops the oldest question and its answers. False if nothing more may be dropped. */
+  /** Drops the oldest question and its answers. Returns false if nothing more may be dropped. */
   #forgetOldest(said: readonly PromptMessage[]): boolean {
     const kept = this.#session.messages.slice(0, this.#setup.initial.length)
     const rest = this.#session.messages.slice(this.#setup.initial.length)

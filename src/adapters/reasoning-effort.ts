@@ -1,10 +1,10 @@
-// Reasoning efforts. In: an effort of an API, the variables of a chat template. Out: the variables' values,
-// and what the template cannot say.
+// Reasoning efforts. In: an API's effort, the variables of a chat template. Out: the variables' values, and
+// what the template cannot express.
 import type { JsonObject } from '../core/base/values.ts'
 
-/** Variables by which templates turn thoughts on and off. */
+/** Variables with which templates turn thoughts on and off. */
 const SWITCHES: readonly string[] = ['enable_thinking', 'thinking']
-/** The levels that templates know, by the APIs' names of them. */
+/** The levels that templates support, by their names in the APIs. */
 const LEVELS: ReadonlyMap<string, string> = new Map(
   Object.entries({
     minimal: 'low',
@@ -16,15 +16,15 @@ const LEVELS: ReadonlyMap<string, string> = new Map(
   }),
 )
 
-/** The values that keep a model from thinking. A template reads at most some of them. */
+/** The values that keep a model from thinking. A template usually reads only some of them. */
 export const WITHOUT_THOUGHT: JsonObject = Object.fromEntries(SWITCHES.map((name) => [name, false]))
 
 interface Effort {
-  /** Variables of the template. */
+  /** Values for the template's variables. */
   readonly given: JsonObject
   /** How the effort was only partly honoured, if it was. */
   readonly lost?: string
-  /** The caller gave no effort. */
+  /** True if the caller gave no effort. */
   readonly isIgnored?: boolean
 }
 

@@ -1,5 +1,5 @@
-// Reply forms. In: tools, choices and formats. Out: schemas whose meaning is that of their parts, asked of a
-// validator.
+// Reply forms. In: tools, choices and formats. Out: schemas that combine the meaning of their parts,
+// according to a validator.
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { expect, test } from 'vitest'
 import { ConstraintCompiler } from '../core/constrain/compile.ts'
@@ -20,13 +20,13 @@ const broken = { root: { next: { next: 1 } } }
 
 const validator = (schema: unknown) => new Ajv2020({ strict: false }).compile(schema as object)
 
-test('nothing is asked for where nothing was given', () => {
+test('no schema results if nothing was given', () => {
   expect(formOptions({ tools: [], choice: 'auto', schema: undefined })).toEqual({})
   expect(formOptions({ tools, choice: 'none', schema: TREE })).toEqual({ schema: TREE })
   expect(formOptions({ tools, choice: 'auto', schema: undefined })).toEqual({ tools })
 })
 
-test('a call that must be made is one of a tool there is, whose schema means what it meant alone', () => {
+test('a required call is for one of the tools, whose schema keeps its meaning', () => {
   const isValid = validator(formOptions({ tools, choice: 'required', schema: TREE }).schema)
   expect(isValid({ name: 'plant', arguments: deep })).toBe(true)
   expect(isValid({ name: 'plant', arguments: broken })).toBe(false)
@@ -41,7 +41,7 @@ test.each([
   { description: 'anything' },
   { type: ['object', 'null'] },
   { $ref: '#/$defs/any', $defs: { any: {} } },
-])('the arguments of a forced call are an object, also where the parameters are %j', (parameters) => {
+])('the arguments of a forced call are an object, even if the parameters are %j', (parameters) => {
   const { schema } = formOptions({
     tools: [{ name: 'ping', parameters }],
     choice: 'required',
@@ -55,7 +55,7 @@ test.each([
   ])
 })
 
-test('one tool can be chosen, and only one that is there', () => {
+test('one tool can be chosen, but only a given one', () => {
   const { schema } = formOptions({ tools, choice: { tool: 'stop' }, schema: undefined })
   expect(validator(schema)({ name: 'plant', arguments: deep })).toBe(false)
   expect(validator(schema)({ name: 'stop', arguments: {} })).toBe(true)
@@ -64,7 +64,7 @@ test('one tool can be chosen, and only one that is there', () => {
   )
 })
 
-test('a reply that must be JSON is that or a call', () => {
+test('a reply that must be JSON is JSON or a call', () => {
   const isValid = validator(formOptions({ tools, choice: 'auto', schema: TREE }).schema)
   expect(isValid(deep)).toBe(true)
   expect(isValid(broken)).toBe(false)
@@ -72,7 +72,7 @@ test('a reply that must be JSON is that or a call', () => {
   expect(isValid({ name: 'plant', arguments: broken })).toBe(false)
 })
 
-test('a forced call is written without blanks', () => {
+test('a forced call is written without whitespace', () => {
   const add = { name: 'add', parameters: { type: 'object', properties: { a: {} }, required: ['a'] } }
   const { schema, compact } = formOptions({ tools: [add], choice: 'required', schema: undefined })
   const vocabulary = smallVocabulary([])

@@ -1,11 +1,11 @@
-// The options for a reply that must be a call or match a JSON format, from what the adapters are given.
+// The options for a reply that must be a call or match a JSON format, derived from the adapters' requests.
 import { HalfbyteError } from '../core/base/errors.ts'
 import type { GenerateOptions, Tool } from '../engine/api/types.ts'
 
 /** Receives warnings. Default: writes to the console. */
 export type OnWarning = (sentence: string) => void
 
-/** Passes on each sentence the first time it occurs. */
+/** Passes on each warning only the first time. */
 export function warnOnce(onWarning: OnWarning = (sentence) => console.warn(sentence)): OnWarning {
   const said = new Set<string>()
   return (sentence) => {
@@ -15,7 +15,7 @@ export function warnOnce(onWarning: OnWarning = (sentence) => console.warn(sente
   }
 }
 
-/** Names of an OpenAI object's fields that have a value and are not among those that are read. */
+/** Names of an OpenAI object's fields that have a value but are not read. */
 export const unreadFields = (given: object, read: object): string[] =>
   Object.entries(given)
     .filter(([name, value]) => value != null && !Object.hasOwn(read, name))
@@ -37,13 +37,13 @@ interface ReplyForm {
   readonly schema: object | undefined
 }
 
-/** The schema for a JSON format that names none. */
+/** The schema for a JSON format without one. */
 export const ANY_OBJECT: object = { type: 'object' }
 
 /**
- * A forced call is one JSON value, `{"name": .., "arguments": ..}`, however the model usually writes calls.
- * The same holds for an optional call if other replies must be JSON. Throws `unsupported` for an unknown
- * tool.
+ * A forced call is one JSON value, `{"name": .., "arguments": ..}`, regardless of the model's own call
+ * format. The same applies to an optional call if other replies must be JSON. Throws `unsupported` for an
+ * unknown tool.
  */
 export function formOptions({
   tools,
@@ -71,7 +71,7 @@ function callSchema(tools: readonly Tool[], at: string): object {
       type: 'object',
       properties: {
         name: { const: name },
-        // Whatever else the parameters allow, arguments are an object.
+        // Arguments are always an object, whatever else the parameters allow.
         arguments: {
           ...moved(parameters, `${at}/anyOf/${index}/properties/arguments`),
           ...ANY_OBJECT,
@@ -83,9 +83,9 @@ function callSchema(tools: readonly Tool[], at: string): object {
   }
 }
 
-/** Keywords that hold values, not schemas. */
+/** Keywords whose values are not schemas. */
 const VALUES: ReadonlySet<string> = new Set(['const', 'enum', 'default', 'example', 'examples'])
-/** Keywords that hold schemas under arbitrary names. */
+/** Keywords with schemas under arbitrary names. */
 const NAMED: ReadonlySet<string> = new Set(['properties', 'patternProperties', '$defs', 'definitions'])
 /** Deeper nesting is rejected when the schema is compiled. */
 const MOST_DEPTH = 256
@@ -94,7 +94,7 @@ const MOST_DEPTH = 256
 function moved<Value>(value: Value, pointer: string, isNamed = false, depth = 0): Value {
   if (typeof value !== 'object' || value === null || depth > MOST_DEPTH) return value
   if (Array.isArray(value)) return value.map((item) => moved(item, pointer, false, depth + 1)) as Value
-  // References below an $id begin there.
+  // References below an $id are relative to it.
   if (!isNamed && typeof Reflect.get(value, '$id') === 'string') return value
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) => {

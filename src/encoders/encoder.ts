@@ -4,7 +4,7 @@ import { type GraphBuilder, graphBuilder, matrix, vector } from '../core/graph/b
 import { biasColumns, type DistanceBias, EVERY_POSITION, type Value } from '../core/graph/ir.ts'
 import type { Graph } from '../core/graph/nodes.ts'
 
-/** Every layer writes its keys and values over those of the layer before, which nothing reads any more. */
+/** Every layer overwrites the previous layer's keys and values, which nothing reads any more. */
 const ONE_LAYER = 0
 
 /** The name of the biases by head and distance. */
@@ -13,24 +13,24 @@ export const DISTANCES = 'distances.bias'
 /** The differences between families of encoders. */
 export interface EncoderTraits {
   readonly norm: 'rms' | 'layer'
-  /** Where a block's norms are: on its input, on the sum with it, or on its input and its output. */
+  /** Where a block's norms are: on its input, on its sum with the input, or on its input and its output. */
   readonly norms: 'before' | 'after' | 'around'
-  /** A norm of the embeddings, in place of that before the first layer's attention. */
+  /** A norm of the embeddings, in place of the norm before the first layer's attention. */
   readonly embeddingNorm: boolean
   /** Norms of each head's queries and keys. */
   readonly headNorms?: true
   /** Layer norms of queries and keys, each over the values of all heads. */
   readonly rowNorms?: boolean
-  /** Where norms are `after`: the input of attention is added and normalised once more. */
+  /** If norms are `after`: attention's input is added and normalised once more. */
   readonly secondNorm?: boolean
-  /** `all`: of the norms and of all products but those of gated blocks. */
+  /** `all`: norms and all products except those of gated blocks have biases. */
   readonly biases: 'all' | 'norms' | 'none'
   readonly mlp: 'gated' | 'plain'
   /** `learned`: position embeddings are added to those of tokens. `rope`: `config.rope` rotates heads. */
   readonly positions: 'rope' | 'learned'
   /** Scores get biases by head and distance, the same in all layers. */
   readonly distances?: true
-  /** Rows attend to themselves and to earlier ones. Default: to both sides, in windows as far as back. */
+  /** Rows attend to themselves and earlier ones. Default: to both sides, equally far in windows. */
   readonly isCausal?: true
 }
 
@@ -71,7 +71,7 @@ function encoderParts(config: ModelConfig, traits: EncoderTraits): Parts {
 
 /**
  * Its output is the hidden states of the wanted rows, after the last norm. `kinds`: how many kinds of tokens
- * have their own embedding; without it, `positions.weight` contains that of the first kind.
+ * have their own embedding; without it, `positions.weight` includes the embedding of the first kind.
  */
 export function encoder(config: ModelConfig, kinds?: number, traits = BERT_TRAITS): Graph {
   const parts = encoderParts(config, traits)
@@ -161,7 +161,7 @@ function distanceBias({ heads, contextLength }: ModelConfig): DistanceBias {
 /** The feed-forward block of the layer named `at`. */
 function feedForward({ b, config, traits, linear }: Parts, at: string, input: Value): Value {
   const { hiddenSize, intermediateSize, activation = 'gelu_exact' } = config
-  /** What the activation reads: a gate and its factor by one product, or the only input. */
+  /** The activation's inputs: a gate and its factor from one product, or the single input. */
   const wide = (): readonly Value[] => {
     if (traits.mlp === 'plain') return [linear(`${at}.mlp_up`, input, intermediateSize)]
     const gateUp = ['gate', 'up'].map((part) => [`${at}.mlp_${part}.weight`, intermediateSize] as const)

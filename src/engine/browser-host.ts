@@ -32,7 +32,7 @@ export interface ComputeStart {
 
 let started = 0
 
-/** The engine worker's part: asks for one more compute worker and returns a port to it. */
+/** The engine worker's side: requests another compute worker and returns a port to it. */
 function startComputeWorker(script?: string): ComputePort {
   const number = ++started
   const { port1, port2 } = new MessageChannel()
@@ -145,7 +145,7 @@ function moduleAt(address: URL): Promise<WebAssembly.Module> {
   return module
 }
 
-/** Fetches and compiles the module that a load with the default options takes here. */
+/** Fetches and compiles the module that a load with the default options uses here. */
 export function prepareModule(assets: HostAssets): void {
   const features = detectFeatures(globalThis)
   if (!features.simd) return
@@ -154,7 +154,7 @@ export function prepareModule(assets: HostAssets): void {
 }
 
 /**
- * One of the engine's modules, for code that runs them without a host. In Node, the files are beside the
+ * One of the engine's modules, for code that runs them without a host. In Node, the files are next to the
  * library.
  */
 export const engineModule = (

@@ -10,7 +10,7 @@ import { keepErrorClasses } from './wire/wire-failure.ts'
 
 /**
  * The worker's side of `workerConnection`: answers with `service`, in the worker whose global scope this is.
- * `prepare` is called if the worker starts before there is something to load.
+ * `prepare` is called if the worker starts before there is anything to load.
  */
 export function serveConnection(service: object, prepare: (assets: HostAssets) => void): void {
   keepErrorClasses()
@@ -25,19 +25,16 @@ export function serveConnection(service: object, prepare: (assets: HostAssets) =
       globalThis.postMessage({ type: 'held' } satisfies LifeMessage)
       return new Promise<never>(() => undefined)
     }
-    // A sandboxed frame may have locks while its workers have none.
+    // A sandboxed frame may have locks although its workers have none.
     navigator.locks?.request(data.lock, forLife).catch(() => undefined)
   })
   expose(service)
 }
 
-/**
- * Milliseconds between two reports of a download. A page keeps memory allocated by messages for a long
- * time.
- */
+/** Milliseconds between two reports of a download. Pages hold the memory of messages for a long time. */
 const REPORT_MS = 50
 
-/** Tells a load's progress through `port`; a download's at intervals. */
+/** Reports a load's progress through `port`; a download's progress only at intervals. */
 export function loadReports(port: MessagePort): Required<Pick<LoaderHooks, 'onProgress' | 'onNeed'>> {
   let latest: LoadProgress
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -72,7 +69,7 @@ export async function abortable<T>(port: MessagePort, work: (signal: AbortSignal
   }
 }
 
-/** Throws `unsupported` if a value is not a text. */
+/** Throws `unsupported` if a value is not a string. */
 export function checkText(name: string, text: unknown): asserts text is string {
   if (typeof text !== 'string') throw wrongOption(name, text, 'a text')
 }

@@ -1,21 +1,25 @@
 // The engine service: answers a page's calls for one model, its sessions and its streams.
 
 import { type ByteSource, blobSource } from '../core/base/bytes.ts'
-import { checkList, shown, wrongOption } from '../core/base/check-options.ts'
+import { wrongOption } from '../core/base/check-options.ts'
 import { HalfbyteError } from '../core/base/errors.ts'
+import { checkOption } from '../core/base/options/option-kinds.ts'
 import { SerialQueue } from '../core/base/time/serial-queue.ts'
-import { isCount, memo } from '../core/base/values.ts'
+import { memo } from '../core/base/values.ts'
+import { SAMPLER_OPTIONS } from '../core/generate/sampler/sampler-options.ts'
 import type { Sequence } from '../core/generate/schedule/sequence.ts'
 import { disposedError } from '../core/runtime/pool.ts'
 import { noStorage, SessionStore, type StoredSession } from '../core/store/device/sessions.ts'
 import type { LoadedModel, LoaderHooks, ModelLoader } from './load/loaded-model.ts'
+import { checkedIds, promptIds } from './load/prompt-ids.ts'
 import { promptText, reply } from './reply/reply.ts'
+import { scoreTokens } from './reply/token-logprobs.ts'
 import { savedConversation, type Transcript, transcriptOf } from './reply/transcript.ts'
 import { type EmbedOptions, embed } from './score/embed.ts'
 import { type Score, score } from './score/score.ts'
 import { abortable, checkText, loadReports, textsOf } from './serve.ts'
 import type { EngineInfo, MemoryUse, ProbeReport } from './types/model.ts'
-import type { Outcome } from './types/reply.ts'
+import type { Outcome, ScoredToken } from './types/reply.ts'
 import type {
   EngineService,
   GenerateRequest,
@@ -23,6 +27,7 @@ import type {
   ProbeRequest,
   Prompt,
   SavedSession,
+  TextOrIds,
 } from './wire/protocol.ts'
 import { type Outlet, openOutlet } from './wire/reply-stream.ts'
 
@@ -37,9 +42,6 @@ export function createService(loadModel: ModelLoader, probeModel: ModelProber = 
 const cannotProbe: ModelProber = async () => {
   throw new HalfbyteError('unsupported', "this engine's worker cannot probe; load the model instead")
 }
-
-/** More than fits in any context. */
-const MOST_IDS = 1 << 24
 
 /** The state of a session between turns. */
 interface Conversation {
@@ -83,8 +85,9 @@ class Service implements EngineService {
 
   async countTokens(prompt: Prompt): Promise<number> {
     const model = this.#loaded()
-    const seen = await model.sight.look(prompt)
-    return seen.encode(promptText(model, seen.prompt), true).length
+    const { prompt: seen, encode } = await model.sight.look(prompt)
+    const text = promptText(model, seen)
+    return seen.type === 'ids' ? seen.ids.length : encode(text, true).length
   }
 
   tokenize(text: string): readonly number[] {
@@ -94,16 +97,7 @@ class Service implements EngineService {
 
   detokenize(ids: readonly number[]): string {
     const model = this.#loaded()
-    const { vocab } = model.logitRows
-    const list = idsOf(ids)
-    const wrong = list.find((id) => !(isCount(id) && id < vocab))
-    if (wrong !== undefined) {
-      throw new HalfbyteError(
-        'format',
-        `${shown(wrong)} is not one of this model's ${vocab} ids, which start at 0; pass ids from tokenize`,
-        { id: shown(wrong), vocab },
-      )
-    }
+    const list = checkedIds('ids', ids, model, 'format')
     const decoder = model.text.detokenizer()
     return list.map((id) => decoder.push(id)).join('') + decoder.flush()
   }
@@ -117,6 +111,13 @@ class Service implements EngineService {
     checkText('the prompt', prompt)
     const ids = textsOf('continuations', continuations).map((text) => model.text.encode(text, false))
     return abortable(port, (signal) => score(model, model.text.encode(prompt, true), ids, signal))
+  }
+
+  async scoreTokens(prompt: TextOrIds, top: number, port: MessagePort): Promise<readonly ScoredToken[]> {
+    const model = this.#loaded()
+    checkOption('top', top, SAMPLER_OPTIONS.logprobs)
+    const ids = promptIds(prompt, model)
+    return abortable(port, (signal) => scoreTokens(model, ids, top, signal))
   }
 
   async embed(
@@ -271,19 +272,12 @@ class Service implements EngineService {
     throw new HalfbyteError('disposed', 'this engine has no model; load one')
   }
 
-  /** The model, whose pool has not ended with an error. */
+  /** The model, unless its pool has ended with an error. */
   #alive(): LoadedModel {
     const model = this.#loaded()
     if (model.scheduler.isOver) throw disposedError()
     return model
   }
-}
-
-/** A list or a typed array. */
-function idsOf(ids: unknown): number[] {
-  const given = ids instanceof Uint32Array || ids instanceof Int32Array ? [...ids] : ids
-  checkList('ids', given, MOST_IDS)
-  return Array.from(given) as number[]
 }
 
 function newConversation(model: LoadedModel): Conversation {

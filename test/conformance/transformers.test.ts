@@ -15,7 +15,7 @@ interface Case {
   /** config.json as transformers writes it. */
   readonly config: { readonly vocab_size: number }
   readonly tensors: readonly Row[]
-  /** Positions that the model is loaded for. Scaling for long contexts depends on it. */
+  /** The context that the model is loaded with. Scaling for long contexts depends on it. */
   readonly context?: number
   /** By position: base64 of f32, little endian. */
   readonly logits: Readonly<Record<string, string>>

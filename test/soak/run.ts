@@ -15,7 +15,7 @@ import { trendChecks } from './trend.ts'
 
 const run = new SoakRun({
   name: 'soak',
-  description: 'Random sessions, loads and unloads; memory, workers and files must come back.',
+  description: 'Random sessions, loads and unloads; memory, workers and files must be released.',
   minutes: 2,
   file: 'soak',
 })
@@ -71,8 +71,8 @@ run.count(trendChecks(run.samples))
 const engines = reachable(Engine)
 const ports = reachable(MessagePort)
 run.count([
-  { what: `engines that ended are collected (${engines} are left)`, holds: engines < residents.length + 3 },
-  { what: `ports that were closed are collected (${ports} are left)`, holds: ports < firstPorts + 9 },
+  { what: `disposed engines are collected (${engines} are left)`, holds: engines < residents.length + 3 },
+  { what: `closed ports are collected (${ports} are left)`, holds: ports < firstPorts + 9 },
 ])
 for (const { engine } of residents) await engine.dispose()
 await rm(storage, { recursive: true })

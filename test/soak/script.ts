@@ -1,4 +1,4 @@
-// What the scripts of soaks have in common: their options, their counts of checks and their log.
+// What the soak scripts share: options, counts of checks, and the log.
 import { mkdir, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ interface SoakOptions {
   readonly folder: string
 }
 
-/** Of a script that writes `file`.json and `file`.svg. */
+/** Options of a script that writes `file`.json and `file`.svg. */
 interface SoakScript {
   readonly name: string
   readonly description: string
@@ -20,12 +20,12 @@ interface SoakScript {
   readonly file: string
 }
 
-/** Seconds between two looks at the memory. */
+/** Seconds between two memory samples. */
 const SAMPLE_SECONDS = 4
 
 const MB = (bytes: number): string => (bytes / 1e6).toFixed(1)
 
-/** One run: reads the options of the command line, and then keeps time, checks and samples. */
+/** One run: reads the command-line options, then keeps time, checks and samples. */
 export class SoakRun {
   readonly options: SoakOptions
   readonly samples: Sample[] = []
@@ -40,13 +40,13 @@ export class SoakRun {
     this.options = new Command(name)
       .description(description)
       .option('--minutes <n>', 'how long', Number, minutes)
-      .option('--seed <n>', 'of everything random', Number, 1)
-      .option('--folder <path>', `where ${file}.json and ${file}.svg go`, 'build/soak')
+      .option('--seed <n>', 'for everything random', Number, 1)
+      .option('--folder <path>', `folder for ${file}.json and ${file}.svg`, 'build/soak')
       .parse()
       .opts<SoakOptions>()
   }
 
-  /** Time counts from here. */
+  /** Time starts here. */
   begin(): void {
     this.#start = performance.now()
   }
@@ -59,7 +59,7 @@ export class SoakRun {
     return this.minute >= this.options.minutes
   }
 
-  /** True when the last sample is old enough for another. */
+  /** Whether the last sample is old enough for another. */
   get isDue(): boolean {
     return (this.minute - this.samples.at(-1)!.minute) * 60 >= SAMPLE_SECONDS
   }
@@ -90,7 +90,7 @@ export class SoakRun {
     )
   }
 
-  /** Writes the log and the plot, and sets the exit code. `more`: what this script counts. */
+  /** Writes the log and the plot, and sets the exit code. `more`: this script's own counters. */
   async end(more: object): Promise<void> {
     const { options, samples, failed, passed } = this
     const machine = `${cpus().length} x ${cpus()[0]?.model}, Node ${process.version}`

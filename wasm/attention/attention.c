@@ -38,7 +38,7 @@
 #include "attention/attention-block.h"
 #include "rows/quantize.h"
 
-/* What the sums of a query are multiplied by at the end. */
+/* The factor that a query's sums are multiplied by at the end. */
 static float inverse_of(const struct op_attention *op, const struct query *query) {
     const float sum = sum4(query->all.weights);
     if (!op->sinks) return 1.0f / sum;

@@ -268,7 +268,7 @@ describe('rope_kv and attention', () => {
         const values = seen.map((p) => head(2, p, kv))
         for (let d = 0; d < dim; d++) {
           const expected = weights.reduce((total, weight, i) => total + weight * values[i]![d]!, 0) / sum
-          // Scores reach 10 and carry an error of 1e-6 each; values are at most 1.
+          // Scores reach 10 with an error of 1e-6 each; values are at most 1.
           expect(Math.abs(output[h * dim + d]! - expected)).toBeLessThan(1e-5)
         }
       }
@@ -303,7 +303,7 @@ describe('rope_kv and attention', () => {
     }
   })
 
-  test('give the rows of a sequence the same bits beside other sequences, bidirectionally', () => {
+  test('give the rows of a sequence the same bits next to other sequences, bidirectionally', () => {
     const shape: Shape = { heads: 3, kvHeads: 3, dim: 16, after: ALL }
     const rowsOf = (build: Build, lengths: readonly number[]) => {
       const machine = plainMachine(build)

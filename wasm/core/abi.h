@@ -1,8 +1,8 @@
-/* abi.h: the records that TypeScript writes into linear memory and C reads. In: nothing. Out: types only.
+/* abi.h: the records that TypeScript writes into linear memory and C reads. Types only.
  *
- * src/core/abi/ mirrors this file field by field. A test parses both and fails when they differ. The version of all
- * records, ABI_VERSION, is in src/core/abi/ops.ts; the build hands it to C.
- * Every field is one little-endian 32-bit word. Pointers are addresses in linear memory. Strides are in bytes.
+ * src/core/abi/ mirrors this file field by field. A test parses both and fails if they differ. The version of all
+ * records, ABI_VERSION, is in src/core/abi/ops.ts; the build passes it to C. Every field is one little-endian 32-bit
+ * word. Pointers are addresses in linear memory. Strides are in bytes.
  *
  * Shapes: M rows of this step (the tokens of all sequences), R rows whose logits are wanted, K inputs, N outputs,
  *         G = K32 / 32 groups, where K32 is K rounded up to 32.
@@ -48,7 +48,7 @@ enum {
     PART_SUMS = 12
 };
 
-/* What one row of an op represents. ROWS_ROUTED + u: each row of the step appears u times, once for each expert that it
+/* What a row of an op represents. ROWS_ROUTED + u: each row of the step appears u times, once for each expert that it
    is routed to. */
 enum rows { ROWS_TOKENS = 0, ROWS_LOGITS = 1, ROWS_ROUTED = 2 };
 
@@ -108,8 +108,8 @@ enum encoding {
 enum kv_format { KV_F32 = 0, KV_INT8 = 1, KV_FP8 = 2 };
 
 /* The activation of a gate. gelu is the approximation by tanh, gelu_exact the one by erf, gelu_quick the one by a
- * sigmoid; relu2 is the square of relu. xielu (Huang and Schlag, 2024) has parameters, which swiglu alone has. conv1d
- * has the first three. */
+ * sigmoid; relu2 is the square of relu. xielu (Huang and Schlag, 2024) has parameters, which only swiglu carries.
+ * conv1d has the first three. */
 enum activation {
     ACT_SILU = 0, ACT_GELU = 1, ACT_NONE = 2, ACT_GELU_EXACT = 3, ACT_RELU = 4, ACT_RELU2 = 5, ACT_XIELU = 6,
     ACT_GELU_QUICK = 7, ACT_SIGMOID = 8

@@ -1,4 +1,4 @@
-// Wild values. In: NaN, infinities and the largest floats where kernels choose experts, keep state or round.
+// Wild values. In: NaN, infinities and the largest floats where kernels choose experts, store state or round.
 // Out: a completed step with every index in range: such numbers must never become an address.
 
 import { expect, test } from 'vitest'

@@ -1,12 +1,12 @@
 // An answer. In: a speaker and a conversation that ends with a question. Out: the streaming answer, the tools
 // that it uses, and the engine's figures.
 import { type GenerationResult, HalfbyteError, isHalfbyteError } from '../../../src/index.ts'
+import { careAnswer } from '../../../src/ui/assist/index.ts'
 import { type Training, trainingOf } from '../models/training.ts'
 import type { Settings } from '../shell/settings.ts'
 import type { UsedTool } from '../tools/tools.ts'
-import { calculateAsked, checkedWords, resultsOf, type Said, useTool } from '../tools/use-tool.ts'
+import { asksForValue, exactUse, resultsOf, useTool } from '../tools/use-tool.ts'
 import { t } from '../words/later-words.ts'
-import { wantsCare } from './care.ts'
 import { splitQuotes } from './files/attachments.ts'
 import { readQuestion } from './files/read-question.ts'
 import { isOtherLanguage } from './other-language.ts'
@@ -23,7 +23,7 @@ export interface Figures {
   readonly tokensPerSecond: number
   readonly firstTokenMs: number
   readonly contextUsed: number
-  /** Tokens of the prompt that had to be run; the others were cached. */
+  /** Prompt tokens that had to be processed; the others were cached. */
   readonly readTokens: number
   readonly promptTokens: number
   readonly writtenTokens: number
@@ -47,9 +47,6 @@ export interface AnswerPage extends Omit<Listener, 'grow'> {
   /** Called with the error that ended the answer. */
   failed(error: unknown): void
 }
-
-/** Maximum number of tool calls in one answer. A model might otherwise call tools forever. */
-const MOST_TOOLS = 4
 
 /**
  * Generates the answer to a conversation's last message, or the rest of an answer that was `begun`. After an
@@ -84,7 +81,6 @@ export async function speakAnswer(
     },
     room: (letters) => page.room(letters),
   }
-  const said = saidBefore(messages)
   try {
     read ??= await readQuestion(speaker, messages, settings, stop, (searching) => {
       read = searching
@@ -95,36 +91,22 @@ export async function speakAnswer(
       seenFrom = speaker.seenFrom
       return listen(generation, stop, listener)
     }
-    let result = await speak().catch((error: unknown) => {
+    const { result, loopAt } = await speak().catch((error: unknown) => {
       if (!speaker.goesOnWithout(error)) throw error
       return speak()
     })
-    let says: string | undefined
-    for (let calls = result.toolCalls ?? []; calls.length > 0; calls = result.toolCalls ?? []) {
-      if (stop.aborted || used.length >= MOST_TOOLS) break
-      const uses = calls.map((call) => useTool(call, withResults(said, used)))
-      const results = uses.map((use) => use.used)
-      used = [...used, ...results]
-      says = uses.findLast((use) => use.says !== undefined)?.says
-      page.grow(soFar())
-      if (says !== undefined) break
-      result = await listen(speaker.goOn(results, settings), stop, listener)
-    }
-    const isWhole = result.finishReason === 'stop' && !stop.aborted
-    if (isWhole && used.length === 0 && speaker.hasTools(settings)) {
-      const own = calculateAsked(said, `page${messages.length}`)
-      if (own !== undefined) used = [own.used]
-      says = own?.says
-    }
-    content = says ?? withoutCalls(content, false)
+    const uses = stop.aborted ? [] : (result.toolCalls ?? []).map((call) => useTool(call))
+    used = [...used, ...uses.map((use) => use.used)]
+    content = uses.at(-1)?.says ?? withoutCalls(content, false)
     const isSilent = !stop.aborted && content.trim() === ''
-    if (isWhole || isSilent) content = worded(content, thoughts, used, said)
+    if (isSilent && thoughts === '') content = t('noAnswer')
     // The page's own texts cannot be continued.
     const isOurs = isSilent && content.trim() !== ''
     // The page shows it like a model's answer, starting with the next frame.
     page.grow(soFar())
     page.measured(figuresOf(result, speaker))
-    return { ...soFar(), ...(!isOurs && endingOf(result)) }
+    const ending = loopAt === undefined ? endingOf(result) : { ending: 'loop' as const }
+    return { ...soFar(), ...(!isOurs && ending) }
   } catch (error) {
     if (read?.by === 'searching') read = undefined
     page.failed(await explained(error, speaker, messages, settings))
@@ -133,17 +115,28 @@ export async function speakAnswer(
 }
 
 /**
- * The page's own answers: help for someone who may be in danger, and a note for a model that knows only one
- * language.
+ * The page's own answer, which needs no model: help for someone who may be in danger, a computed value, or a
+ * note if the model knows only one language or would make up numbers.
  */
 export function ownAnswer(
   messages: readonly StoredMessage[],
-  { isEnglish }: Pick<Training, 'isEnglish'>,
-): string | undefined {
-  if (wantsCare(messages)) return t('careAnswer')
+  { isEnglish, usesTools }: Omit<Training, 'processors'>,
+  { tools }: Pick<Settings, 'tools'>,
+): Answer | undefined {
   const last = messages.at(-1)
-  const isOther = last?.role === 'user' && isOtherLanguage(splitQuotes(last.content).text)
-  return isEnglish && isOther ? t('englishAnswer') : undefined
+  if (last?.role !== 'user') return undefined
+  const { text, files } = splitQuotes(last.content)
+  // A long pasted text becomes a file; a file beside words is not the user's own.
+  const care = (text === '' ? files.map((file) => file.text) : [text])
+    .map((said) => careAnswer(said))
+    .find(Boolean)
+  if (care) return { content: care.text }
+  const isOwn = usesTools && tools === 'on' && files.length === 0
+  const results = messages.flatMap(({ used = [] }) => resultsOf(used))
+  const exact = isOwn ? exactUse(text, results, `page${messages.length}`) : undefined
+  if (exact) return { content: exact.says, used: [exact.used] }
+  if (isEnglish && isOtherLanguage(text)) return { content: t('englishAnswer') }
+  return isOwn && asksForValue(text) ? { content: t('sumUnread') } : undefined
 }
 
 /** Reports a text that is too long, with the length that the model reads. */
@@ -164,24 +157,6 @@ async function explained(
   } catch {
     return error
   }
-}
-
-/** The input of the calculator: the question and earlier results. */
-const saidBefore = (messages: readonly StoredMessage[]): Said => ({
-  question: messages.findLast(({ role }) => role === 'user')?.content ?? '',
-  results: messages.flatMap(({ used = [] }) => resultsOf(used)),
-})
-
-const withResults = ({ question, results }: Said, used: readonly UsedTool[]): Said => ({
-  question,
-  results: [...results, ...resultsOf(used)],
-})
-
-/** An answer to show, even if the model said nothing or only called a tool. */
-function worded(content: string, thoughts: string, used: readonly UsedTool[], said: Said): string {
-  if (content.trim() !== '') return checkedWords(content, used, said)
-  const result = used.at(-1)?.result
-  return result ?? (thoughts === '' ? t('noAnswer') : content)
 }
 
 function figuresOf({ timings, usage }: GenerationResult, { contextUsed }: Speaker): Figures {

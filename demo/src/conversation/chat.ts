@@ -28,7 +28,7 @@ import { type Asked, again, asked, continued, edited } from './store/versions.ts
 
 /** Number of answers whose figures are kept. */
 const MOST_FIGURES = 12
-/** The code for answers. It loads when the first message is written. */
+/** The code for answers, which loads when the first message is written. */
 const ANSWER = () => import('./answer.ts')
 
 type Answered = Omit<StoredMessage, 'role'>
@@ -154,7 +154,7 @@ export class Chat extends Conversations {
     await this.#weigh(engine)
   }
 
-  /** Opens the file of the last visit, at once if the browser need not ask. */
+  /** Opens the last visit's file, immediately if the browser need not ask. */
   async #findLost(): Promise<void> {
     const kept = await (await FILES()).keptFiles()
     if (kept === undefined) return
@@ -357,10 +357,10 @@ export class Chat extends Conversations {
   async #say(home: Conversation, turn: Asked, stop: AbortSignal): Promise<Answered | undefined> {
     if (!(await this.parts.load(ANSWER))) return undefined
     const { ownAnswer, speakAnswer, Speaker, trainingOf } = await ANSWER()
-    const own = ownAnswer(home.messages, trainingOf(this.model.shown))
+    const own = ownAnswer(home.messages, trainingOf(this.model.shown), this.#settingsOf(home))
     if (own !== undefined) {
-      this.#grow(home, { content: own, ...turn.versions })
-      return { content: own, ...turn.versions }
+      this.#grow(home, { ...own, ...turn.versions })
+      return { ...own, ...turn.versions }
     }
     const engine = await this.#engineSoon(stop)
     if (engine === undefined) return undefined

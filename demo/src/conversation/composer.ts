@@ -32,7 +32,7 @@ export class ChatComposer extends LitElement {
     hears: { state: true },
     listening: { state: true },
   }
-  /** True if a message is answered at once. */
+  /** True if a message is answered immediately. */
   declare ready: boolean
   /** True if a message is answered as soon as the model is loaded. */
   declare waiting: boolean
@@ -56,7 +56,7 @@ export class ChatComposer extends LitElement {
   /** Set while the user speaks. */
   declare listening: Listening | undefined
   readonly #composer = new Composer(this)
-  /** The code for files, once there has been one. */
+  /** The code for files, once it is loaded. */
   #files: ComposerFiles | undefined
   /** True while the keys for pasting plain text are held. */
   #isPlain = false
@@ -115,7 +115,7 @@ export class ChatComposer extends LitElement {
   keepDraft(): void {
     const text = this.field?.value ?? ''
     writeSessionItem(DRAFT, text || undefined)
-    // The browser rejects what is too long, and then keeps the text alone.
+    // The browser rejects data that is too long; then only the text is kept.
     const texts = this.attached.filter(isText)
     if (texts.length > 0) writeSessionItem(DRAFT, withQuotes(text, texts))
   }
@@ -147,7 +147,7 @@ export class ChatComposer extends LitElement {
     await this.#read((part) => part.attach(files))
   }
 
-  /** `text`: the text to put into the field if that code does not load. */
+  /** `text`: the text to put into the field if the code does not load. */
   async #read(read: (part: ComposerFiles) => Promise<void>, text = ''): Promise<void> {
     this.wrong = ''
     this.note = ''

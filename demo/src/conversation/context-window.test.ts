@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest'
 import { firstThatFits, leftOut } from './context-window.ts'
 
-/** A counter for messages with these token counts, and a template that adds nothing. */
+/** A counter for messages with these token counts and a template that adds no tokens. */
 const counter = (...tokens: number[]) => ({
   from: async (first: number) => tokens.slice(first).reduce((sum, count) => sum + count, 0),
   text: async (index: number) => tokens[index] ?? 0,
@@ -26,7 +26,7 @@ test('the oldest turns are dropped until half of the context is free, and no ans
   expect(await firstThatFits(0, [0, 2, 4, 6], window, count)).toBe(4)
 })
 
-test('what was dropped stays dropped while the rest fits', async () => {
+test('dropped messages stay dropped as long as the rest fits', async () => {
   expect(await firstThatFits(4, [0, 2, 4, 6], window, counter(30, 10, 5, 15, 5, 20, 10))).toBe(4)
 })
 
@@ -67,6 +67,6 @@ test.each<[string, string, string, number]>([
   ['more than is left after an edit', 'cdef', 'abcd', 2],
   ['another conversation', 'xy', 'abcd', 0],
   ['nothing', '', 'abcd', 0],
-])('a kept state that holds %s', (_, kept, messages, count) => {
+])('a kept state with %s omits the right number of messages', (_, kept, messages, count) => {
   expect(leftOut([...kept], [...messages])).toBe(count)
 })

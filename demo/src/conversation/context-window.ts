@@ -24,7 +24,7 @@ export interface Window {
   readonly maxTokens: number
 }
 
-/** Tokens that are kept for the answer. */
+/** Number of tokens reserved for the answer. */
 export const roomForAnswer = ({ contextLength, maxTokens }: Window): number =>
   Math.min(maxTokens, Math.floor(contextLength * ANSWER))
 
@@ -58,8 +58,8 @@ export async function firstThatFits(
 }
 
 /**
- * The number of messages that a kept state left out at the beginning: it holds the texts `kept`, in order, of
- * a conversation that may have gone on since. Zero if it holds others.
+ * How many messages a kept state omits at the beginning: it contains the texts `kept`, in order, from a
+ * conversation that may have continued since. Zero if it contains other texts.
  */
 export function leftOut(kept: readonly string[], messages: readonly string[]): number {
   const [start] = messages.flatMap((_, index) =>

@@ -124,7 +124,7 @@ export abstract class Conversations extends EventTarget {
     if (messages.length > 0) await this.#change(id, change)
   }
 
-  /** Changes the data stored beside the messages. */
+  /** Changes the data stored alongside the messages. */
   async #change(id: string, change: (conversation: Conversation) => Conversation): Promise<void> {
     if (id === this.conversation.id) await this.answered
     const conversation = this.store.find(id)

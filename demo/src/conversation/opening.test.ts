@@ -39,7 +39,7 @@ describe('a conversation is opened', () => {
     ),
   )
 
-  test('from its end to its beginning, some letters per frame', () => {
+  test('from its end to its beginning, a few letters per frame', () => {
     fc.assert(
       fc.property(conversation, (messages) => {
         const all = frames(messages, 60)

@@ -1,4 +1,4 @@
-// Texts in several languages. Out: whether each is recognised as a language other than English.
+// In: texts in several languages. Out: whether each is recognised as a language other than English.
 import { expect, test } from 'vitest'
 import { isOtherLanguage } from './other-language.ts'
 
@@ -31,6 +31,6 @@ test.each([
   'Ben and Ella come to Los Angeles',
   'a die, a hat and a man',
   '',
-])('English, or undecidable: %s', (text) => {
+])('is English or undecidable: %s', (text) => {
   expect(isOtherLanguage(text)).toBe(false)
 })

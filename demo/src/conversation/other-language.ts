@@ -1,5 +1,5 @@
 // Languages. In: a user's message. Out: whether it is in a language other than English, so that the page can
-// say that a model knows only English. Such a model would answer with unrelated English text.
+// tell the user that a model only knows English. Such a model would answer with unrelated English text.
 
 /** The beginning of a text is enough to tell its language. */
 const MOST_LETTERS = 400

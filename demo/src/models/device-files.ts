@@ -1,5 +1,5 @@
 // Local files that a later visit can reopen. Browsers with file handles keep them in IndexedDB; others forget
-// the files. It loads when files are chosen or dropped, or were at the last visit.
+// the files. This module loads when files are chosen or dropped, or if they were during the last visit.
 import { type DBSchema, openDB } from 'idb'
 
 /** The DOM typings lack Chromium-only APIs. */
@@ -8,7 +8,7 @@ interface Permitted {
   requestPermission(options: { readonly mode: 'read' }): Promise<PermissionState>
 }
 
-/** The handle of a file, or of a folder, which represents the files directly in it. */
+/** The handle of a file, or of a folder, which stands for the files directly in it. */
 export type Handle = (FileSystemFileHandle | FileSystemDirectoryHandle) & Permitted
 
 interface Picker {
@@ -74,7 +74,7 @@ export async function keptFiles(): Promise<KeptFiles | undefined> {
   }
 }
 
-/** The files of handles, whose handles `keepFiles` then knows. */
+/** The files of the handles. `keepFiles` can then find each file's handle. */
 export async function filesOf(given: readonly Handle[]): Promise<readonly File[]> {
   return (await Promise.all(given.map(filesOfHandle))).flat()
 }

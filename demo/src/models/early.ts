@@ -1,4 +1,4 @@
-// Early requests. In: the model that the page opens with. Out: its file and the engine's files, requested
+// Early requests. In: the model the page opens with. Out: its file and the engine's files, requested
 // before the app runs, in parallel with the engine's worker.
 import relaxedPlain from '../../../dist/wasm/halfbyte-relaxed-plain.wasm?url'
 import relaxedShared from '../../../dist/wasm/halfbyte-relaxed-shared.wasm?url'
@@ -42,8 +42,8 @@ function fill(address: string): void {
 }
 
 /**
- * A model of the page as a file. As an address it would be read in ranges, which browsers do not cache.
- * Rejects like `fetch`; undefined if the server has no such file.
+ * An embedded model as a file. Given its address, the engine would read it in ranges, which browsers do not
+ * cache. Rejects like `fetch`; undefined if the server has no such file.
  */
 export async function embeddedFile(
   { url, name }: EmbeddedModel,

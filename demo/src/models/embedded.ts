@@ -1,5 +1,5 @@
-// Embedded models. The models that come with the page, and what a choice of a model can be. The entry reads
-// this file before anything is shown, so it imports no texts.
+// Embedded models. The models that come with the page, and the kinds of model a user can choose. The entry
+// reads this file before anything is shown, so it imports no texts.
 import mambaUrl from '../../models/halfbyte-mamba.hbm?url'
 import storiesUrl from '../../models/halfbyte-stories.hbm?url'
 import keepWordsUrl from '../conversation/story/keep-words.ts?processor'
@@ -32,10 +32,10 @@ export type ModelChoice =
   | { readonly kind: 'address'; readonly address: string }
   | { readonly kind: 'files'; readonly files: readonly File[] }
 
-/** Both models forget half of the requested content of a story. */
+/** Without these, both models forget half of what a story was asked to contain. */
 const OF_STORIES = [keepWordsUrl]
 
-/** The model that the page opens with. */
+/** The model the page opens with. */
 export const DEFAULT: EmbeddedModel = {
   kind: 'embedded',
   name: 'Halfbyte Stories',
@@ -58,7 +58,7 @@ export const EMBEDDED: readonly EmbeddedModel[] = [
     about: 'aboutMamba',
     isEnglish: true,
     processors: OF_STORIES,
-    // A state takes 0.73 MB whatever the conversation's length; the rest is for checkpoints.
+    // A state takes 0.73 MB, however long the conversation; the rest is for checkpoints.
     stateBytes: 8e6,
   },
 ]

@@ -38,15 +38,15 @@ describe('in Hebrew', () => {
     vi.stubGlobal('document', { documentElement: { lang: 'he' } })
     await speak('he')
   })
-  test('a full storage is reported in sizes that people read, in English too', async () => {
+  test('full storage is reported with readable sizes, in English too', async () => {
     await speak('en')
     const text = (detail: Record<string, number>) =>
       explain(new HalfbyteError('storage-full', 'the model needs 5e8 bytes of storage', detail)).text
     expect(text({ size: 5e8, free: 2e6 })).toMatch(
-      /^500 MB of storage are needed, but only 2\.0 MB are free\. /,
+      /^500 MB of storage is needed, but only 2\.0 MB is free\. /,
     )
-    expect(text({ size: 5e8, free: 0 })).toContain('only 0.0 MB are free')
-    expect(text({ size: 5e8 })).toContain('500 MB of storage are needed, which the browser does not give.')
+    expect(text({ size: 5e8, free: 0 })).toContain('only 0.0 MB is free')
+    expect(text({ size: 5e8 })).toContain('500 MB of storage is needed, but the browser does not grant it.')
     expect(text({ size: 0 })).toMatch(/^The storage of this device is full\. /)
   })
 
@@ -55,7 +55,7 @@ describe('in Hebrew', () => {
     vi.unstubAllGlobals()
   })
 
-  test('what happened is said in Hebrew with its numbers, and the message is in the details', () => {
+  test('Hebrew sentences have the error’s numbers, and the message is in the details', () => {
     const message = 'the prompt needs 600 tokens but the context holds 512; shorten it'
     const error = new HalfbyteError('context-overflow', message, { needed: 600, contextLength: 512 })
     expect(explain(error)).toEqual({
@@ -71,7 +71,7 @@ describe('in Hebrew', () => {
     expect(text({ size: 0, free: 2e6 })).toMatch(/^האחסון של המכשיר מלא\. /)
   })
 
-  test('an error of another kind is one of the engine, with its message as details', () => {
+  test('an error without a code is explained as the engine’s, with its message in the details', () => {
     expect(explain(new TypeError('it broke'))).toEqual({ text: 'משהו השתבש במנוע.', details: 'it broke' })
   })
 })

@@ -36,13 +36,13 @@ export function explain(error: unknown): Explained {
   return { text: `${what} ${t(`step-${error.code}`)}`, details: message }
 }
 
-/** A count known to about two digits, in readable form. */
+/** A count rounded to about two digits, in readable form. */
 function rounded(count: number): string {
   const unit = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(1, count))) - 1)
   return (Math.floor(count / unit) * unit).toLocaleString(language())
 }
 
-/** Why an address can never be loaded; undefined if it is worth trying. */
+/** The reason why an address can never be loaded; undefined if it is worth trying. */
 export function hopeless(address: string): string | undefined {
   if (parseHubAddress(address) !== undefined) return undefined
   const url = URL.canParse(address, document.baseURI) ? new URL(address, document.baseURI) : undefined
@@ -81,7 +81,7 @@ const valuesOf = ({ detail }: HalfbyteError): Record<string, string | number> =>
     }),
   )
 
-/** A file name at its beginning keeps its case. */
+/** Capitalizes a text unless it begins with a file name. */
 function sentence(text: string): string {
   const start = /^[a-z]+['’\s,]/.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text
   return /[.!?]$/.test(start) ? start : `${start}.`

@@ -40,7 +40,7 @@ export type Phase =
       readonly progress: LoadProgress | undefined
       readonly checking?: true
       readonly verdict?: Verdict | undefined
-      /** Why the earlier model is being loaded again. */
+      /** The reason why the earlier model is being loaded again. */
       readonly after?: Explained
     }
   | { readonly name: 'ready' }
@@ -56,7 +56,7 @@ export type Phase =
       readonly isOffline?: boolean
     }
 
-/** What is known of a model that fits before it is downloaded. */
+/** What is known about a model that fits, before it is downloaded. */
 export type Verdict = Pick<ProbeReport, 'neededBytes' | 'decodeTokensPerSecond'>
 
 /** The model that answers. */
@@ -69,20 +69,20 @@ export interface Used {
 }
 
 /**
- * Holds the engine that answers, even while another one is loaded, and after that failed. Large engines are
- * disposed before the load and reloaded if it fails, because a phone has no memory for two.
+ * Holds the engine that answers, even while another one is loading or after its load has failed. Large
+ * engines are disposed before the load and reloaded if it fails, because a phone has no memory for two.
  */
 export class ModelSlot {
   phase: Phase = { name: 'loading', progress: undefined }
   /** The user's last choice. It is in use once it has generated a token. */
   choice: ModelChoice = lastChoice()
-  /** The model that answers, if there is one; whatever the phase. */
+  /** The model that answers, if there is one, in any phase. */
   used: Used | undefined
   /** The previous model, in case its successor fails after it was disposed. */
   #last: Used | undefined
-  /** Resolves when nothing is being answered, so that the engine may change. */
+  /** Resolves when no answer is in progress, so the engine may be replaced. */
   idle: () => Promise<void> = async () => undefined
-  /** Resolves when the first load has ended, well or badly. */
+  /** Resolves when the first load has succeeded or failed. */
   readonly settled: Promise<void>
   #settle: () => void = () => undefined
   readonly #changed: () => void
@@ -126,7 +126,7 @@ export class ModelSlot {
     }
     this.#enter({ name: 'loading', progress: undefined })
     try {
-      // When this task ends, the page shows that it loads.
+      // When this task ends, the page shows that it is loading.
       await nextTask()
       // Embedded models are small, so checking the header is not worth a request.
       const isSmall = unasked || choice.kind === 'embedded'
@@ -149,7 +149,7 @@ export class ModelSlot {
     }
   }
 
-  /** Loads an engine; if there is no memory for two, in place of the current one. */
+  /** Loads an engine, in place of the current one if there is no memory for two. */
   async #open({ choice, settings, isKept }: Omit<Used, 'engine'>, loading: AbortController): Promise<Engine> {
     const onProgress = (progress: LoadProgress) => {
       if (loading.signal.aborted || this.phase.name !== 'loading') return
@@ -218,7 +218,7 @@ export class ModelSlot {
     await engine?.dispose().catch(() => undefined)
   }
 
-  /** Says why a load failed. */
+  /** Shows why a load failed. */
   async #fall(error: unknown): Promise<void> {
     const why = explainLoad(error)
     const isFull = isHalfbyteError(error) && error.code === 'storage-full'
@@ -260,7 +260,7 @@ export class ModelSlot {
     else this.#enter({ name: 'empty', why: t('notLoaded', { name: choiceName(this.choice) }) })
   }
 
-  /** Reverts the last choice: the current model stays. */
+  /** Withdraws the last choice: the current model stays. */
   goOn(): void {
     if (this.used === undefined) return
     this.choice = this.used.choice
@@ -378,13 +378,13 @@ async function sourceOf(
   return file ?? choiceSource(choice)
 }
 
-/** What `Engine.load` takes of them. */
+/** The options for `Engine.load`. */
 export function loadOptions(choice: ModelChoice, settings: EngineSettings) {
   const { threads, contextLength, weights, memory, pictures } = settings
   return {
     vision: choice.kind === 'address' ? towerOf(choice.address) : undefined,
     ...(pictures === 'whole' && { imageTiles: 1 }),
-    // The engine's default is the same, and gives no note if a model has less.
+    // The engine's default is the same, and adds no note if a model supports less.
     contextLength: contextLength === DEFAULT_SETTINGS.contextLength ? undefined : contextLength,
     weights,
     kvCache: { k: memory === 'f32' ? ('f32' as const) : ('int8' as const), v: memory },

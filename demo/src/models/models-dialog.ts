@@ -16,7 +16,10 @@ import type { PageModel } from './page-pack.ts'
 import { keepTower, unstoreModel } from './towers.ts'
 import { removeDownload, renderUnfinished, type Unfinished, unfinishedDownloads } from './unfinished.ts'
 
-/** Packs beside the page are loaded like a model at any address: checked, kept on the device, resumed. */
+/**
+ * Packs served with the page are loaded like a model from any address: checked, stored on the device,
+ * resumed.
+ */
 const KNOWN: readonly PageModel[] = [...PAGE_PACKS, ...CATALOGUE]
 
 class ModelsDialog extends Modal {
@@ -28,7 +31,7 @@ class ModelsDialog extends Modal {
     unfinished: { state: true },
   }
   declare current: ModelChoice
-  /** Addresses loaded before that the catalogue does not have. */
+  /** Addresses that were loaded before and are not in the catalogue. */
   declare recent: readonly string[]
   /** Stored bytes of each address on this device. */
   declare stored: ReadonlyMap<string, number>
@@ -167,10 +170,10 @@ class ModelsDialog extends Modal {
   }
 
   async #choose(choice: ModelChoice): Promise<void> {
-    // Browsers may ask for permission, so this happens at the user's own choice.
+    // Browsers may ask for permission, so this happens only when the user chooses the files.
     if (choice.kind === 'address') void keepStored()
     this.close()
-    // Closing makes the browser do layout for the focus, so loading waits for the next task.
+    // Closing makes the browser do layout for the focus, so loading starts in the next task.
     await nextTask()
     this.dispatchEvent(new CustomEvent('model', { detail: choice }))
   }

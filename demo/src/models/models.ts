@@ -1,4 +1,4 @@
-// Models. In: the user's choice. Out: a source that the engine can load, and a name for it.
+// Models. In: the user's choice. Out: a source the engine can load, and a name for it.
 
 import { catalogued, parseHubAddress } from '../../../src/ui/chat/library.ts'
 import { t } from '../words/words.ts'
@@ -21,11 +21,11 @@ export function choiceName(choice: ModelChoice): string {
 export const choiceKey = (choice: ModelChoice): string =>
   choice.kind === 'address' ? choice.address : choiceName(choice)
 
-/** What to expect of a model; for most, the page knows only that they are small. */
+/** What to expect of a model. Of most, the page knows only that they are small. */
 export const promiseOf = (choice: ModelChoice): string =>
   t((choice.kind === 'embedded' && choice.promise) || 'promiseOther')
 
-/** What `Engine.load` takes. */
+/** The source for `Engine.load`. */
 export function choiceSource(choice: ModelChoice): string | readonly File[] {
   switch (choice.kind) {
     case 'embedded':
@@ -50,12 +50,12 @@ export function typedAddress(text: string): string {
   return catalogued(name)?.address ?? name
 }
 
-/** In a folder of safetensors, small files lie beside the one with the weights. */
+/** A safetensors folder has small files as well as the one with the weights. */
 function weightFile(files: readonly File[]): File | undefined {
   return files.toSorted((a, b) => b.size - a.size)[0]
 }
 
-/** The site that hosts the model, for people to read. */
+/** The site that hosts the model, in readable form. */
 export function addressPlace(address: string): string {
   return parseHubAddress(address) === undefined ? new URL(address, document.baseURI).host : 'Hugging Face'
 }

@@ -1,23 +1,23 @@
-// A pack beside the page, made with `npm run make`.
+// A pack served with the page, made with `npm run make`.
 import type { CatalogueModel } from '../../../src/ui/chat/library.ts'
 
 /** A pack's card. */
 export interface PackCard {
-  /** Name for people. */
+  /** Readable name. */
   readonly title: string
   /** One or two sentences that help a user choose. */
   readonly about: string
-  /** Languages that it knows, for people. */
+  /** The languages it knows, in readable form. */
   readonly languages: string
   readonly licence: string
   /** The model's maker and origin. */
   readonly source: string
-  /** Tokens the model was trained for. */
+  /** The number of tokens the model was trained for. */
   readonly contextLength: number
 }
 
 export interface PagePack extends PackCard {
-  /** Of the pack, relative to the page. */
+  /** The pack's path, relative to the page. */
   readonly file: string
   readonly sizeBytes: number
 }

@@ -132,7 +132,7 @@ function otherButton(chat: Chat): TemplateResult | typeof nothing {
 function loading(chat: Chat, phase: Loading): TemplateResult {
   const { label, more, value, max } = phase.checking === true ? checking() : describe(phase.progress)
   const { used, choice } = chat.model
-  // On a phone there is no room for the name beside a retry.
+  // On a phone there is no room for the name next to a retry.
   const isNamed = used !== undefined && used.choice !== choice && retryOf(phase) === undefined
   return html`<div class="stats loading">
     ${isNamed ? html`<span class="name" dir="auto">${choiceName(choice)}</span>` : nothing}
@@ -190,8 +190,8 @@ function describe(progress: LoadProgress | undefined): Bar {
 }
 
 /**
- * Progress of a load; otherwise the speed of the last answer, context, memory, threads, as a button that
- * calls `more`.
+ * The progress of a load; otherwise the speed of the last answer, context, memory and threads, as a button
+ * that calls `more`.
  */
 export function renderFigures(chat: Chat, more: () => void): TemplateResult {
   const { model, figures, memoryBytes } = chat
@@ -221,7 +221,7 @@ function loadingSaid(phase: Loading): string {
 
 const retryOf = ({ progress }: Loading) => (progress?.phase === 'download' ? progress.retry : undefined)
 
-/** The screen reader message: the state, then the answer once it is complete, not token by token. */
+/** The screen reader message: the state, and each answer once it is complete, not token by token. */
 export function announcement({ model, conversation, hasSpoken, isAnswering }: Chat): string {
   if (isAnswering && model.engine !== undefined) return t('answering')
   if (model.engine === undefined) return model.phase.name === 'loading' ? loadingSaid(model.phase) : ''

@@ -18,7 +18,7 @@ interface Room {
   readonly quota: number
 }
 
-/** Conversations that are listed: the largest. */
+/** How many conversations are listed: the largest ones. */
 const MOST_LISTED = 20
 
 class StorageDialog extends Modal {
@@ -31,7 +31,7 @@ class StorageDialog extends Modal {
     room: { state: true },
   }
   declare models: readonly Unfinished[]
-  /** Stored states of conversations: their number and bytes. */
+  /** The stored model states: their number and bytes. */
   declare states: { readonly count: number; readonly bytes: number }
   declare room: Room | undefined
   declare conversations: readonly Conversation[]
@@ -126,7 +126,7 @@ class StorageDialog extends Modal {
     await this.#after()
   }
 
-  /** The pressed button may be gone. */
+  /** The button that had the focus may be gone. */
   async #after(): Promise<void> {
     this.dispatchEvent(new Event('freed'))
     await this.#look()

@@ -1,11 +1,10 @@
-// A model's training. In: the chosen model. Out: what its answers need. This code loads with that for
-// answers.
+// A model's training. In: the chosen model. Out: what its answers need. It loads with the code for answers.
 import type { ModelChoice } from './embedded.ts'
 
 export interface Training {
   /** Whether it was trained to use the page's tools. */
   readonly usesTools: boolean
-  /** Whether it knows no other language than English. */
+  /** Whether it knows only English. */
   readonly isEnglish: boolean
   /** Addresses of the logit processors of each answer. */
   readonly processors: readonly string[]

@@ -24,7 +24,7 @@ export async function unfinishedDownloads(): Promise<readonly Unfinished[]> {
   return all.filter(({ address, isCut }) => isCut || !remembered.has(address))
 }
 
-/** All stored files of models, by remembered address. */
+/** All stored model files, by remembered address. */
 export async function storedDownloads(): Promise<readonly Unfinished[]> {
   const remembered = recentAddresses().map((address) => {
     const parts = [address, towerOf(address)].filter((part) => part !== undefined)
@@ -48,7 +48,7 @@ export async function removeDownload({ address }: Unfinished): Promise<void> {
   await unstoreModel(address)
 }
 
-/** A section of the model picker; nothing if there is nothing to list. */
+/** A section of the model picker; empty if there is nothing to list. */
 export function renderUnfinished(
   downloads: readonly Unfinished[],
   goOn: (address: string) => void,

@@ -22,7 +22,7 @@ const SAMPLES = [
   '| a |\n|---|\n| a |',
 ]
 
-/** Renders one of each Markdown element off screen and removes them. */
+/** Renders every Markdown element once, off screen, and removes it. */
 export async function warmUp(): Promise<void> {
   const holder = document.createElement('div')
   holder.className = 'body visually-hidden'

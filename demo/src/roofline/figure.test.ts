@@ -1,4 +1,4 @@
-// In: made-up limits and steps. Out: whether the roofs bend at the right place and every op has its point.
+// In: made-up limits and steps. Out: whether the roofs bend in the right place and every op has its point.
 import { expect, test } from 'vitest'
 import { analyseStep } from '../../../lab/bench/roofline/analyse.ts'
 import type { Limits } from '../../../lab/bench/roofline/limits.ts'
@@ -32,7 +32,7 @@ const STEP: TimedStep = {
   ],
 }
 
-test('a roof rises with the bytes and ends at the operations', () => {
+test('a roof rises with the memory speed up to the arithmetic speed', () => {
   const { roofs } = figureOf(LIMITS, 1, [])
   expect(roofs.map(ridge)).toEqual([10, 2.5, 2])
   expect(roofs.map((roof) => attainable(roof, 1))).toEqual([10, 40, 10])
@@ -50,7 +50,7 @@ test('an op is a point, unless it was too fast for the clock', () => {
   ])
 })
 
-test('the text alternative has the roof and its ridge', () => {
+test('the text alternative names the roof and its ridge', () => {
   const text = sentence(figureOf(LIMITS, 1, [analyseStep(STEP, LIMITS)]))
   expect(text).toContain('10.0 GB/s and integer dots 100 GOP/s')
   expect(text).toContain('bends at 10.0 operations per byte')

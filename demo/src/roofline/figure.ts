@@ -29,7 +29,7 @@ export interface Point {
 export interface Figure {
   readonly roofs: readonly Roof[]
   readonly points: readonly Point[]
-  /** Powers of ten that enclose everything in the plot. */
+  /** The powers of ten that enclose everything in the plot. */
   readonly x: readonly [number, number]
   readonly y: readonly [number, number]
 }

@@ -33,7 +33,7 @@ type State =
   | { readonly phase: 'failed'; readonly message: string }
   | { readonly phase: 'done'; readonly measured: Measured; readonly steps: readonly StepAnalysis[] }
 
-/** One build with one thread count. */
+/** A build with a thread count. */
 interface View {
   readonly build: StepAnalysis['build']
   readonly threads: number
@@ -214,7 +214,7 @@ function viewsOf(steps: readonly StepAnalysis[]): View[] {
 const pointText = ({ label, opsPerByte, gigaopsPerSecond }: Point): string =>
   `${label}: ${digits(opsPerByte)} operations per byte, ${digits(gigaopsPerSecond)} GOP/s`
 
-/** `?quick` is for trying out the page: small working sets and few samples. */
+/** `?quick` is for trying out the page, with small working sets and few samples. */
 function effort(): Effort {
   const base = new URLSearchParams(location.search).has('quick') ? QUICK : PAGE
   const cores = Math.max(1, navigator.hardwareConcurrency ?? 1)

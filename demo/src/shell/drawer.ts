@@ -29,7 +29,7 @@ class ConversationDrawer extends Modal {
     ]
   }
 
-  /** Going to a conversation closes the drawer. */
+  /** Opening a conversation closes the drawer. */
   get #acts(): ListActs {
     return {
       ...this.acts,

@@ -9,7 +9,7 @@ import { parameters } from './units.ts'
 
 const STARTERS = ['Hello! How are you?', 'Tell me a story about a fox.', 'What can you do?']
 
-/** What the buttons do. */
+/** The buttons' actions. */
 export interface Acts {
   open(dialog: 'conversation-drawer' | 'models-dialog' | 'settings-dialog'): void
   /** Begins a conversation. */
@@ -17,7 +17,7 @@ export interface Acts {
   send(text: string): void
 }
 
-/** `isWide`: the conversation list is beside the chat and needs no button. */
+/** `isWide`: the conversation list is next to the chat and needs no button. */
 export function renderBar({ model, conversation }: Chat, isWide: boolean, acts: Acts): TemplateResult {
   const name = choiceName(model.shown)
   const { engine } = model
@@ -39,7 +39,7 @@ export function renderBar({ model, conversation }: Chat, isWide: boolean, acts: 
   </header>`
 }
 
-/** Empty until it is known whether there is a conversation to show instead. */
+/** Empty until the page knows whether there is a conversation to show instead. */
 export function renderWelcome({ model, isOpen, canAsk }: Chat, acts: Acts): TemplateResult | typeof nothing {
   if (!isOpen && isReturning()) return nothing
   return html`<div class="empty">

@@ -25,7 +25,7 @@ export const icon = drawing({
   link: 'M10 14a4 4 0 0 0 6 .4l3-3a4 4 0 0 0-5.7-5.7L12 7M14 10a4 4 0 0 0-6-.4l-3 3a4 4 0 0 0 5.7 5.7L12 17',
 })
 
-/** Half of a byte's eight bits: `M14 16h3v11h-3z` and three more, to the right of it. */
+/** Half of a byte's eight bits: `M14 16h3v11h-3z` and three more to its right. */
 const bits = (top: number) => [14, 25, 36, 47].map((left) => `M${left} ${top}h3v11h-3z`).join('')
 
 export function logo(): TemplateResult {

@@ -12,7 +12,7 @@ function set(next: InstallEvent | undefined): void {
   for (const listener of listeners) listener()
 }
 
-/** Call it once, early: browsers make their offer soon after the page has loaded. */
+/** To be called once, early: browsers make their offer soon after the page has loaded. */
 export function awaitOffer(): void {
   window.addEventListener('beforeinstallprompt', (event) => {
     // The page offers it in its settings, not with a banner over the conversation.

@@ -1,4 +1,4 @@
-// Shortcuts. The keys of the page, and what they do.
+// Shortcuts. The page's keys and what they do.
 import type { Word } from '../words/words.ts'
 
 interface Shortcut {

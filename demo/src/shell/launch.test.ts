@@ -11,7 +11,7 @@ test('shortcuts and shared texts are distinguished from a plain visit', () => {
   expect(at('?models')).toEqual({ kind: 'models' })
 })
 
-test('a shared text has its title and address once each', () => {
+test('a shared text’s title and address appear once each', () => {
   const text = at('?title=A%20fox&text=Red&url=https://fox.example/')
   expect(text).toEqual({ kind: 'text', text: 'A fox\nRed\nhttps://fox.example/' })
   expect(at('?title=Same&text=Same&url=')).toEqual({ kind: 'text', text: 'Same' })

@@ -1,12 +1,12 @@
-// Offline use. In: a page that has answered. Out: a service worker that keeps what the page has used, and
-// knows which build the page is of.
+// Offline use. In: a page that has answered. Out: a service worker that stores what the page has used, and
+// knows the page's build.
 
 let registered: Promise<ServiceWorkerRegistration> | undefined
 
-/** The mark that the build has put into the page; absent in development. */
+/** The mark that the build has put into the page; there is none in development. */
 const build = (): string | undefined => document.querySelector<HTMLMetaElement>('meta[name="build"]')?.content
 
-/** Answers service workers of other builds that ask which build is open here. */
+/** Tells service workers of other builds which build is open here. */
 export function nameBuild(): void {
   navigator.serviceWorker?.addEventListener('message', ({ source }) => {
     ;(source as ServiceWorker | null)?.postMessage({ build: build() })
@@ -33,7 +33,7 @@ async function register(): Promise<ServiceWorkerRegistration> {
   return navigator.serviceWorker.ready
 }
 
-/** After an update, the waiting worker keeps this page's files, the active one those of older pages. */
+/** After an update, the waiting worker stores this page's files, and the active one those of older pages. */
 function tell({ installing, waiting, active }: ServiceWorkerRegistration): void {
   const used = performance.getEntriesByType('resource').map(({ name }) => name)
   for (const worker of [installing, waiting, active]) worker?.postMessage({ build: build(), used })

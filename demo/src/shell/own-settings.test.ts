@@ -8,7 +8,7 @@ const NONE: Change = { page: DEFAULT_SETTINGS, model: {}, own: undefined }
 const next = { ...DEFAULT_SETTINGS, system: 'Be brief.', temperature: 0.3, maxTokens: 64 }
 
 describe('a change', () => {
-  test('before the first message is the default for new conversations, of sampling for this model', () => {
+  test('before the first message becomes the default for new conversations, for sampling with this model', () => {
     expect(sorted(NONE, DEFAULT_SETTINGS, next, false)).toEqual({
       page: { ...DEFAULT_SETTINGS, system: 'Be brief.', maxTokens: 64 },
       model: { temperature: 0.3 },
@@ -33,7 +33,7 @@ describe('a change', () => {
     expect(Object.hasOwn(own ?? {}, 'temperature'), 'it covers what is kept for the model').toBe(true)
   })
 
-  test('back to the defaults leaves nothing of any layer', () => {
+  test('back to the defaults empties every layer', () => {
     const before: Change = { page: next, model: { topK: 5 }, own: { topP: 0.1 } }
     const { page, model, own } = sorted(before, next, DEFAULT_SETTINGS, true)
     expect({ ...page, ...model, ...own }).toEqual(DEFAULT_SETTINGS)
@@ -41,7 +41,7 @@ describe('a change', () => {
 })
 
 describe('stored records', () => {
-  test('come back as they were, also what is left to the model', () => {
+  test('are read back unchanged, including what is left to the model', () => {
     const own = ownPart({ ...next, topK: undefined })
     const read = parseOwn(structuredClone(own))
     expect(read).toEqual(own)
@@ -55,7 +55,7 @@ describe('stored records', () => {
     [],
     {},
     { system: 7, tools: 'toString', temperature: 9, topK: 'all', maxTokens: undefined },
-  ])('that cannot be used are nothing: %o', (record) => expect(parseOwn(record)).toBeUndefined())
+  ])('that are invalid are ignored: %o', (record) => expect(parseOwn(record)).toBeUndefined())
 })
 
 describe('what is kept for a model', () => {
@@ -70,7 +70,7 @@ describe('what is kept for a model', () => {
     return () => vi.unstubAllGlobals()
   })
 
-  test('is for it alone, and gone when it is empty', () => {
+  test('applies to no other model, and is removed once it is empty', () => {
     keepForModel('one', { temperature: 0.3 })
     keepForModel('other', { topK: 5 })
     expect(modelSettings('one')).toEqual({ temperature: 0.3 })
@@ -80,7 +80,7 @@ describe('what is kept for a model', () => {
     expect(items.size).toBe(0)
   })
 
-  test('is for the 32 models that were set last', () => {
+  test('is limited to the 32 models set last', () => {
     for (let index = 0; index < 40; index++) keepForModel(`model ${index}`, { topK: index })
     expect(modelSettings('model 7')).toEqual({})
     expect(modelSettings('model 8')).toEqual({ topK: 8 })

@@ -21,9 +21,9 @@ const OWN = ['system', 'tools', 'maxTokens', 'seed', ...RECOMMENDED] as const
 export type OwnSettings = Partial<Pick<Settings, (typeof OWN)[number]>>
 type Sampling = Partial<Pick<Settings, Recommended>>
 
-/** Sampling options by the key of the model that they are for. */
+/** Sampling options by model key. */
 const KEY = 'halfbyte-model-settings'
-/** Models whose options are kept. */
+/** Maximum number of models whose options are stored. */
 const MOST_MODELS = 32
 
 /** Reads a stored record; invalid values are left out. Undefined if nothing is left. */
@@ -44,10 +44,10 @@ export function parseOwn(record: unknown): OwnSettings | undefined {
   return Object.keys(own).length > 0 ? own : undefined
 }
 
-/** The part of settings that belongs to a conversation. */
+/** The part of the settings that belongs to a conversation. */
 export const ownPart = (settings: Settings): OwnSettings => pick(settings, OWN)
 
-/** The sampling options that are kept for a model. */
+/** The sampling options stored for a model. */
 export const modelSettings = (model: string): Sampling => pick(parseOwn(stored()[model]) ?? {}, RECOMMENDED)
 
 /** Stores sampling options for a model, replacing earlier ones. */
@@ -67,8 +67,9 @@ export interface Change {
 }
 
 /**
- * Sorts a change from the settings that `hold` to `next`. Engine and page are page-wide. The rest is the
- * conversation's if that `hasOwn`, and otherwise the default for new ones: sampling by model.
+ * Sorts a change from the settings `hold` to `next` into layers. Settings of the engine and the page are
+ * page-wide. The rest belong to the conversation if it `hasOwn` settings, and otherwise become defaults for
+ * new ones: sampling options per model.
  */
 export function sorted(before: Change, hold: Settings, next: Settings, hasOwn: boolean): Change {
   if (next === DEFAULT_SETTINGS) return { page: next, model: {}, own: hasOwn ? ownPart(next) : undefined }
@@ -76,7 +77,7 @@ export function sorted(before: Change, hold: Settings, next: Settings, hasOwn: b
   const own = hasOwn ? OWN.filter((key) => changed.includes(key)) : []
   const shared = changed.filter((key) => !own.some((other) => other === key))
   const sampling = RECOMMENDED.filter((key) => shared.includes(key))
-  // A value from an earlier release may be page-wide, and would show through again.
+  // A page-wide value from an earlier release would take effect again.
   const cleared = Object.fromEntries(sampling.map((key) => [key, undefined]))
   return {
     page: { ...before.page, ...pick(next, shared), ...cleared },
@@ -93,7 +94,7 @@ function stored(): Readonly<Record<string, unknown>> {
   }
 }
 
-/** Those of `keys` that the record has. */
+/** The entries of the record with these `keys`. */
 function pick<T extends object, K extends keyof T>(record: T, keys: readonly K[]): Pick<T, K> {
   const found = keys.filter((key) => Object.hasOwn(record, key))
   return Object.fromEntries(found.map((key) => [key, record[key]])) as Pick<T, K>

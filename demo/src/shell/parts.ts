@@ -5,7 +5,7 @@ export class Parts {
   readonly #missing = new Set<() => Promise<unknown>>()
   readonly #changed: () => void
 
-  /** `changed` is called when something is missing, or no longer. */
+  /** `changed` is called when a part turns out to be missing or has loaded after all. */
   constructor(changed: () => void) {
     this.#changed = changed
   }

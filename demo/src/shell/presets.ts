@@ -1,5 +1,5 @@
-// Presets. In: the settings of the open conversation. Out: a menu of those kept under a name, and an event
-// `apply` with the chosen ones.
+// Presets. In: the settings of the open conversation. Out: a menu of named settings, and an `apply` event
+// with the chosen ones.
 import { html, LitElement, type TemplateResult } from 'lit'
 import { isComposing } from '../../../src/ui/chat/keys.ts'
 import { t } from '../words/later-words.ts'
@@ -16,7 +16,7 @@ interface Preset {
 
 const KEY = 'halfbyte-presets'
 const MOST_PRESETS = 50
-/** UTF-16 units of a name. */
+/** Maximum length of a name in UTF-16 units. */
 const MOST_NAME = 60
 
 class PresetMenu extends LitElement {
@@ -26,7 +26,7 @@ class PresetMenu extends LitElement {
     naming: { state: true },
   }
   declare settings: Settings
-  /** By name. */
+  /** Sorted by name. */
   declare presets: readonly Preset[]
   declare naming: boolean
 
@@ -131,7 +131,7 @@ class PresetMenu extends LitElement {
   }
 }
 
-/** Equal for equal settings, whatever the order of their keys. */
+/** Equal for equal settings, regardless of the order of their keys. */
 const keyOf = (settings: OwnSettings): string =>
   JSON.stringify(
     Object.entries(settings)
@@ -157,7 +157,7 @@ function readPresets(): readonly Preset[] {
   })
 }
 
-/** JSON has no keys that are undefined. */
+/** JSON omits keys whose value is undefined. */
 const whole = (own: OwnSettings): OwnSettings => ownPart({ ...DEFAULT_SETTINGS, ...own })
 
 customElements.define('preset-menu', PresetMenu)

@@ -1,6 +1,6 @@
 // The settings dialog. In: settings. Out: an event `settings` with the new ones at each change, `reload`,
-// `show` with the dialog to open, `apply` with a preset, and `for-new` when new conversations take over what
-// holds here.
+// `show` with the dialog to open, `apply` with a preset, and `for-new` to make the current settings the
+// defaults for new conversations.
 import { html, nothing, type TemplateResult } from 'lit'
 import type { SamplerOptions } from '../../../src/index.ts'
 import { isTouch } from '../../../src/ui/chat/keys.ts'
@@ -52,7 +52,7 @@ class SettingsDialog extends Modal {
   declare stale: boolean
   /** The field with an invalid value. */
   declare wrong: NumberField['key'] | undefined
-  /** True once the presets' code is there. */
+  /** True once the presets' code has loaded. */
   declare presets: boolean
   protected override heading = 'settings' as const
 
@@ -69,7 +69,7 @@ class SettingsDialog extends Modal {
   }
 
   override async open(): Promise<void> {
-    // Without them, as when the page was updated meanwhile, the rest of the dialog works.
+    // If they cannot be loaded, for example after an update of the page, the rest of the dialog works.
     void PRESETS().then(
       () => {
         this.presets = true
@@ -177,7 +177,7 @@ class SettingsDialog extends Modal {
     return String(this.settings[key] ?? usual)
   }
 
-  /** Says whether a value is the model's own, or what that would be if the user has chosen another. */
+  /** States whether a value is the model's own, or the model's value if the user has chosen another. */
   #recommendation({ key }: NumberField): string {
     const value = isRecommended(key) ? this.sampling[key] : undefined
     if (value === undefined) return ''
@@ -209,7 +209,7 @@ class SettingsDialog extends Modal {
       return
     }
     this.#emit({ ...this.settings, [field.key]: value })
-    // An empty field may be what it was before.
+    // The field may have been empty before.
     if (isEmpty) void this.updateComplete.then(() => Object.assign(input, { value: this.#shown(field) }))
   }
 

@@ -19,7 +19,7 @@ const fields = [LENGTH_FIELD, ...SAMPLER_FIELDS, ...ENGINE_FIELDS]
 describe('the options of a reply', () => {
   const settings = { ...DEFAULT_SETTINGS, temperature: 0.3 }
 
-  test('are the settings, if the model recommends nothing', () => {
+  test('are the page’s settings if the model recommends nothing', () => {
     expect(replyOptions(settings, {})).toEqual({
       temperature: 0.3,
       topK: 40,
@@ -30,7 +30,7 @@ describe('the options of a reply', () => {
     })
   })
 
-  test('leave to the model what the user has not changed, if it recommends something', () => {
+  test('leave what the user has not changed to the model if it recommends something', () => {
     expect(replyOptions({ ...settings, seed: 7 }, { topK: 64 })).toEqual({
       temperature: 0.3,
       maxTokens: 512,
@@ -46,7 +46,7 @@ test('the usual value is the model’s own, or the engine’s or the page’s wh
 })
 
 describe('stored settings', () => {
-  test('come back as they were', () => {
+  test('are read back unchanged', () => {
     const settings = { ...DEFAULT_SETTINGS, system: 'Be brief.', temperature: 0.3, seed: 7, threads: 2 }
     expect(parseSettings(JSON.stringify({ ...settings, weights: 'w4', theme: 'dark' }))).toEqual({
       ...settings,
@@ -55,25 +55,25 @@ describe('stored settings', () => {
     })
   })
 
-  test('of an earlier release leave to the model what was at the page’s value', () => {
+  test('from an earlier release leave to the model what had the page’s default', () => {
     const stored = { temperature: 0.5, topK: 40, topP: 0.8, minP: 0.05, repeatPenalty: 1 }
     expect(parseSettings(JSON.stringify(stored))).toEqual({ ...DEFAULT_SETTINGS, topP: 0.8 })
     expect(parseSettings(JSON.stringify({ version: 2, ...stored }))).toMatchObject(stored)
   })
 
   test.each(['', 'null', '[]', '7', '{', '{"temperature":"hot","system":7,"theme":"red","weights":["w4"]}'])(
-    'that cannot be used become the defaults: %s',
+    'that are invalid become the defaults: %s',
     (text) => {
       expect(parseSettings(text)).toEqual(DEFAULT_SETTINGS)
     },
   )
 
-  test('that are out of bounds become the defaults, one by one', () => {
+  test('that are out of bounds become the defaults individually', () => {
     const settings = parseSettings('{"temperature":-1,"topK":1e9,"maxTokens":0,"contextLength":128}')
     expect(settings).toEqual({ ...DEFAULT_SETTINGS, contextLength: 128 })
   })
 
-  test('may name a choice that an object has by nature', () => {
+  test('with the name of an inherited object property are invalid', () => {
     expect(parseSettings('{"theme":"toString"}').theme).toBe('auto')
   })
 })
@@ -86,12 +86,12 @@ test('the defaults lie within the bounds of their fields', () => {
   }
 })
 
-test('fields that count take whole numbers', () => {
+test('fields that hold counts take whole numbers', () => {
   const topK = fields.find(({ key }) => key === 'topK')
   expect(topK && checkNumber(topK, 39.6)).toBe(40)
 })
 
-test('only threads, context, weights and memory ask for a reload of the model', () => {
+test('only threads, context, weights and memory require reloading the model', () => {
   const other = { ...DEFAULT_SETTINGS, temperature: 0, theme: 'dark' as const }
   expect(sameEngineSettings(DEFAULT_SETTINGS, other)).toBe(true)
   expect(sameEngineSettings(DEFAULT_SETTINGS, { ...other, threads: 1 })).toBe(false)

@@ -26,7 +26,7 @@ export interface Settings {
   readonly theme: 'auto' | 'light' | 'dark'
   /** Whether a model that was trained for them may use the page's tools. */
   readonly tools: 'on' | 'off'
-  /** Address of the encoder that finds passages of long files by meaning. Empty: by words. */
+  /** Address of the encoder that finds passages of long files by meaning. Empty: they are found by words. */
   readonly search: string
   readonly language: 'auto' | Language
 }
@@ -59,7 +59,7 @@ export interface ChoiceField {
   readonly choices: Readonly<Record<string, Word>>
 }
 
-/** Options of sampling that a model's files can recommend. */
+/** Sampling options that a model's files can recommend. */
 export const RECOMMENDED = ['temperature', 'topK', 'topP', 'minP', 'repeatPenalty'] as const
 export type Recommended = (typeof RECOMMENDED)[number]
 
@@ -217,7 +217,7 @@ export const LANGUAGE_FIELD: ChoiceField = {
 const CHOICE_FIELDS = [WEIGHTS_FIELD, MEMORY_FIELD, PICTURES_FIELD, TOOLS_FIELD, THEME_FIELD, LANGUAGE_FIELD]
 
 const KEY = 'halfbyte-settings'
-/** Records without a version hold the page's value where the user chose none. */
+/** Records without a version hold the page's value for options the user did not set. */
 const VERSION = 2
 
 export function readSettings(): Settings {

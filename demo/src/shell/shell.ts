@@ -1,4 +1,4 @@
-// The shell. In: the static frame that the page was served with. Out: the app in its place, with text typed
+// The shell. In: the static frame in the page as served. Out: the app in its place, with any text typed
 // meanwhile.
 
 /** True if earlier visits left conversations; first-paint.js finds out. */

@@ -1,4 +1,4 @@
-// Storage. In: a key of localStorage, or of this tab's own storage. Out: its text, if the browser grants
+// Storage. In: a key of localStorage or sessionStorage. Out: its text, if the browser grants
 // storage.
 
 /** Also undefined if storage is denied. */
@@ -8,7 +8,7 @@ export const readItem = (key: string): string | undefined => read(() => localSto
 export const writeItem = (key: string, value: string | undefined): void =>
   write(() => localStorage, key, value)
 
-/** The same for this tab alone, until it closes. */
+/** The same for sessionStorage: only this tab, until it closes. */
 export const sessionItem = (key: string): string | undefined => read(() => sessionStorage, key)
 export const writeSessionItem = (key: string, value: string | undefined): void =>
   write(() => sessionStorage, key, value)

@@ -1,5 +1,5 @@
-// Tasks. In: work that would block the page in one piece. Out: promises to await between its parts, so that
-// input and frames get through.
+// Tasks. In: work that would block the page in one piece. Out: promises to await between its parts, which let
+// input and frames through.
 
 /** Resolves in a new task. */
 export const nextTask = (): Promise<void> => new Promise((resolve) => setTimeout(resolve))

@@ -1,9 +1,9 @@
-// In: numbers. Out: their text for people.
+// In: numbers. Out: readable text.
 import { expect, test, vi } from 'vitest'
 import { speak } from '../words/words.ts'
 import { bytes, duration, parameters, speed } from './units.ts'
 
-test('sizes and times are those of the page’s language', async () => {
+test('sizes and times are formatted in the page’s language', async () => {
   expect([bytes(1_553_024), duration(150_000)]).toEqual(['1.6 MB', '3 min'])
   vi.stubGlobal('document', { documentElement: {} })
   await speak('he')
@@ -12,11 +12,11 @@ test('sizes and times are those of the page’s language', async () => {
   vi.unstubAllGlobals()
 })
 
-test('speed has the digits that mean something', () => {
+test('speed has only significant digits', () => {
   expect([0, 9.87, 123.4].map(speed)).toEqual(['0.0', '9.9', '123'])
 })
 
-test('parameters are millions or billions, as the browser says it', async () => {
+test('parameters are in millions or billions, as in the browser’s format', async () => {
   const counts = [1e6, 2_361_408, 494e6, 999.94e6, 999.96e6, 1.5e9, 70e9]
   vi.stubGlobal('document', { documentElement: {} })
   for (const language of ['en', 'he'] as const) {
@@ -27,7 +27,7 @@ test('parameters are millions or billions, as the browser says it', async () => 
       minimumFractionDigits: 1,
       maximumFractionDigits: 1,
     })
-    // The browser marks the direction, which the text around it has already.
+    // The browser adds direction marks, which the surrounding text already has.
     expect(counts.map(parameters)).toEqual(counts.map((count) => format(count).replace('\u200f', '')))
   }
   await speak('en')

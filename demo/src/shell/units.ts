@@ -1,4 +1,4 @@
-// Units. In: bytes and milliseconds. Out: their text for people.
+// Units. In: bytes and milliseconds. Out: readable text.
 import { bytesText, durationText } from '../../../src/ui/chat/texts.ts'
 import { isRightToLeft, language, t } from '../words/words.ts'
 

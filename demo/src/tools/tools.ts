@@ -1,5 +1,4 @@
-// The page's tools. In: nothing. Out: their descriptions for models, and how calls are shown to users and
-// models.
+// The page's tools: their descriptions for models, and how calls are shown to users and models.
 import type { Tool, ToolCall } from '../../../src/index.ts'
 import { t, type Word } from '../words/words.ts'
 
@@ -9,8 +8,8 @@ export interface UsedTool extends ToolCall {
 }
 
 /**
- * Their names and descriptions are those that the default model was trained with. A call that has begun is
- * constrained to their parameters, so half a call is never an answer.
+ * The default model was trained with these names and descriptions. A call that has begun is
+ * constrained to their parameters, so an incomplete call is never an answer.
  */
 export const TOOLS: readonly Tool[] = (
   [

@@ -1,120 +1,57 @@
-// Using tools. In: a model's call, and the conversation. Out: its result as text for the model.
+// Using tools. In: a question, or a model's call. Out: exact results, or a sentence that declines.
 import type { ToolCall } from '../../../src/index.ts'
+import { type ExactAnswer, exactAnswer } from '../../../src/ui/assist/index.ts'
 import { t } from '../words/later-words.ts'
-import { calculate, plainNumber } from './calculate.ts'
-import { askedSum, foreignNumber } from './sums.ts'
 import type { UsedTool } from './tools.ts'
-import { convertUnits } from './units.ts'
 
-/** What a call may refer to. */
-export interface Said {
-  readonly question: string
-  /** Results of earlier calculations, oldest first. */
-  readonly results: readonly number[]
-}
-
-/** A call that was carried out. `says`: the whole answer, where the model is not asked to word it. */
+/** A call that was carried out. `says`: the whole answer; the model adds nothing. */
 interface ToolUse {
   readonly used: UsedTool
-  readonly says?: string
-}
-
-/** Runs a call. If it cannot be computed, the result is a sentence, which is also the answer. */
-export function useTool(call: ToolCall, said: Said, now = new Date()): ToolUse {
-  try {
-    if (call.name === 'calculate') return calculated(call, said)
-    const number = call.name === 'convert_units' ? foreignValue(call.arguments['value'], said) : undefined
-    if (number !== undefined) return refused(call, number)
-    return { used: { ...call, result: resultOf(call.name, call.arguments, now) } }
-  } catch (error) {
-    if (error instanceof RangeError) return { used: { ...call, result: error.message }, says: error.message }
-    throw error
-  }
+  readonly says: string
 }
 
 /**
- * The sum in the question, whatever the model made of it. If there is none, the model's, if its numbers are
- * in the question or in earlier results: small models copy numbers wrongly.
+ * The exact answer to a question as a tool's step, computed without the model; undefined if the question does
+ * not ask for one. `id`: the step's. `results`: those of earlier calculations, oldest first.
  */
-function calculated(call: ToolCall, { question, results }: Said): ToolUse {
-  const expression = String(call.arguments['expression'])
-  const asked = askedSum(question, results.at(-1))
-  if (asked !== undefined) {
-    const result = plainNumber(calculate(asked))
-    if (result === valueFrom(expression)) return { used: { ...call, result } }
-    return { used: { ...call, arguments: { expression: asked }, result }, says: `${asked} = ${result}` }
-  }
-  const number = foreignNumber(expression, question, results)
-  if (number === undefined) return { used: { ...call, result: plainNumber(calculate(expression)) } }
-  return refused(call, number)
+export function exactUse(
+  question: string,
+  results: readonly string[],
+  id: string,
+  now = new Date(),
+): ToolUse | undefined {
+  const answer = exactAnswer(question, { now, previous: results.at(-1) })
+  return answer && { used: stepOf(answer, id), says: answer.text }
 }
 
-const refused = (call: ToolCall, number: string): ToolUse => ({
-  used: { ...call, result: t('sumForeign', { number }) },
-  says: t('sumUnread'),
+const stepOf = (answer: ExactAnswer, id: string): UsedTool => ({
+  id,
+  name: answer.tool,
+  arguments: { ...answer.arguments },
+  result: answer.result,
 })
 
-/** The value to convert if it was not mentioned. `a mile` is one. */
-const foreignValue = (value: unknown, { question, results }: Said): string | undefined =>
-  Number(value) === 1 ? undefined : foreignNumber(String(value), question, results)
-
-/** Undefined unless it is an expression. */
-function valueFrom(expression: string): string | undefined {
-  try {
-    return plainNumber(calculate(expression))
-  } catch {
-    return undefined
-  }
-}
-
-/** Computes the sum in a question even if the model did not request it. */
-export function calculateAsked({ question, results }: Said, id: string): ToolUse | undefined {
-  const expression = askedSum(question, results.at(-1))
-  if (expression === undefined) return undefined
-  const result = plainNumber(calculate(expression))
-  const used = { id, name: 'calculate', arguments: { expression }, result }
-  return { used, says: `${expression} = ${result}` }
+/**
+ * Declines a call for a calculation: questions that can be computed were answered before the model was asked,
+ * and small models copy numbers wrongly. Calls for the date get the date and the time.
+ */
+export function useTool(call: ToolCall, now = new Date()): ToolUse {
+  const says = call.name === 'current_date' ? exactAnswer("what is today's date", { now })?.text : undefined
+  if (says === undefined) return { used: { ...call, result: t('sumDeclined') }, says: t('sumUnread') }
+  const time = exactAnswer('what time is it', { now })?.text ?? ''
+  return { used: { ...call, result: `${says} ${time}` }, says: `${says} ${time}` }
 }
 
 /** The results of calculations among the tools that were used, oldest first. */
-export const resultsOf = (used: readonly UsedTool[]): readonly number[] =>
-  used.filter(isCalculated).map(({ result }) => Number(result))
+export const resultsOf = (used: readonly UsedTool[]): readonly string[] =>
+  used.filter(({ name, result }) => name === 'calculate' && isNumber(result)).map(({ result }) => result)
 
-const isCalculated = ({ name, result }: UsedTool): boolean =>
-  name === 'calculate' && result !== '' && Number.isFinite(Number(result))
+const isNumber = (result: string): boolean => /^-?\d+(?:\.\d+)?$/.test(result)
 
-/** The model's words about its last calculation, unless they contain other numbers. */
-export function checkedWords(content: string, used: readonly UsedTool[], said: Said): string {
-  const last = used.at(-1)
-  if (last === undefined || !isCalculated(last)) return content
-  const expression = String(last.arguments['expression'])
-  const results = [...said.results, ...resultsOf(used)]
-  const isNamed = content.replaceAll(',', '').includes(last.result)
-  const isOurs = foreignNumber(content, `${said.question} ${expression}`, results) === undefined
-  return isNamed && isOurs ? content : `${expression} = ${last.result}`
-}
+/** Questions that ask for a number and contain one. */
+const ASKS =
+  /\b(?:how (?:many|much|old|far|long)|what(?:'s| is| are| was)|calculate|compute|add|subtract|multiply|divide)\b/i
+const HAS_NUMBER = /\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|dozen|hundred|thousand|half)\b/i
 
-function resultOf(name: string, given: ToolCall['arguments'], now: Date): string {
-  switch (name) {
-    case 'current_date':
-      return `${longDate(now)}, ${clock(now)}`
-    case 'convert_units': {
-      const to = String(given['to'])
-      return `${rounded(convertUnits(Number(given['value']), String(given['from']), to))} ${to}`
-    }
-    default:
-      throw new RangeError(`There is no tool ${name}.`)
-  }
-}
-
-const longDate = (now: Date): string =>
-  `${now.toLocaleDateString('en-GB', { weekday: 'long' })}, ${now.toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric' })}`
-
-const clock = (now: Date): string =>
-  now.toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit', hour12: false })
-
-/** Two decimals from 1 up, otherwise three significant digits. */
-function rounded(value: number): number {
-  if (!Number.isFinite(value)) throw new RangeError('The value is not a number.')
-  return Math.abs(value) >= 1 ? Math.round(value * 100) / 100 : Number(value.toPrecision(3))
-}
+/** Whether a question contains numbers and asks for one, which a small model would make up. */
+export const asksForValue = (question: string): boolean => ASKS.test(question) && HAS_NUMBER.test(question)

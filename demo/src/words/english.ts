@@ -1,4 +1,4 @@
-// Every text that the page shows or announces, in English.
+// Every text the page shows or announces, in English.
 import { COMMON } from '../../../src/ui/chat/texts.ts'
 
 /** Names in braces are filled in; a translation may omit or move them. */
@@ -22,6 +22,9 @@ export const ENGLISH = {
   endingCancelled: 'Stopped',
   endingLength: 'Reached the length limit',
   endingInterrupted: 'Interrupted',
+  endingLoop: 'Stopped: it repeated itself',
+  showAll: 'Show all',
+  showLess: 'Show less',
   unseen: 'The model no longer sees the messages above.',
   model: 'Model',
   edit: 'Edit',
@@ -30,7 +33,6 @@ export const ENGLISH = {
   askOther: 'Ask another model',
   continue: 'Continue',
   forkMore: 'Fork: continue from here in a new chat',
-  fork: 'Fork',
   readAloud: 'Read aloud',
   stopReading: 'Stop reading',
   noVoice: 'This device has no voice of its own',
@@ -53,14 +55,14 @@ export const ENGLISH = {
   deleted: 'Deleted',
   select: 'Select',
   deleteMany: 'Delete {count}',
-  undoMore: 'Undo: bring back {title}',
+  undoMore: 'Undo: restore {title}',
   undo: 'Undo',
   moreFor: 'More for {title}',
   deleteTitle: 'Delete {title}',
   renameTitle: 'Rename {title}',
   rename: 'Rename',
-  markdownOf: 'Markdown file of {title}',
-  jsonOf: 'JSON file of {title}',
+  markdownOf: 'Export as Markdown: {title}',
+  jsonOf: 'Export as JSON: {title}',
   shareTitle: 'Share {title}',
   share: 'Share',
   title: 'Title',
@@ -78,8 +80,8 @@ export const ENGLISH = {
   closeName: 'Close {name}',
   tryAgain: 'Try again',
   loadName: 'Load {name}',
-  lost: '{file} was a file of this device, which the page cannot open again. {name} answers now.',
-  asksFile: '{file} is a file of this device. {name} answers until you open it again.',
+  lost: '{file} was a file on this device, which the page cannot open again. {name} answers now.',
+  asksFile: '{file} is a file on this device. {name} answers until you open it again.',
   openFile: 'Open the file',
   ok: 'OK',
   stale: 'Reload the model to use the new engine settings.',
@@ -99,7 +101,7 @@ export const ENGLISH = {
   wayContext: 'a context of {count} tokens',
   wayMemory: '8-bit conversation memory',
   wayWeights: '4-bit weights',
-  goOn: 'Go on with {name}',
+  goOn: 'Continue with {name}',
   useEmbedded: 'Use the embedded model',
   verdict: '{name} fits: it needs {size} of memory. Expect about {speed} tokens/s.',
   checking: 'Checking whether it fits',
@@ -145,7 +147,7 @@ export const ENGLISH = {
   forget: 'Forget {name}',
   onDevice: '{size} on this device',
   alsoHere: 'Also on this device',
-  cutOff: '{size} of a download that was cut off',
+  cutOff: '{size} of an interrupted download',
   continueName: 'Continue {name}',
   remove: 'Remove',
   aboutStories:
@@ -177,7 +179,7 @@ export const ENGLISH = {
   offline: 'This device is offline. Stored models can be used.',
   offlineLoad:
     'This device is offline. Loading continues when the connection is back. Stored models can be used.',
-  noAddress: '{address} is not an address. One looks like https://example.com/model.gguf.',
+  noAddress: '{address} is not an address. An address looks like https://example.com/model.gguf.',
   noPage:
     '{address} cannot be loaded by a page. Use an address that starts with https://, or choose the file from this device.',
   notSecure:
@@ -265,8 +267,8 @@ export const ENGLISH = {
 /** Library messages that contain byte counts. */
 export const ENGLISH_REASONS = {
   'storage-full': [
-    '{size} of storage are needed, but only {free} are free.',
-    '{size} of storage are needed, which the browser does not give.',
+    '{size} of storage is needed, but only {free} is free.',
+    '{size} of storage is needed, but the browser does not grant it.',
     'The storage of this device is full.',
   ],
 } as const

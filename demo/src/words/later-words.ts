@@ -1,5 +1,5 @@
-// The texts of parts that are loaded on demand, in addition to the page's. Parts of the first visit import
-// `words.ts` instead, so that these are not loaded with it.
+// The texts of parts that are loaded on demand, together with the page's. Parts needed at the first visit
+// import `words.ts` instead, so that these are not loaded with it.
 import { fill } from '../../../src/ui/chat/texts.ts'
 import { LATER_ENGLISH, type LaterWords } from './later-english.ts'
 import { allWords, laterTranslation, type Word } from './words.ts'

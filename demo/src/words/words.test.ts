@@ -1,4 +1,4 @@
-// In: the page's catalogues. Out: whether each text is there in each language with the same names to fill in.
+// In: the page's catalogues. Out: whether each text exists in each language with the same placeholders.
 import { expect, test, vi } from 'vitest'
 import type { EngineNote, NoteCode } from '../../../src/index.ts'
 import { fill } from '../../../src/ui/chat/texts.ts'
@@ -15,20 +15,20 @@ const SAME = ['languageEn', 'languageHe', 'set-topK', 'set-topP', 'set-minP']
 const IN_HEBREW = { ...HEBREW, ...LATER_HEBREW }
 
 test.each(Object.entries({ ...ENGLISH, ...LATER_ENGLISH }))(
-  '%s is translated, with the names that are filled in',
+  '%s is translated, with the same placeholders',
   (word, english) => {
     const hebrew = IN_HEBREW[word as keyof typeof IN_HEBREW]
     expect(hebrew.trim()).not.toBe('')
     if (!SAME.includes(word)) expect(hebrew).toMatch(/[א-ת]|^\{/)
-    // A number in words needs no name.
+    // A number written in words needs no placeholder.
     for (const name of names(hebrew)) expect(names(english)).toContain(name)
   },
 )
 
-test('a part that loads later has its texts and those of the page in the language of the page', async () => {
+test('a part that loads later has its own texts and the page’s in the page’s language', async () => {
   expect(later('measuring')).toBe(LATER_ENGLISH.measuring)
   expect(later('cancel')).toBe(ENGLISH.cancel)
-  // There is no page whose direction could change.
+  // In Node there is no page whose direction could change.
   vi.stubGlobal('document', { documentElement: {} })
   await speak('he')
   expect(later('measuring')).toBe(LATER_HEBREW.measuring)
@@ -37,12 +37,12 @@ test('a part that loads later has its texts and those of the page in the languag
   vi.unstubAllGlobals()
 })
 
-/** Every code has a next step, which `explain` asks for by its code. */
+/** Every code has a next step, which `explain` looks up by the code. */
 const CODES = Object.keys(ENGLISH)
   .filter((word) => word.startsWith('step-'))
   .map((word) => word.slice('step-'.length))
 
-test('every code of the library has sentences in Hebrew, the last of them without names', () => {
+test('every error code has Hebrew sentences, the last of them without placeholders', () => {
   expect(Object.keys(REASONS).sort()).toEqual(CODES.sort())
   for (const sentences of Object.values(REASONS)) {
     for (const text of sentences) expect(text).toMatch(/[א-ת].*\.$/)
@@ -69,17 +69,17 @@ const VALUES: { readonly [Code in NoteCode]: Extract<EngineNote, { code: Code }>
   'merged-system': {},
 }
 
-test.each(Object.entries(VALUES))('the note %s has a sentence in Hebrew with its values', (code, values) => {
+test.each(Object.entries(VALUES))('the note %s has a Hebrew sentence with its values', (code, values) => {
   const text = fill(NOTES[code as NoteCode], values)
   expect(text).toMatch(/[א-ת].*\.$/)
   expect(names(text)).toEqual([])
 })
 
 test('a text is filled in', () => {
-  expect(t('goOn', { name: 'Tiny' })).toBe('Go on with Tiny')
+  expect(t('goOn', { name: 'Tiny' })).toBe('Continue with Tiny')
 })
 
-test('the first known language of the browser is taken, unless one was chosen', () => {
+test('the browser’s first known language is used unless one was chosen', () => {
   expect(languageFor('auto', ['fr-FR', 'he-IL', 'en'])).toBe('he')
   expect(languageFor('auto', ['iw'])).toBe('he')
   expect(languageFor('auto', ['en-GB', 'he'])).toBe('en')

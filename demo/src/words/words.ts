@@ -9,8 +9,8 @@ export type Language = 'en' | 'he'
 export type Word = keyof Words
 
 /**
- * The meaning of each kind of error: the first sentence whose names in braces are all known; the last one has
- * none.
+ * The sentences for each kind of error: the first one whose placeholders are all known is used; the last one
+ * has none.
  */
 export type Reasons = Readonly<Record<ErrorCode, readonly string[]>>
 
@@ -19,11 +19,11 @@ export type Notes = Readonly<Record<NoteCode, string>>
 
 interface Catalogue {
   readonly words: Words
-  /** Those that load later. Undefined for English, whose parts bring them. */
+  /** The texts that load later. Undefined for English, where each part includes its own. */
   readonly later: LaterWords | undefined
-  /** Without those whose English library messages are fit for users. */
+  /** English omits the codes whose library messages suit users. */
   readonly reasons: Partial<Reasons>
-  /** Undefined for English. A code of a later library is missing from them. */
+  /** Undefined for English. Codes added to the library later are missing. */
   readonly notes: Partial<Notes> | undefined
 }
 
@@ -33,14 +33,14 @@ const IN_ENGLISH: Catalogue = {
   reasons: ENGLISH_REASONS,
   notes: undefined,
 }
-/** Every language but English loads when it is used. */
+/** Languages other than English load when they are used. */
 const OTHERS: Readonly<Record<Exclude<Language, 'en'>, () => Promise<Catalogue>>> = {
   he: async () => {
     const { HEBREW, LATER_HEBREW, NOTES, REASONS } = await import('./hebrew.ts')
     return { words: HEBREW, later: LATER_HEBREW, reasons: REASONS, notes: NOTES }
   },
 }
-/** first-paint.js knows them too. */
+/** first-paint.js has the same list. */
 const RIGHT_TO_LEFT: readonly Language[] = ['he']
 
 let catalogue = IN_ENGLISH
@@ -53,7 +53,7 @@ export const language = (): Language => current
 /** All texts: the same object while the language is the same. */
 export const allWords = (): Words => catalogue.words
 
-/** The texts of parts that load later, in the page's language; undefined where that is English. */
+/** The texts of parts that load later, in the page's language; undefined if that is English. */
 export const laterTranslation = (): LaterWords | undefined => catalogue.later
 
 export const isRightToLeft = (): boolean => RIGHT_TO_LEFT.includes(current)
@@ -62,16 +62,14 @@ export const isRightToLeft = (): boolean => RIGHT_TO_LEFT.includes(current)
 export const t = (word: Word, values: Readonly<Record<string, string | number>> = {}): string =>
   fill(catalogue.words[word], values)
 
-/** What an error means in the page's language; undefined where the library's message says it. */
+/** The meaning of an error in the page's language; undefined if the library's message says it. */
 export const reason = (
   code: ErrorCode,
   values: Readonly<Record<string, string | number>>,
 ): string | undefined =>
   catalogue.reasons[code]?.map((text) => fill(text, values)).find((text) => !/\{\w+\}/.test(text))
 
-/**
- * A note of an engine in the page's language, or the library's sentence where the language lacks its code.
- */
+/** An engine's note in the page's language, or the library's sentence if the language lacks its code. */
 export const noteText = ({ code, text, values }: EngineNote): string => {
   const own = catalogue.notes?.[code]
   return own === undefined ? text : fill(own, values)
@@ -109,7 +107,7 @@ export async function speak(next: Language): Promise<void> {
   for (const host of hosts) host.requestUpdate()
 }
 
-/** Renders its host again in another language. */
+/** Renders its host again when the language changes. */
 export class Speaks implements ReactiveController {
   readonly #host: ReactiveControllerHost
 

@@ -1,5 +1,5 @@
-// OpenAI's SDK. In: the engine as a fetch. Out: an answer, a stream, a tool's call, an object, vectors of the
-// engine and of an encoder.
+// OpenAI's SDK. In: the engine as a fetch. Out: an answer, a stream, a tool call, an object, a response, a
+// text's scores, an error, and vectors from the engine and an encoder.
 import { openaiFetch } from 'halfbyte/openai'
 import OpenAI from 'openai'
 import { areSame, engine, loadEncoder, PROMPT, serve, TEXTS } from './engine.js'
@@ -39,13 +39,27 @@ serve(async () => {
   })
   const vectors = await client.embeddings.create({ model: 'halfbyte', input: ['a cat', 'a dog'] })
   const models = await client.models.list()
+  const scored = await client.completions.create({
+    model: 'halfbyte',
+    prompt: [[5, 6, 7]],
+    max_tokens: 1,
+    logprobs: 1,
+    echo: true,
+  })
+  const response = await client.responses.create({
+    model: 'halfbyte',
+    input: PROMPT,
+    temperature: 0,
+    max_output_tokens: 24,
+  })
+  const wrong = await client.completions.create({ model: 'halfbyte', prompt: [-1] }).catch((error) => error)
   const embedder = await loadEncoder('/encoder/')
   const searching = new OpenAI({
     apiKey: 'none',
     fetch: openaiFetch(engine, { embedder }),
     dangerouslyAllowBrowser: true,
   })
-  // Without a format the SDK asks for base64, and reads it.
+  // Without a format, the SDK requests base64 and decodes it.
   const short = await searching.embeddings.create({ model: 'encoder', input: TEXTS, dimensions: 5 })
   const floats = await searching.embeddings.create({
     model: 'encoder',
@@ -65,6 +79,9 @@ serve(async () => {
     })),
     vectors: vectors.data.map(({ embedding }) => embedding.length > 0),
     models: models.data.length,
+    response: response.output_text,
+    scored: scored.choices[0].logprobs.tokens.length,
+    isRejected: wrong instanceof OpenAI.BadRequestError && wrong.param === 'prompt',
     encoded: [
       areSame(
         short.data.map(({ embedding }) => embedding),

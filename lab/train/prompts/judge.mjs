@@ -5,33 +5,26 @@
 // answers.jsonl
 import { appendFileSync, readFileSync, rmSync } from 'node:fs'
 import { basename } from 'node:path'
-import { parseArgs } from 'node:util'
+import { Command } from 'commander'
 import { ownAnswer, speakAnswer } from '../../../demo/src/conversation/answer.ts'
 import { Speaker } from '../../../demo/src/conversation/speech/speaker.ts'
 import { newConversation } from '../../../demo/src/conversation/store/conversations.ts'
 import { DEFAULT_SETTINGS, replyOptions } from '../../../demo/src/shell/settings.ts'
-import { calculate, plainNumber } from '../../../demo/src/tools/calculate.ts'
 import { TOOLS } from '../../../demo/src/tools/tools.ts'
-import { calculateAsked, useTool } from '../../../demo/src/tools/use-tool.ts'
+import { exactUse } from '../../../demo/src/tools/use-tool.ts'
+import { calculate, plainNumber } from '../../../src/ui/assist/exact/calculate.ts'
 import { openEngine } from '../../../src/tools/cli/command-engine.ts'
 import { EXACT_KV } from '../../../src/core/graph/ir.ts'
 
-const { values: args } = parseArgs({
-  options: {
-    model: { type: 'string', multiple: true },
-    /**
-     * Of each known story prompt; a held-out story is told a fifth as often, a sum or special prompt once.
-     */
-    seeds: { type: 'string', default: '10' },
-    only: { type: 'string', multiple: true, default: ['sums', 'known', 'stories', 'special'] },
-    /** Without the page's processor, which makes what was asked for likelier. */
-    bare: { type: 'boolean', default: false },
-    /** Other questions than held.json. */
-    questions: { type: 'string' },
-    out: { type: 'string' },
-  },
-})
-if (!args.model) throw new Error('give --model FILE, once or more')
+const args = new Command('judge')
+  .requiredOption('--model <file...>', 'one or more')
+  .option('--seeds <n>', 'per known story prompt; a fifth as many for held-out ones, one for sums and specials', Number, 10)
+  .option('--only <kinds...>', '', ['sums', 'known', 'stories', 'special'])
+  .option('--bare', "without the page's processor, which favours the requested words")
+  .option('--questions <file>', 'questions other than held.json')
+  .option('--out <file>')
+  .parse()
+  .opts()
 
 /** The page's own models take it in every answer. */
 const KEEP_WORDS = new URL('../../../demo/src/conversation/story/keep-words.ts', import.meta.url).href
@@ -51,8 +44,9 @@ const page = {
 /** The page's answer. */
 async function converse(engine, prompt, seed) {
   const conversation = { ...newConversation(), messages: [{ role: 'user', content: prompt }] }
-  const own = args.bare ? undefined : ownAnswer(conversation.messages, { isEnglish: true })
-  if (own !== undefined) return { content: own }
+  const training = { isEnglish: true, usesTools: true }
+  const own = args.bare ? undefined : ownAnswer(conversation.messages, training, DEFAULT_SETTINGS)
+  if (own !== undefined) return own
   const speaker = new Speaker(engine, { usesTools: true, processors: args.bare ? [] : [KEEP_WORDS] })
   return speakAnswer(speaker, conversation, undefined, { ...DEFAULT_SETTINGS, seed }, never, page)
 }
@@ -67,9 +61,8 @@ async function workOut(engine, sum, seed) {
   const options = { ...replyOptions({ ...DEFAULT_SETTINGS, seed }, engine.model.sampling), tools: TOOLS, maxTokens: 80 }
   const { text, toolCalls = [] } = await session.send(sum.turns.at(-1), options).result
   await session.dispose()
-  const said = { question: sum.turns.at(-1), results: sum.first ? [Number(sum.first.result)] : [] }
   const call = toolCalls[0]
-  const use = call === undefined ? calculateAsked(said, 'page1') : useTool(call, said)
+  const use = exactUse(sum.turns.at(-1), sum.first ? [sum.first.result] : [], 'page1')
   return { text, call, own: valueOf(call?.arguments.expression), shown: Number(use?.used.result) }
 }
 
@@ -193,7 +186,7 @@ async function judgeSpecial(engine, name, rows) {
 }
 
 if (args.out) rmSync(args.out, { force: true })
-const seeds = Number(args.seeds)
+const { seeds } = args
 for (const file of args.model) {
   const name = basename(file, '.hbm')
   const engine = await openEngine(file, { threads: 1, build: 'auto', weights: 'auto', kv: EXACT_KV }, never)

@@ -1,11 +1,13 @@
-// OpenAI's text completions: continues a prompt without a chat template, whole or in chunks.
-import { wrongOption } from '../../core/base/check-options.ts'
-import { randomId } from '../../core/base/values.ts'
+// OpenAI's text completions: continues and scores prompts without a chat template, whole or in chunks.
+import { checkList, wrongOption } from '../../core/base/check-options.ts'
+import { HalfbyteError, isHalfbyteError } from '../../core/base/errors.ts'
+import { memo, randomId } from '../../core/base/values.ts'
 import type { Engine } from '../../engine/api/engine.ts'
-import type { TokenLogprobs } from '../../engine/api/types.ts'
+import type { GenerateOptions, ScoredToken } from '../../engine/api/types.ts'
 import { fieldNames, replies, replyCount, textOptions } from '../openai-request.ts'
-import type { TextCompletion, TextCompletionParams } from '../openai-types.ts'
+import type { CompletionLogprobs, TextCompletion, TextCompletionParams } from '../openai-types.ts'
 import { type OnWarning, warnOfUnread } from '../reply-form.ts'
+import { codePoints, completionLogprobs, joinedLogprobs, TextOffsets } from './completion-logprobs.ts'
 
 type Choice = TextCompletion['choices'][0]
 
@@ -24,6 +26,7 @@ const FIELDS: Record<keyof TextCompletionParams, true> = {
   min_p: true,
   typical_p: true,
   repetition_penalty: true,
+  grammar: true,
   frequency_penalty: true,
   presence_penalty: true,
   logit_bias: true,
@@ -35,9 +38,54 @@ const FIELDS: Record<keyof TextCompletionParams, true> = {
 /** OpenAI's own default. */
 const MAX_TOKENS = 16
 
+type Prompt = string | readonly number[]
+
+interface CompletionRequest {
+  readonly prompts: readonly Prompt[]
+  /** Number of choices for each prompt. */
+  readonly count: number
+  readonly echoes: boolean
+  readonly options: GenerateOptions
+  readonly names: ReturnType<typeof fieldNames>
+}
+
+/** Throws `unsupported` for a field with a wrong value. */
+function readRequest(
+  engine: Engine,
+  params: TextCompletionParams,
+  onWarning: OnWarning,
+  signal: AbortSignal | undefined,
+): CompletionRequest {
+  const prompts = readPrompts(params.prompt)
+  const count = replyCount(params.n)
+  warnOfUnread(params, FIELDS, onWarning)
+  const options = {
+    ...textOptions(params, engine.model.sampling),
+    maxTokens: params.max_tokens ?? MAX_TOKENS,
+    logprobs: params.logprobs ?? undefined,
+    // llama.cpp's clients send an empty grammar for none.
+    ...((params.grammar ?? '') !== '' && { grammar: params.grammar ?? undefined }),
+    ...params.halfbyte,
+    signal,
+  }
+  return { prompts, count, echoes: params.echo === true, options, names: fieldNames(params) }
+}
+
+/** The engine checks the ids. */
+function readPrompts(prompt: unknown): readonly Prompt[] {
+  if (typeof prompt === 'string') return [prompt]
+  if (Array.isArray(prompt)) {
+    checkList('prompt', prompt)
+    if (prompt.length > 0 && prompt.every((each) => typeof each === 'number')) return [prompt]
+    if (prompt.length > 0 && prompt.every((each) => typeof each === 'string' || Array.isArray(each)))
+      return prompt
+  }
+  throw wrongOption('prompt', prompt, 'a text, a list of token ids, or a list of either')
+}
+
 /**
- * The chunks of all replies, then the usage if it was asked for. `collect` makes one answer of them. Throws
- * `unsupported` for a field with a wrong value.
+ * The chunks of all replies, then the usage if requested. `collect` combines them into one response. Throws
+ * `unsupported` for a field with an invalid value.
  */
 export async function* textCompletions(
   engine: Engine,
@@ -45,20 +93,7 @@ export async function* textCompletions(
   onWarning: OnWarning,
   signal?: AbortSignal,
 ): AsyncGenerator<TextCompletion, void> {
-  const { prompt, echo, logprobs } = params
-  const prompts = typeof prompt === 'string' ? [prompt] : prompt
-  if (!Array.isArray(prompts) || prompts.length === 0 || prompts.some((text) => typeof text !== 'string'))
-    throw wrongOption('prompt', prompt, 'a text or a list of texts')
-  const count = replyCount(params.n)
-  warnOfUnread(params, FIELDS, onWarning)
-  const options = {
-    ...textOptions(params, engine.model.sampling),
-    maxTokens: params.max_tokens ?? MAX_TOKENS,
-    logprobs: logprobs ?? undefined,
-    ...params.halfbyte,
-    signal,
-  }
-  const request = { count, options, names: fieldNames(params) }
+  const request = readRequest(engine, params, onWarning, signal)
   const head = {
     id: `cmpl-${randomId()}`,
     object: 'text_completion',
@@ -66,66 +101,107 @@ export async function* textCompletions(
     model: engine.model.id,
   } as const
   const total = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }
-  for (const [place, text] of prompts.entries()) {
-    for await (const part of replies(request, (options) => engine.complete(text, options))) {
-      const index = place * count + part.index
-      const chunk = (part: Partial<Choice>): TextCompletion => ({
-        ...head,
-        choices: [{ index, text: '', logprobs: null, finish_reason: null, ...part }],
-      })
-      if (part.type === 'chunk') {
-        yield chunk({ text: part.chunk.text, logprobs: logprobsOf(part.chunk.logprobs) })
-      } else if (part.type === 'end') {
-        const { finishReason, usage } = part.result
-        yield chunk({ finish_reason: finishReason === 'length' ? 'length' : 'stop' })
-        if (part.index === 0) total.prompt_tokens += usage.promptTokens
-        total.completion_tokens += usage.completionTokens
-      } else if (echo === true) yield chunk({ text })
+  for (const [place, prompt] of request.prompts.entries()) {
+    try {
+      for await (const { index, promptTokens, tokens, ...part } of choicesOf(engine, prompt, request)) {
+        const choice = { text: '', logprobs: null, finish_reason: null, ...part }
+        yield { ...head, choices: [{ index: place * request.count + index, ...choice }] }
+        if (index === 0) total.prompt_tokens += promptTokens ?? 0
+        total.completion_tokens += tokens ?? 0
+      }
+    } catch (error) {
+      throw aboutPrompt(error)
     }
   }
   total.total_tokens = total.prompt_tokens + total.completion_tokens
   yield { ...head, choices: [], usage: total }
 }
 
-/** One answer of all chunks. */
-export async function collect(chunks: AsyncIterable<TextCompletion>): Promise<TextCompletion> {
-  let whole: TextCompletion | undefined
-  const choices = new Map<number, Choice>()
-  for await (const chunk of chunks) {
-    whole = chunk
-    for (const part of chunk.choices) {
-      const before = choices.get(part.index)
-      choices.set(part.index, before === undefined ? part : joined(before, part))
+/** A piece of a choice. The last one has the token counts. */
+interface Part extends Partial<Choice> {
+  readonly index: number
+  readonly promptTokens?: number
+  readonly tokens?: number
+}
+
+async function* choicesOf(
+  engine: Engine,
+  prompt: Prompt,
+  { count, echoes, options, names }: CompletionRequest,
+): AsyncGenerator<Part, void> {
+  const { logprobs: top, signal } = options
+  const isOnlyRead = options.maxTokens === 0
+  const scored =
+    isOnlyRead || (echoes && top !== undefined)
+      ? await engine.scoreTokens(prompt, { top, signal })
+      : undefined
+  const text = echoes ? await textOf(engine, prompt) : ''
+  const echo = echoes && { text, logprobs: echoed(text, top === undefined ? undefined : scored) }
+  if (isOnlyRead) {
+    for (let index = 0; index < count; index++) {
+      if (echo !== false) yield { index, ...echo }
+      yield { index, finish_reason: 'length', promptTokens: scored?.length ?? 0 }
+    }
+    return
+  }
+  let offsets = new TextOffsets()
+  let sent = 0
+  for await (const part of replies({ count, options, names }, (options) =>
+    engine.complete(prompt, options),
+  )) {
+    const { index } = part
+    if (part.type === 'start') {
+      offsets = new TextOffsets(codePoints(text))
+      sent = 0
+      if (echo !== false) yield { index, ...echo }
+    } else if (part.type === 'chunk') {
+      const { text, logprobs } = part.chunk
+      sent += logprobs?.length ?? 0
+      yield { index, text, logprobs: completionLogprobs(logprobs, text, offsets) }
+    } else {
+      const { finishReason, usage, logprobs, endLogprobs } = part.result
+      // These are tokens whose text was not sent, such as an incomplete character, and the end of the text.
+      const rest = logprobs && [...logprobs.slice(sent), ...(endLogprobs === undefined ? [] : [endLogprobs])]
+      yield {
+        index,
+        logprobs: completionLogprobs(rest?.length === 0 ? undefined : rest, '', offsets),
+        finish_reason: finishReason === 'length' ? 'length' : 'stop',
+        promptTokens: usage.promptTokens,
+        tokens: usage.completionTokens,
+      }
     }
   }
-  return { ...(whole as TextCompletion), choices: [...choices.values()] }
 }
 
-function joined(one: Choice, other: Choice): Choice {
-  const text = one.text + other.text
-  const finish_reason = other.finish_reason ?? one.finish_reason
-  if (one.logprobs === null || other.logprobs === null) {
-    return { ...one, text, finish_reason, logprobs: one.logprobs ?? other.logprobs }
-  }
-  return {
-    ...one,
-    text,
-    finish_reason,
-    logprobs: {
-      tokens: [...one.logprobs.tokens, ...other.logprobs.tokens],
-      token_logprobs: [...one.logprobs.token_logprobs, ...other.logprobs.token_logprobs],
-      top_logprobs: [...one.logprobs.top_logprobs, ...other.logprobs.top_logprobs],
-    },
-  }
+const textOf = async (engine: Engine, prompt: Prompt): Promise<string> =>
+  typeof prompt === 'string' ? prompt : engine.detokenize(prompt)
+
+const echoed = (text: string, scored: readonly ScoredToken[] | undefined): CompletionLogprobs | null =>
+  completionLogprobs(scored, text, new TextOffsets())
+
+/** Ids outside the vocabulary and too many tokens are errors of this field. */
+function aboutPrompt(error: unknown): unknown {
+  if (!isHalfbyteError(error) || !['context-overflow', 'format'].includes(error.code)) return error
+  const code = error.code === 'format' ? 'unsupported' : error.code
+  return new HalfbyteError(code, error.message, { ...error.detail, name: 'prompt' }, { cause: error })
 }
 
-function logprobsOf(tokens: readonly TokenLogprobs[] | undefined): Choice['logprobs'] {
-  if (tokens === undefined) return null
+/** Combines all chunks into one response. */
+export async function collect(chunks: AsyncIterable<TextCompletion>): Promise<TextCompletion> {
+  let whole: TextCompletion | undefined
+  const choices = new Map<number, Choice[]>()
+  for await (const chunk of chunks) {
+    whole = chunk
+    for (const part of chunk.choices) memo(choices, part.index, () => []).push(part)
+  }
+  return { ...(whole as TextCompletion), choices: [...choices.values()].map(joined) }
+}
+
+function joined(parts: readonly Choice[]): Choice {
   return {
-    tokens: tokens.map(({ text }) => text),
-    token_logprobs: tokens.map(({ logprob }) => logprob),
-    top_logprobs: tokens.map(({ top }) =>
-      Object.fromEntries(top.map(({ text, logprob }) => [text, logprob])),
-    ),
+    ...(parts[0] as Choice),
+    text: parts.map(({ text }) => text).join(''),
+    logprobs: joinedLogprobs(parts.map(({ logprobs }) => logprobs)),
+    finish_reason: parts.at(-1)?.finish_reason ?? null,
   }
 }

@@ -32,7 +32,7 @@ interface Vectors {
   readonly tokens: readonly number[]
 }
 
-/** Throws `unsupported` for a wrong value, or for a length that the model's vectors cannot have. */
+/** Throws `unsupported` for an invalid value, or for a length that the model's vectors cannot have. */
 export async function embeddings(
   model: Engine | Embedder,
   params: EmbeddingParams,
@@ -75,7 +75,7 @@ async function encode(
   return { vectors, tokens }
 }
 
-/** The states of a chat model, which cannot be cut to fewer values. */
+/** The states of a chat model, which cannot be shortened. */
 async function statesOf(
   engine: Engine,
   texts: readonly string[],
@@ -89,7 +89,7 @@ async function statesOf(
   return { vectors, tokens: await Promise.all(texts.map((text) => engine.countTokens(text))) }
 }
 
-/** Throws `unsupported` for a field with a wrong value, or if the model is not a reranker. */
+/** Throws `unsupported` for a field with an invalid value, or if the model is not a reranker. */
 export async function rerank(
   model: Engine | Embedder,
   params: RerankParams,

@@ -1,5 +1,4 @@
-// A `fetch` that answers as OpenAI's server would, from an engine of this page. Nothing goes over the
-// network.
+// A `fetch` that answers like OpenAI's server, with an engine in this page. Nothing is sent over the network.
 
 import { checkSignal, readFrom } from '../../core/base/check-options.ts'
 import { HalfbyteError, isHalfbyteError, reasonOf } from '../../core/base/errors.ts'
@@ -35,26 +34,34 @@ interface ErrorAnswer {
   }
 }
 
-/** Status 400 for requests that can be corrected, else 500. */
+/** Status 400 for requests that can be corrected, otherwise 500. */
 function errorAnswer(error: unknown): ErrorAnswer {
   const code = isHalfbyteError(error) ? error.code : 'internal'
-  if (code === 'context-overflow') return refusal(400, reasonOf(error), 'context_length_exceeded')
+  if (code === 'context-overflow')
+    return refusal(400, overflowText(error), 'context_length_exceeded', fieldOf(error))
   if (code === 'unsupported') return refusal(400, reasonOf(error), code, fieldOf(error))
   if (isDamagedPicture(error)) return refusal(400, reasonOf(error), code, 'messages')
   return { status: 500, body: body(reasonOf(error), 'server_error', code) }
+}
+
+/** LiteLLM and others recognize this error only by the beginning of OpenAI's sentence. */
+function overflowText(error: unknown): string {
+  const length = isHalfbyteError(error) ? error.detail['contextLength'] : undefined
+  const start = length === undefined ? '' : `This model's maximum context length is ${length} tokens: `
+  return start + reasonOf(error)
 }
 
 /** Other errors of formats are about the model's own files. */
 const isDamagedPicture = (error: unknown): boolean =>
   isHalfbyteError(error) && error.code === 'format' && error.detail['part'] === 'image'
 
-/** The last word of the name, which may be `a text in stop`. */
+/** The last word of the name, which may be a phrase such as `a text in stop`. */
 function fieldOf(error: unknown): string | null {
   const name = isHalfbyteError(error) ? error.detail['name'] : undefined
   return /[\w.]+$/.exec(typeof name === 'string' ? name : '')?.[0] ?? null
 }
 
-/** For a request that is itself wrong. */
+/** The error for an invalid request. */
 const refusal = (
   status: number,
   message: string,
@@ -70,9 +77,9 @@ const body = (
 ): ErrorAnswer['body'] => ({ error: { message, type, param, code } })
 
 /**
- * Starts a reply and streams its chunks, then `[DONE]`. Chunks with a type are events of that name, without
- * such an end. Rejects with the error of its first token. A later error becomes the last event. The reply
- * ends early when the reader cancels, or with `outer`'s reason.
+ * Starts a reply and streams its chunks, then `[DONE]`. Chunks with a type become events of that name,
+ * without `[DONE]`. Rejects with the error of its first token. A later error becomes the last event. The
+ * reply ends early when the reader cancels, or with `outer`'s reason.
  */
 async function eventStream(
   start: (signal: AbortSignal) => Promise<AsyncIterable<object>>,
@@ -81,8 +88,8 @@ async function eventStream(
   const cancelled = new AbortController()
   const signal = outer === undefined ? cancelled.signal : AbortSignal.any([outer, cancelled.signal])
   const chunks = (await start(signal))[Symbol.asyncIterator]()
-  // The first chunk only names the role. With the second the model has begun, so that a request which the
-  // engine refuses still gets its own status.
+  // The first chunk only names the role. Waits for the second one, so that a request that the engine rejects
+  // still gets its own status.
   const ready = [await chunks.next(), await chunks.next()]
   const encoder = new TextEncoder()
   let isNamed = false
@@ -118,7 +125,7 @@ async function eventStream(
   })
 }
 
-/** What clients take as their `fetch`. */
+/** The type of a client's `fetch` option. */
 export type OpenAIFetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>
 
 /** Options of `openaiFetch`. */
@@ -133,9 +140,9 @@ export interface OpenAIFetchOptions extends OpenAIOptions {
  * A `fetch` for clients of OpenAI's API, such as the packages `openai` and `@langchain/openai`. On any host
  * it answers `POST /v1/chat/completions`, `POST /v1/responses`, `POST /v1/completions`,
  * `POST /v1/embeddings`, `POST /v1/rerank`, `GET /v1/models` and `GET /v1/models/<id>` from `model`; any
- * other address gets a 404. An embedder in place of an engine makes vectors or reranks, and refuses chats.
- * Errors have OpenAI's JSON form, with status 400 for a request that can be mended, else 500. An abort
- * rejects with the signal's reason. Throws `unsupported` for anything but an engine or an embedder.
+ * other address gets a 404. An embedder in place of an engine computes vectors or reranks, and rejects chats.
+ * Errors have OpenAI's JSON form, with status 400 for a request that can be corrected, otherwise 500. An
+ * abort rejects with the signal's reason. Throws `unsupported` for anything but an engine or an embedder.
  */
 export function openaiFetch(model: Engine | Embedder, options: OpenAIFetchOptions = {}): OpenAIFetch {
   const { onWarning, embedder, reranker } = readFrom('the options', () => ({ ...options }))
@@ -163,7 +170,7 @@ export function openaiFetch(model: Engine | Embedder, options: OpenAIFetchOption
   }
 }
 
-/** Throws a TypeError if it isn't a request, as `fetch` does. */
+/** Throws a TypeError if it isn't a request, like `fetch`. */
 function requestOf(
   input: Parameters<OpenAIFetch>[0],
   init: RequestInit | undefined,
@@ -171,7 +178,7 @@ function requestOf(
   try {
     const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined)
     checkSignal(signal)
-    // A signal of another realm is not recognised by this one.
+    // A signal from another realm is not recognised in this one.
     return { request: new Request(input, { ...init, signal: null }), signal }
   } catch (cause) {
     if (cause instanceof TypeError) throw cause
@@ -266,7 +273,7 @@ async function events(
   return new Response(await eventStream(start, signal), { headers })
 }
 
-/** The chunks, without the last one, which has the usage, unless the request asks for it. */
+/** The chunks, without the last one, which has the usage, unless it was requested. */
 async function* withUsage(
   chunks: AsyncIterable<TextCompletion>,
   { stream_options }: TextCompletionParams,
@@ -291,13 +298,13 @@ async function readBody(request: Request, signal: AbortSignal | undefined): Prom
 
 /** More than a schema, a grammar or a message may nest. */
 const MOST_BODY_LEVELS = 1024
-/** Text that no context could hold. */
+/** More text than fits in any context. */
 export const MOST_BODY_BYTES = 64 << 20
 
 export const bodyTooLong = (most: number): string =>
   `the body has more than ${most / 2 ** 20} MiB; send a shorter conversation`
 
-/** A body may be a stream, which may never end. */
+/** A body may be an endless stream. */
 async function readText({ body }: Request, signal: AbortSignal | undefined): Promise<string> {
   if (body === null) return ''
   const reader = body.getReader()

@@ -1,4 +1,4 @@
-// Turns the body of a request for OpenAI's responses into a request for a chat completion.
+// Converts the body of a request to OpenAI's Responses API to a chat completion request.
 
 import { checkList, readFrom, renamedOption, shown, wrongOption } from '../../core/base/check-options.ts'
 import { HalfbyteError } from '../../core/base/errors.ts'
@@ -8,7 +8,7 @@ import { type ChatRequest, chatRequest } from '../openai-request.ts'
 import type { ChatCompletionParams, ChatMessageParam } from '../openai-types.ts'
 import { type OnWarning, warnOfUnread } from '../reply-form.ts'
 
-/** The fields that have another form in a chat completion. */
+/** The fields that have a different form in a chat completion. */
 const OWN = {
   input: true,
   instructions: true,
@@ -21,7 +21,7 @@ const OWN = {
   tools: true,
   tool_choice: true,
 } as const
-/** The fields that are passed on as they are. */
+/** The fields that are passed on unchanged. */
 const SAME = {
   model: true,
   stream: true,
@@ -42,7 +42,7 @@ const SAME = {
   presence_penalty: true,
 } as const satisfies Partial<Record<keyof ChatCompletionParams, true>>
 
-/** Fields that refer to what a server has stored. Without it the answer would be to another question. */
+/** Fields that refer to data stored on a server. Ignoring them would answer a different question. */
 const STORED = {
   previous_response_id: 'send the whole conversation as input',
   conversation: 'send the whole conversation as input',
@@ -56,7 +56,7 @@ const NAMES: ReadonlyMap<string, string> = new Map([
   ['reasoning_effort', 'reasoning.effort'],
 ])
 
-/** Throws `unsupported` for values that the model does not take, under the names of the request's fields. */
+/** Throws `unsupported` for unsupported values, with the names of the request's fields. */
 export function responsesRequest(
   params: JsonObject,
   sampling: SamplerOptions,
@@ -102,7 +102,7 @@ function chatParams(params: JsonObject): ChatCompletionParams {
   }
 }
 
-/** A function's tool, or the choice of one: its fields stand one level deeper in chat completions. */
+/** A function tool, or the choice of one: in chat completions its fields are nested one level deeper. */
 function toolOf(tool: unknown): { readonly type: string } {
   if (!isObject(tool) || tool['type'] !== 'function') return tool as { readonly type: string }
   const { type, ...own } = tool
@@ -131,7 +131,7 @@ function messagesOf({ input, instructions }: JsonObject): ChatMessageParam[] {
   return instructions == null || instructions === '' ? said : withSystem(instructions, said)
 }
 
-/** Many templates take one system text only. */
+/** Many templates accept only one system text. */
 function withSystem(instructions: string, [first, ...rest]: ChatMessageParam[]): ChatMessageParam[] {
   const isSystem = first?.role === 'system' || first?.role === 'developer'
   if (first === undefined || !isSystem)

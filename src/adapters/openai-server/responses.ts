@@ -44,7 +44,7 @@ interface ResponseEvent extends JsonObject {
 type Draft = JsonObject & { readonly type: string; readonly response?: ResponseObject }
 
 /**
- * Throws what the engine throws, `unsupported` under the request's own names. After the first event of a
+ * Throws the engine's errors; `unsupported` uses the request's own field names. After the first event of a
  * stream, an error becomes the event `response.failed`.
  */
 export async function* responseEvents(
@@ -83,14 +83,14 @@ async function* drafts(
   let isBegun = false
   for await (const part of replies({ ...request, count: 1 }, answers(session, messages, signal))) {
     if (part.type === 'start') continue
-    // Nothing is said before the model begins: a request that the engine refuses gets its own status.
+    // Nothing is sent before the model begins, so that a request that the engine rejects gets its own status.
     if (!isBegun) {
       yield { type: 'response.created', response: begun }
       yield { type: 'response.in_progress', response: begun }
     }
     isBegun = true
     if (part.type === 'chunk') {
-      // A thought is counted and not shown.
+      // A thought is counted but not shown.
       if (part.chunk.reasoning !== undefined) continue
       if (!isOpen) yield* opened({ ...message, status: 'in_progress', content: [] }, place)
       isOpen = true
@@ -158,7 +158,7 @@ const textOf = (text: string, logprobs: readonly ChatTokenLogprob[]): OutputText
 
 const tokensOf = (tokens: GenerationResult['logprobs']) => logprobsOf(tokens)?.content ?? []
 
-/** The response before it has output, with what the request asked for. */
+/** The response before it has output, with the request's settings. */
 function responseOf(engine: Engine, params: JsonObject): ResponseObject {
   const given = (name: string, otherwise: unknown) => params[name] ?? otherwise
   return {

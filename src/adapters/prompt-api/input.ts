@@ -1,4 +1,4 @@
-// Turns prompts, tools and options of the Prompt API into ours, or throws the error that the interface names.
+// Converts prompts, tools and options of the Prompt API to ours, or throws the error that the API defines.
 
 import { checkList, checkSignal, wrongOption } from '../../core/base/check-options.ts'
 import { isHalfbyteError, reasonOf } from '../../core/base/errors.ts'
@@ -9,7 +9,7 @@ import type { GenerateOptions, Message, PictureSource, ToolCall } from '../../en
 import { formOptions } from '../reply-form.ts'
 import { pictureOf } from './pictures.ts'
 
-/** Most rounds of tool calls for one prompt. */
+/** Maximum rounds of tool calls per prompt. */
 export const MOST_ROUNDS = 16
 
 /** Runs the calls in parallel and waits for all. Rejects with a tool's error or with the signal's reason. */
@@ -34,7 +34,7 @@ interface QuotaErrorClass {
 }
 
 /**
- * `QuotaExceededError` where the platform has that class, otherwise a DOMException of that name. Both have
+ * A `QuotaExceededError` if the platform has that class, otherwise a DOMException with that name. Both have
  * `requested` and `quota`, in tokens.
  */
 export function quotaExceeded(requested: number, quota: number): DOMException {
@@ -45,7 +45,7 @@ export function quotaExceeded(requested: number, quota: number): DOMException {
   return Object.assign(new DOMException(message, 'QuotaExceededError'), numbers)
 }
 
-/** Our own message, under the API's name for it. */
+/** A message in the API's form. */
 export type PromptMessage = Message
 
 export type Prompt =
@@ -58,7 +58,7 @@ export type Prompt =
 
 export type SamplingMode = 'most-predictable' | 'predictable' | 'balanced' | 'creative' | 'most-creative'
 
-/** What a page's `monitor` gets: events whose `loaded` is a fraction of 1, from 0 on. */
+/** The argument of a page's `monitor`: emits events whose `loaded` is a fraction of 1, starting at 0. */
 export interface DownloadMonitor extends EventTarget {
   ondownloadprogress: ((event: ProgressEvent) => unknown) | null
   addEventListener(
@@ -111,8 +111,8 @@ const KINDS: ReadonlySet<string> = new Set(['text', 'tool-call', 'tool-response'
 const IMAGE = 'image'
 
 /**
- * What `read` makes of a page's values. Throws TypeError for values of another type and for those that cannot
- * be read, as browsers do.
+ * Applies `read` to a page's values. Throws TypeError for values of the wrong type and for those that cannot
+ * be read, like browsers.
  */
 function given<Read>(name: string, read: () => Read): Read {
   try {
@@ -134,7 +134,7 @@ function dictionary<Options extends object>(
   return value as Partial<Options>
 }
 
-/** The options of a call. Throws TypeError for those of another type. */
+/** The options of a call. Throws TypeError for options of the wrong type. */
 export const promptOptions = (options: PromptOptions | undefined): PromptOptions =>
   given('the options', () => {
     const { signal, responseConstraint } = dictionary('the options', options)
@@ -147,22 +147,22 @@ export const promptOptions = (options: PromptOptions | undefined): PromptOptions
     return { ...(signal && { signal }), ...(responseConstraint && { responseConstraint }) }
   })
 
-/** The options of a session, as far as they have the right types. */
+/** The options of a session, with checked types. */
 export interface CreateRequest {
   readonly sampling: GenerateOptions
   readonly tools: readonly PromptTool[]
   readonly initial: readonly PromptMessage[]
   readonly signal: AbortSignal | undefined
   readonly monitor: CreateOptions['monitor'] | undefined
-  /** What the session must read and write, as named in the options; images to read are in `sees`. */
+  /** What the session must read and write according to the options; for images as inputs see `sees`. */
   readonly kinds: readonly string[]
   /** Whether prompts may have images: `expectedInputs` names them. */
   readonly sees: boolean
 }
 
 /**
- * Throws TypeError for values of another type, for an unknown mode or one given with numbers, and for tools
- * that cannot be run or that share a name; RangeError for numbers that no sampler can have.
+ * Throws TypeError for values of the wrong type, for an unknown mode or one combined with numbers, and for
+ * tools that cannot be run or share a name; RangeError for numbers that are impossible for a sampler.
  */
 export function createRequest(options: CreateOptions | undefined): CreateRequest {
   const request = given('the options', () => {
@@ -195,14 +195,14 @@ export function createRequest(options: CreateOptions | undefined): CreateRequest
 /** Whether the model can read and write it. */
 export const isReadable = (kind: string): boolean => KINDS.has(kind)
 
-/** Throws NotSupportedError if anything other than text is to be written, or than text and images read. */
+/** Throws NotSupportedError for outputs other than text and inputs other than text and images. */
 export function checkKinds({ kinds }: Pick<CreateRequest, 'kinds'>): void {
   const other = kinds.find((kind) => !isReadable(kind))
   if (other !== undefined)
     throw unsupported(`"${other}" cannot be read or written; ask for text, and pictures as inputs`)
 }
 
-/** Throws NotSupportedError if images are expected and the model cannot see them. */
+/** Throws NotSupportedError if images are expected and the model has no vision. */
 export function checkSight({ sees }: Pick<CreateRequest, 'sees'>, seesImages: boolean): void {
   if (sees && !seesImages)
     throw unsupported(
@@ -264,7 +264,10 @@ export const constraintOf = (
     return formOptions({ tools: told, choice: 'auto', schema: responseConstraint })
   })
 
-/** Throws TypeError for roles, NotSupportedError for content, SyntaxError for a prefix. */
+/**
+ * Throws TypeError for invalid roles, NotSupportedError for unsupported content, SyntaxError for a misplaced
+ * prefix.
+ */
 export const readPrompt = (input: Prompt, sees: boolean): PromptMessage[] =>
   given('the prompt', () => messagesOf(listOf(input), sees))
 
@@ -319,7 +322,7 @@ export const readPrefixed = (input: Prompt, sees: boolean): PrefixedPrompt =>
     return { said: messagesOf(list.slice(0, -1), sees), prefix: content }
   })
 
-/** All messages, the beginning of the reply among them. */
+/** All messages, including the beginning of the reply. */
 export const withPrefix = ({ said, prefix }: PrefixedPrompt): readonly PromptMessage[] =>
   prefix === undefined ? said : [...said, { role: 'assistant', content: prefix }]
 

@@ -1,9 +1,9 @@
-// Images in prompts of the Prompt API. In: the value of a part. Out: what our own messages have for it.
+// Images in prompts of the Prompt API. In: the value of a part. Out: an image as in our own messages.
 import { wrongOption } from '../../core/base/check-options.ts'
 import { checkSides } from '../../core/formats/pixels.ts'
 import type { PictureSource } from '../../engine/api/types.ts'
 
-/** The pairs of sizes that images, videos, their frames, and canvases have; an image's own come first. */
+/** The size properties of images, videos, video frames and canvases; an image's natural size comes first. */
 const SIDES = [
   ['naturalWidth', 'naturalHeight'],
   ['videoWidth', 'videoHeight'],
@@ -12,8 +12,8 @@ const SIDES = [
 ] as const
 
 /**
- * The file, bytes or pixels of an image, as they are when the prompt is given. Throws TypeError for another
- * value, `unsupported` for one above the limits of images, and `SecurityError` for one of another origin.
+ * The file, bytes or pixels of an image at the time of the prompt. Throws TypeError for other values,
+ * `unsupported` for images above the limits, and `SecurityError` for images from another origin.
  */
 export function pictureOf(value: unknown): PictureSource {
   if (value instanceof Blob || value instanceof ArrayBuffer) return value

@@ -56,11 +56,11 @@ function offsetsOf(name: string): { offsets: Record<string, number>; words: numb
   return { offsets, words }
 }
 
-test('the anonymous constants are those of the header', () => {
+test('the anonymous constants match the header', () => {
   expect(ABI).toEqual(constants)
 })
 
-test('op codes, row kinds, encodings and pairings are those of the header', () => {
+test('op codes, row kinds, encodings and pairings match the header', () => {
   const codes = Object.entries(OPS).map(([name, { code }]) => [`OP_${name.toUpperCase()}`, code])
   expect({ ...Object.fromEntries(codes), OP_COUNT: codes.length }).toEqual(enumOf('op_code'))
   expect({ ROWS_TOKENS: ROWS.tokens, ROWS_LOGITS: ROWS.logits, ROWS_ROUTED: ROWS.routed }).toEqual(
@@ -83,7 +83,7 @@ test('op codes, row kinds, encodings and pairings are those of the header', () =
   expect(Object.fromEntries(formats)).toEqual(enumOf('kv_format'))
 })
 
-test.each(Object.keys(OPS) as OpName[])('the record of %s has the fields of its struct', (op) => {
+test.each(Object.keys(OPS) as OpName[])('the fields of the %s record match its struct', (op) => {
   const { struct = op, fields: named, reads, writes } = opEntry(op)
   const fields = structOf(`op_${struct}`)
   for (const field of Object.keys({ ...reads, ...writes })) expect(named).toContain(field)
@@ -92,14 +92,14 @@ test.each(Object.keys(OPS) as OpName[])('the record of %s has the fields of its 
   expect(fields.length * 4).toBeLessThanOrEqual(ABI.OP_BYTES)
 })
 
-test('every op struct of the header is mirrored', () => {
+test('every op struct in the header has a mirror', () => {
   const structs = [...header.matchAll(/struct op_(\w+)/g)].map(([, name]) => name)
   expect(new Set(structs)).toEqual(
     new Set((Object.keys(OPS) as OpName[]).map((name) => opEntry(name).struct ?? name)),
   )
 })
 
-test('step, sequence and sync have the offsets of the header', () => {
+test('the offsets of step, sequence and sync match the header', () => {
   expect({ offsets: STEP, words: STEP_WORDS }).toEqual(offsetsOf('step'))
   expect({ offsets: SEQUENCE, words: SEQUENCE_WORDS }).toEqual(offsetsOf('sequence'))
   expect({ offsets: SYNC, words: SYNC_WORDS }).toEqual(offsetsOf('sync'))

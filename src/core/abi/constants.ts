@@ -2,7 +2,7 @@
 
 /** Anonymous constants of wasm/core/abi.h. */
 export const ABI = {
-  /** Bytes of every op record. */
+  /** Size of an op record in bytes. */
   OP_BYTES: 128,
   /** Positions of a KV block. */
   BLOCK_POSITIONS: 64,

@@ -17,11 +17,11 @@ export type SparseBase = 'w4_g32' | 'w8_g32'
 export interface EncodingEntry {
   /** `enum encoding`. */
   readonly code: number
-  /** Bytes of one weight. */
+  /** Bytes per weight. */
   readonly elementBytes?: number
-  /** Bytes of 8 outputs x 32 inputs. */
+  /** Bytes per 8 outputs x 32 inputs. */
   readonly blockBytes?: number
-  /** Bytes of a panel before its blocks. Default 0. */
+  /** Bytes at the start of a panel, before its blocks. Default 0. */
   readonly headBytes?: number
   readonly base?: SparseBase
   readonly format?: SparseFormat
@@ -103,7 +103,7 @@ export const sparseEncodings = (base: SparseBase): readonly SparseEncoding[] =>
     .filter(isSparse)
     .filter((encoding) => sparseParts(encoding).base === base)
 
-/** The group-of-32 encoding to use instead, where only those can be read. */
+/** The group-of-32 encoding that replaces this one where only such encodings can be read. */
 export function groupEncoding(encoding: PackedEncoding): Encoding {
   if (encoding === 'w4_channel') return 'w4_g32'
   return isSparse(encoding) ? ENCODINGS[encoding].base : encoding

@@ -1,20 +1,20 @@
-// Ops. An entry for each op of wasm/core/abi.h: its code, fields, reads, writes and work.
+// Ops. One entry per op of wasm/core/abi.h: its code, fields, reads, writes and work.
 //
 // Lowering, the record writer, the printer, the cost model, the gauge and the roofline all read this table.
 // An op without an entry has no name, so code that uses it does not compile.
 import { ABI } from './constants.ts'
 
 /**
- * The version of all records: the value that a module's `abi_version()` must return. It rises with every
- * change of wasm/core/abi.h. The build of the kernels reads this line.
+ * The version of all records: the value that a module's `abi_version()` must return. Increase it with every
+ * change to wasm/core/abi.h. The kernels' build reads this line.
  */
 export const ABI_VERSION = 22
 
-/** One record, as the cost functions below read it. */
+/** A record as seen by the cost functions below. */
 export interface OpReader {
   /** Rows that the op works on in this step. */
   readonly rows: number
-  /** The number in a field; 0 when the field is absent. */
+  /** The number in a field; 0 if the field is absent. */
   number(field: string): number
   /** True when the weight in the field `w` is quantised; the input rows are then int8. */
   readonly isQuantized: boolean
@@ -73,7 +73,7 @@ const NORM_WORK = 4
 const GATE_WORK = 6
 const ROTATE_WORK = 6
 /**
- * SiLU is a gate without its product. A scan takes, per state and row, 18 operations for the exponential and
+ * SiLU is a gate without the product. A scan takes, per state and row, 18 operations for the exponential and
  * its argument, 3 to update the state and 2 for the output; SSD takes only the last 5. A step size takes an
  * exponential and a logarithm per channel.
  */
@@ -81,7 +81,7 @@ const SILU_WORK = 5
 const SCAN_WORK = 23
 const SSD_WORK = 5
 const SOFTPLUS_WORK = 32
-/** Per number of the state: decay and product with the key, update, product with the query. */
+/** Per element of the state: decay and product with the key, update, product with the query. */
 const DELTA_WORK = 8
 /** Four exponentials and the sums between them. */
 const WKV_WORK = 64

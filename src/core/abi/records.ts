@@ -1,17 +1,17 @@
-// A record of one op with the description of its rows after it, for runs of single ops.
+// Writes an op record followed by its row description, to run a single op.
 import { ROWS, STEP, STEP_WORDS } from './constants.ts'
 import { OPS, type OpName } from './ops.ts'
 
-/** Words of the op. */
+/** Words in an op record. */
 const OP_WORDS = 32
 
-/** Bytes of an op and of the description of its rows. */
+/** Bytes of an op record and its row description. */
 export const SINGLE_OP_BYTES = 4 * (OP_WORDS + STEP_WORDS)
 
-/** The address of the rows' description. */
+/** The address of the row description. */
 export const rowsAfter = (record: number): number => record + 4 * OP_WORDS
 
-/** Writes an op for `rows` rows into words that are 0. Fields that are left out stay so. */
+/** Writes an op for `rows` rows into words that are 0. Omitted fields stay 0. */
 export function writeSingleOp(
   words: Int32Array,
   op: OpName,

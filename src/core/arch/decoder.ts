@@ -78,18 +78,18 @@ function predictionHead({ b, config, traits, norm }: Parts, x: Value): Value {
     norm('norm', x, config.layers),
     matrix(hiddenSize, { 'head.weight': hiddenSize }),
   )
-  // The class has an activation of its own here, which no model changes.
+  // The class has a separate activation here, which no model changes.
   const active = b.swiglu('head_act', [made], traits.activation)
   return norm('head_norm', b.takeRows('wanted', active), config.layers)
 }
 
 type Block = 'attn' | 'ssm' | 'mlp'
 
-/** What a block of the layer reads of x. */
+/** The input of a block, computed from x. */
 const normedInput = ({ config, traits, norm }: Parts, layer: number, block: Block, x: Value): Value =>
   normsOf(config, traits, layer) === 'after' ? x : norm(`layers.${layer}.${block}_norm`, x, layer)
 
-/** x and what a block of the layer made of it. */
+/** x plus the block's output. */
 function addedTo(
   { b, traits, config, norm }: Parts,
   layer: number,

@@ -1,5 +1,5 @@
-// The table of all families, by name. Those of most models are here; rare/table.ts has the others, which a
-// page loads when a file is of one.
+// The table of all families, by name. The common ones are here; rare/table.ts has the others, which a page
+// loads when a file needs one.
 import { HalfbyteError } from '../base/errors.ts'
 import type { ModelFile } from '../formats/readers.ts'
 import type { Graph } from '../graph/nodes.ts'

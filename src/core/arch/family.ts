@@ -10,18 +10,18 @@ import type { decoder } from './decoder.ts'
 /** The name of the embedding table in safetensors, unless a family says otherwise. */
 export const EMBEDDING = 'model.embed_tokens.weight|backbone.embeddings.weight|backbone.embedding.weight'
 
-/** One kind of tensor and its three common names; N is the layer, E the expert. */
+/** A kind of tensor and its three common names; N is the layer, E the expert. */
 export interface TensorRow {
   /** The canonical name, used in graphs, plans and .hbm packs. */
   readonly name: string
   readonly gguf: string
-  /** Several names, separated by |, when writers differ. */
+  /** Several names, separated by |, if writers differ. */
   readonly safetensors: string
   /** Outermost first. */
   readonly shape: (config: ModelConfig, traits: DecoderTraits, layer: number) => readonly number[]
   /** Whether a model's layer has the tensor. Default: always. */
   readonly isIn?: ((config: ModelConfig, traits: DecoderTraits, layer: number) => boolean) | undefined
-  /** Where a file keeps it, unless it is its own tensor. Packs store it as it is read. */
+  /** Where a file stores it, unless it is a tensor of its own. Packs store it as it is read. */
   readonly place?: StoredWeightOf | undefined
 }
 export type Shape = TensorRow['shape']
@@ -46,7 +46,7 @@ export const first =
 
 /** Where a weight is in a file: rows of a stored tensor, or the tensor in another form. */
 export interface StoredWeight {
-  /** The tensor's name; several, separated by |, when writers differ. */
+  /** The tensor's name; several, separated by |, if writers differ. */
   readonly tensor: string
   /** Shape in the file, outermost first. Default: the weight's own shape. */
   readonly shape?: readonly number[]
@@ -56,30 +56,34 @@ export interface StoredWeight {
   readonly joined?: readonly string[] | undefined
   /** The weight's rows in the tensor, as runs of [first, count]. Default: all rows. */
   readonly runs?: readonly (readonly [number, number])[]
-  /** Of rows in turn, such as gate and up: the first of the weight's, and how many there are in a turn. */
+  /** For interleaved rows, such as gate and up: the weight's first row, and the distance between its rows. */
   readonly turn?: { readonly first: number; readonly of: number }
   /**
-   * `transposed`: the file has [inputs, outputs], but for quantised tensors, which quantisers leave as they
-   * are. `turned`: every file has it, or has several, whose rows follow each other in the weight. `shares`:
-   * the file has a vector; for each of its numbers s the weight has the row 1 - s, s.
+   * `transposed`: the file has [inputs, outputs], except for quantised tensors, which quantisers do not
+   * transpose. `turned`: the file has one such matrix, quantised or not, or several, whose rows follow each
+   * other in the weight. `shares`: the file has a vector; for each of its numbers s the weight has the row 1
+   * - s, s.
    */
   readonly form?: 'transposed' | 'turned' | 'shares' | undefined
   /** Which of several transposed matrices the weight is. */
   readonly matrix?: number
   /** A change to the values after reading. */
   readonly change?: ValueChange | undefined
-  /** What the rows of a float matrix are multiplied by. The result has the encoding of the file's dtype. */
+  /** Factors of the rows of a float matrix. The result has the encoding of the file's dtype. */
   readonly factors?: RowFactors | undefined
-  /** True for a vector that files may keep as rows. */
+  /** True for a vector that files may store as rows. */
   readonly isFlat?: boolean | undefined
-  /** Every number of a weight that no file stores, or the one at an index; `tensor` is then empty. */
+  /**
+   * For a weight that no file stores: the value of all its elements, or of the element at an index. `tensor`
+   * is then empty.
+   */
   readonly constant?: number | ((index: number) => number) | undefined
 }
 
-/** The weights of a norm that has none. */
+/** The weights of a norm without stored weights. */
 export const ones = (): StoredWeight => ({ tensor: '', constant: 1 })
 
-/** A norm of which Hugging Face's files store the weight minus 1. */
+/** A norm for which Hugging Face files store the weight minus 1. */
 export const lessOne = (tensor: string) => (): StoredWeight => ({ tensor, change: { scale: 1, offset: 1 } })
 
 /** Matrices or norms with their biases, by module. */
@@ -92,8 +96,8 @@ export const modules = (names: Readonly<Record<string, string>>): Names =>
   )
 
 /**
- * Where a file keeps weights, by canonical name, with N for the layer and E for the expert. Weights that are
- * not listed have their common names.
+ * Where a file stores weights, by canonical name, with N for the layer and E for the expert. Unlisted weights
+ * have their common names.
  */
 export type Names = Readonly<
   Record<string, string | ((config: ModelConfig, expert: number, layer: number) => StoredWeight)>
@@ -101,12 +105,12 @@ export type Names = Readonly<
 
 /**
  * Defaults of a class, by the common names of its keys. A class without a default for `sliding_window` has no
- * windows. With `use_sliding_window`, windows are used only when it is true. With `max_window_layers`,
+ * windows. With `use_sliding_window`, windows are used only if it is true. With `max_window_layers`,
  * windows begin at that layer.
  */
 export type Defaults = Readonly<Record<string, number | boolean>>
 
-/** Defaults of the sizes, and further defaults. */
+/** Defaults of the sizes, and other defaults. */
 export const defaults = (
   vocab_size: number,
   hidden_size: number,
@@ -125,10 +129,13 @@ export const defaults = (
   ...others,
 })
 
-/** Reads the values that the common keys do not give. */
+/** Reads the values that are not under the common keys. */
 type Reader = (fields: Fields, common: ModelConfig) => Partial<ModelConfig>
 
-/** The engine's decoder, which families in a script of their own must not bring a second time. */
+/**
+ * The engine's decoder, passed as an argument so that the script of the rare families does not contain a
+ * second copy.
+ */
 export type Decoder = typeof decoder
 
 export interface FamilyFile {
@@ -136,7 +143,7 @@ export interface FamilyFile {
   readonly traits?: DecoderTraits
   /** Default: the decoder with these traits. */
   readonly build?: (config: ModelConfig, decoder: Decoder) => Graph
-  /** False where no layer attends, although the family has traits. */
+  /** False if no layer has attention, although the family has traits. */
   readonly attention?: false
   /** The kind of its recurrent layers, if it has any. */
   readonly recurrence?: SsmConfig['kind']
@@ -165,13 +172,13 @@ export interface FamilyFile {
   readonly hf: {
     /** Defaults for absent keys, by class of transformers (`architectures` in config.json). */
     readonly classes: Readonly<Record<string, Defaults>>
-    /** Other names of keys in config.json. */
+    /** Alternative names of keys in config.json. */
     readonly keys?: Readonly<Record<string, string>>
     /** Where the two numbers of a rotated pair are. Default: `halves`. */
     readonly pairing?: RopePairing
     /**
      * The keys that say whether a part's matrices have biases. Default: `attention_bias` for attention and
-     * `mlp_bias`. A part without a key is as the traits say.
+     * `mlp_bias`. For a part without a key, the traits decide.
      */
     readonly biases?: Readonly<Partial<Record<keyof Biases, string>>>
     /** `listed`: the class that the file names. */
@@ -185,7 +192,7 @@ export interface FamilyFile {
   }
 }
 
-/** Of a family that llama.cpp does not know. */
+/** For families that llama.cpp does not support. */
 export const NO_GGUF = { pairing: 'halves' } as const
 
 /** Biases that a model states and that differ from its family's. */

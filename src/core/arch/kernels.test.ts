@@ -43,7 +43,7 @@ const config = (changes: Partial<ModelConfig>): ModelConfig => ({
   ...changes,
 })
 
-/** The engine's steps in little: weights streamed in, records written, activations poisoned. */
+/** The engine's steps in miniature: weights streamed in, records written, activations poisoned. */
 async function engineOf(model: ModelConfig, encodingOf: EncodingOf, machine: Machine) {
   const plan = compile(buildGraph(model), { ...CAPACITY, encodingOf })
   const memory = new WebAssembly.Memory({ initial: 64 })
@@ -126,9 +126,7 @@ const only =
   (encoding: Encoding): EncodingOf =>
   (name) =>
     roleOf(name) === 'vector' ? 'f32' : encoding
-/**
- * As a file with several quantisations has them: V, the down projection and the table apart from the rest.
- */
+/** As in files with mixed quantisation: V, the down projection and the table differ from the rest. */
 const mixed: EncodingOf = (name) => {
   if (/attn_v\.weight|embed|output\.weight$/.test(name)) return 'w8_g32'
   return /mlp_down/.test(name) ? 'f32' : only('w4_g32')(name)
@@ -166,7 +164,7 @@ const DELTA: DeltaConfig = {
   betaScale: 1,
   epsilon: 1e-6,
 }
-/** Heads of 16 numbers that are not rotated and 8 that are, with 14 values. */
+/** Heads with 16 dimensions that are not rotated, 8 that are, and 14 values. */
 const LATENT = {
   kvHeads: 4,
   headDim: 24,

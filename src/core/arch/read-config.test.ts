@@ -1,4 +1,4 @@
-// Configurations. In: headers of every format, true and lying. Out: one ModelConfig, or a typed error with
+// Configurations. In: headers of every format, valid and forged. Out: one ModelConfig, or a typed error with
 // the numbers.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -37,7 +37,7 @@ describe('every format', () => {
 describe('GGUF', () => {
   const read = (changes: Record<string, MetaValue | undefined>) => readConfig(ggufFile(interleaved, changes))
 
-  test('takes llama.cpp defaults for what a file does not say', async () => {
+  test('uses llama.cpp’s defaults for keys that a file lacks', async () => {
     const config = await readConfig(
       ggufFile(
         { ...interleaved, kvHeads: 6 },
@@ -51,14 +51,14 @@ describe('GGUF', () => {
     )
     expect(config).toMatchObject({ kvHeads: 6, vocabSize: 70, rope: { theta: 10_000, dims: 8 } })
   })
-  test('takes one number of heads for each layer if they are equal', async () => {
+  test('accepts a number of heads per layer if all are equal', async () => {
     const { layers, heads } = interleaved
     expect(await read({ 'llama.attention.head_count': Array(layers).fill(heads) })).toEqual(interleaved)
     const other = [heads, ...Array(layers - 1).fill(2 * heads)]
     const failure = await failureOf(() => read({ 'llama.attention.head_count': other }))
     expect(failure.message).toMatch(new RegExp(`layers of ${heads} and of ${2 * heads} heads`))
   })
-  test('has heads wider than the hidden size divided up', async () => {
+  test('accepts heads wider than their share of the hidden size', async () => {
     const wide = { ...interleaved, headDim: 16, rope: { ...interleaved.rope, dims: 16 } }
     const changes = { 'llama.attention.key_length': 16, 'llama.attention.value_length': 16 }
     expect(await readConfig(ggufFile(wide, changes))).toEqual(wide)
@@ -85,7 +85,7 @@ describe('GGUF', () => {
     ['llama.rope.scaling.attn_factor', 1.5, /rope.scaling.attn_factor 1.5/],
     ['llama.attention.causal', false, /attention to later positions/],
     ['llama.attention.value_length', 16, /keys of 8 and values of 16/],
-  ])('refuses %s %s as unsupported', async (key, value, sentence) => {
+  ])('rejects %s %s as unsupported', async (key, value, sentence) => {
     const failure = await failureOf(() => read({ [key]: value }))
     expect(failure).toEqual({ code: 'unsupported', message: expect.stringMatching(sentence) })
   })
@@ -102,7 +102,7 @@ describe('yarn of GGUF', () => {
     )
   const plain = 1 + 0.1 * Math.log(8)
 
-  test('has the magnitude of llama.cpp, whichever way a file states it', async () => {
+  test('has llama.cpp’s magnitude, whichever way a file states it', async () => {
     const magnitude = async (changes: Record<string, MetaValue>) => {
       const { scaling } = (await read(changes)).rope
       return scaling?.type === 'yarn' ? scaling.magnitude : undefined
@@ -122,7 +122,7 @@ describe('yarn of GGUF', () => {
 })
 
 describe('Hugging Face', () => {
-  test('gpt-oss rotates by YaRN where the file does not say how', async () => {
+  test('gpt-oss uses YaRN if the file does not state a rotation', async () => {
     const file = hfFile(SMALL, { architectures: ['GptOssForCausalLM'], rope_theta: undefined, head_dim: 8 })
     const { rope } = await readConfig(file)
     expect(rope).toMatchObject({ theta: 150_000, scaling: { type: 'yarn', factor: 32, isUnrounded: true } })
@@ -136,20 +136,20 @@ describe('Hugging Face', () => {
     [{ vocab_size: 2 ** 23 }, 'architecture'],
     [{ intermediate_size: 2 ** 21 }, 'architecture'],
     [{ head_dim: 257 }, 'unsupported'],
-  ])('%j is more than any model has', async (changes, code) => {
+  ])('%j is rejected because it exceeds that of any model', async (changes, code) => {
     await expect(read(changes)).rejects.toMatchObject({ code })
   })
 
   test('a Llama knows no windows', async () => {
     expect((await read({ sliding_window: 128 })).window).toBeUndefined()
   })
-  test('null is not the default of a class', async () => {
+  test('null does not mean the default of a class', async () => {
     const file = hfFile(SMALL, { architectures: ['MistralForCausalLM'], max_position_embeddings: 8192 })
     const metadata = new Map([...file.metadata, ['unset', ['sliding_window']] as const])
     expect((await readConfig(file)).window).toEqual({ positions: 4096, layers: [0, 1] })
     expect((await readConfig({ ...file, metadata })).window).toBeUndefined()
   })
-  test('a SmolLM3 has its window where it does not rotate', async () => {
+  test('a SmolLM3 has its window in the layers that do not rotate', async () => {
     const smollm3 = { architectures: ['SmolLM3ForCausalLM'], sliding_window: 64, no_rope_layers: [1, 0] }
     expect((await read(smollm3)).window).toBeUndefined()
     expect((await read({ ...smollm3, use_sliding_window: true })).window).toEqual({
@@ -166,7 +166,7 @@ describe('Hugging Face', () => {
       layers: [0, 1],
     })
   })
-  test('a Qwen2 may state a window that it does not use', async () => {
+  test('a Qwen2 may specify a window that it does not use', async () => {
     const read = (changes: Record<string, MetaValue>) =>
       readConfig(hfFile(qwen2, { sliding_window: 64, ...changes }))
     expect((await read({ use_sliding_window: false })).window).toBeUndefined()
@@ -215,7 +215,7 @@ describe('Hugging Face', () => {
     expect(await magnitude({ mscale: 0.5, mscale_all_dim: 0.8 })).toBeCloseTo(both, 12)
     expect(await magnitude({ mscale: 0.5, mscale_all_dim: 0.8, attention_factor: 3 })).toBe(3)
   })
-  test('reads activations under all their names, and keeps one that is not the own one of the family', async () => {
+  test('reads activations under all their names, and keeps one that differs from the family’s', async () => {
     const of = async (hidden_act: string) => (await read({ hidden_act })).activation
     expect(await of('silu')).toBeUndefined()
     expect(await of('swish')).toBeUndefined()
@@ -223,11 +223,11 @@ describe('Hugging Face', () => {
     expect(await of('gelu_new')).toBe('gelu')
     expect(await of('gelu_pytorch_tanh')).toBe('gelu')
   })
-  test('turns a part of each head when told so', async () => {
+  test('rotates a part of each head if the file says so', async () => {
     expect((await read({ partial_rotary_factor: 0.5 })).rope.dims).toBe(4)
     expect((await read({ partial_rotary_factor: 0.3 })).rope.dims).toBe(2)
   })
-  test('has biases where the file says so', async () => {
+  test('has biases if the file says so', async () => {
     expect((await read({})).biases).toBeUndefined()
     expect((await read({ attention_bias: true })).biases).toEqual({ qkv: true, output: true })
     expect((await read({ mlp_bias: true })).biases).toEqual({ mlp: true })
@@ -239,7 +239,7 @@ describe('Hugging Face', () => {
     expect((await read({ clip_qkv: 8 })).qkvLimit).toBe(8)
     expect((await failureOf(() => read({ clip_qkv: -8 }))).message).toMatch(/qkvLimit is -8/)
   })
-  test('keeps frequencies up to the trained length where scaling is dynamic', async () => {
+  test('keeps frequencies up to the trained length if scaling is dynamic', async () => {
     const { rope } = await read({ rope_scaling: { rope_type: 'dynamic', factor: 4 } })
     expect(rope.scaling).toEqual({ type: 'dynamic', factor: 4, originalContextLength: 256 })
     expect(inverseFrequencies(rope, 256)).toEqual(inverseFrequencies({ ...rope, scaling: undefined }))
@@ -299,7 +299,7 @@ describe('Hugging Face', () => {
       /another activation/,
     ],
     [{ architectures: ['HyperCLOVAXForCausalLM'], use_post_norm: false }, /use_post_norm false/],
-  ])('refuses %j as unsupported', async (changes, sentence) => {
+  ])('rejects %j as unsupported', async (changes, sentence) => {
     const failure = await failureOf(() => read(changes))
     expect(failure).toEqual({ code: 'unsupported', message: expect.stringMatching(sentence) })
   })
@@ -329,7 +329,7 @@ describe('packs', () => {
     const config = { ...SMALL, rope: { ...SMALL.rope, scaling } }
     expect(await readConfig(hbmFile(config))).toEqual(config)
   })
-  test('keep what a family file may say otherwise', async () => {
+  test('preserve settings that override the family’s', async () => {
     const config: ModelConfig = {
       ...SMALL,
       activation: 'xielu',
@@ -349,7 +349,7 @@ describe('packs', () => {
       message: expect.stringMatching(/activation "constructor"/),
     })
   })
-  test('are believed no more than other files', async () => {
+  test('are trusted no more than other files', async () => {
     expect((await failureOf(() => readConfig(hbmFile(SMALL, { heads: 5 })))).code).toBe('architecture')
     expect((await failureOf(() => readConfig(hbmFile(SMALL, { rope: undefined })))).code).toBe('architecture')
     expect((await failureOf(() => readConfig(hbmFile(SMALL, { layers: '2' })))).message).toMatch(
@@ -368,7 +368,7 @@ describe('unknown architectures', () => {
     ['Hugging Face without a class', hfFile(SMALL, { architectures: undefined, model_type: 'strange' })],
     ['Hugging Face with a name of Object', hfFile(SMALL, { architectures: ['constructor'] })],
     ['a pack', hbmFile(SMALL, { family: 'strange' })],
-  ])('of %s are named beside the supported ones', async (_, file) => {
+  ])('of %s are named along with the supported ones', async (_, file) => {
     const failure = await failureOf(() => readConfig(strange(file)))
     expect(failure.code).toBe('architecture')
     expect(failure.message).toMatch(/(strange|StrangeForCausalLM|constructor).* llama, qwen2, .*gpt_neox/)
@@ -390,16 +390,19 @@ describe('unknown architectures', () => {
       'llama',
       { ...ggufFile(qwen), metadata: keys(qwen).set('general.architecture', 'strange') },
     ],
-  ] as const)('of %s that have all of a family name it, and load as it', async (_, family, file) => {
-    const failure = await failureOf(() => readConfig(file))
-    expect(failure.code).toBe('architecture')
-    expect(failure.message).toMatch(/the architecture "(strange|StrangeForCausalLM)" is not supported; /)
-    expect(failure.message).toContain(`this looks like a ${family}; pass architecture: '${family}' to try`)
-    const { family: read, hiddenSize } = await readConfig(file, { architecture: family })
-    expect({ read, hiddenSize }).toEqual({ read: family, hiddenSize: SMALL.hiddenSize })
-  })
+  ] as const)(
+    'of %s that fit a family name it in the error, and load as that family',
+    async (_, family, file) => {
+      const failure = await failureOf(() => readConfig(file))
+      expect(failure.code).toBe('architecture')
+      expect(failure.message).toMatch(/the architecture "(strange|StrangeForCausalLM)" is not supported; /)
+      expect(failure.message).toContain(`this looks like a ${family}; pass architecture: '${family}' to try`)
+      const { family: read, hiddenSize } = await readConfig(file, { architecture: family })
+      expect({ read, hiddenSize }).toEqual({ read: family, hiddenSize: SMALL.hiddenSize })
+    },
+  )
 
-  test('a given family must be one, and the model may not be a graph', async () => {
+  test('a given family must exist, and the model must not be a graph', async () => {
     const unknown = await failureOf(() => readConfig(hfFile(SMALL), { architecture: 'strange' }))
     expect(unknown).toMatchObject({ code: 'unsupported' })
     expect(unknown.message).toMatch(/architecture is "strange" but must be one of: llama, qwen2/)
@@ -416,7 +419,7 @@ describe('numbers', () => {
     return failure.message
   }
 
-  test('that are missing or of another type are named', async () => {
+  test('that are missing or of another type are named in the error', async () => {
     const shape = { rope_scaling: { rope_type: 'linear' } }
     expect(await architecture(hfFile(SMALL, shape))).toMatch(/factor is missing/)
     expect(await architecture(hfFile(SMALL, { hidden_size: undefined, num_attention_heads: 64 }))).toMatch(
@@ -441,7 +444,7 @@ describe('numbers', () => {
     ['partial_rotary_factor', -0.5, /rope.dims is -4 .* a whole number from 1/],
     ['rope_scaling', { type: 'linear', factor: 0 }, /factor is 0/],
     ['max_position_embeddings', 2 ** 40, /contextLength is 1099511627776/],
-  ])('that cannot be are rejected: %s %j', async (key, value, sentence) => {
+  ])('that are impossible are rejected: %s %j', async (key, value, sentence) => {
     expect(await architecture(hfFile(SMALL, { [key]: value }))).toMatch(sentence)
   })
   test('a tokenizer of another size than the embedding table is rejected', async () => {
@@ -479,7 +482,7 @@ describe('numbers', () => {
   })
 })
 
-test('keys are normalised after their rotation in one family only, and only where it has norms', () => {
+test('keys are normalised after their rotation in one family only, and only if it has norms', () => {
   expect(normsRotated({ ...SMALL, family: 'hunyuan' })).toBe(true)
   expect(normsRotated({ ...SMALL, family: 'hunyuan', headNorms: false })).toBe(false)
   expect(FAMILIES.filter((family) => normsRotated({ ...SMALL, family }))).toEqual(['hunyuan'])

@@ -23,15 +23,16 @@ import {
 type ConfigFile = Pick<ModelFile, 'name' | 'format' | 'metadata' | 'tensors' | 'loadFamilies'>
 
 export interface ReadConfigOptions {
-  /** The family to read the model as, whatever its file says. Default: the one that the file names. */
+  /** The family to read the model as, regardless of its file. Default: the one that the file names. */
   readonly architecture?: Family | undefined
   readonly signal?: AbortSignal | undefined
 }
 
 /**
- * Reads no data but RoPE's factors, where a GGUF file stores them. Throws `architecture` for unknown
+ * Reads no tensor data except RoPE's factors, if a GGUF file stores them. Throws `architecture` for unknown
  * families, with the nearest family if one fits the file, and for numbers that are missing, implausible or
- * contradict the embedding table; `unsupported` for variants that are not built; what `loadFamilies` throws.
+ * contradict the embedding table; `unsupported` for variants that are not implemented; and any error of
+ * `loadFamilies`.
  */
 export async function readConfig(model: ConfigFile, options: ReadConfigOptions = {}): Promise<ModelConfig> {
   const { architecture, signal } = options
@@ -156,7 +157,7 @@ async function fits(family: Family, model: ConfigFile, signal?: AbortSignal): Pr
   }
 }
 
-/** What names the family in a file of this format, and whether a family has that name. */
+/** The name that identifies the family in a file of this format, and a test whether a family has it. */
 function nameOfFamily(
   format: ModelFormat,
   fields: Fields,

@@ -15,7 +15,7 @@ describe('inverseFrequencies', () => {
   test('linear scaling divides all of them', () => {
     expect(frequencies(10_000, 4, { type: 'linear', factor: 4 })).toEqual([0.25, 0.0025])
   })
-  test('factors divide one by one', () => {
+  test('factors divide the frequencies one by one', () => {
     expect(frequencies(10_000, 4, { type: 'factors', factors: [1, 8] })).toEqual([1, 0.00125])
   })
 
@@ -48,7 +48,7 @@ describe('inverseFrequencies', () => {
 })
 
 describe('fillRopeTable', () => {
-  test('has cosine and sine of each pair of each row, and leaves the rest alone', () => {
+  test('has the cosine and sine of each pair of each row, and leaves the rest unchanged', () => {
     const target = new Float32Array(10).fill(7)
     fillRopeTable(target, Uint32Array.of(0, 3, 9), 2, {
       frequencies: Float64Array.of(1, 0.5),
@@ -57,7 +57,7 @@ describe('fillRopeTable', () => {
     const angles = [0, 0, 3, 1.5].flatMap((angle) => [Math.cos(angle), Math.sin(angle)])
     expect([...target]).toEqual([...Float32Array.from(angles), 7, 7])
   })
-  test('is right to f32 far out in the context', () => {
+  test('is accurate to f32 far into the context', () => {
     const target = new Float32Array(2)
     fillRopeTable(target, Uint32Array.of(131_071), 1, {
       frequencies: Float64Array.of(1),

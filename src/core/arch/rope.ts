@@ -7,7 +7,7 @@ export interface RopeTable {
   readonly frequencies: Float64Array
   /** Factor applied to cosines and sines. */
   readonly magnitude: number
-  /** By which of a row's three coordinates each pair rotates. Absent: by its position. */
+  /** Which of a row's three coordinates each pair rotates by. Absent if by its position. */
   readonly axes?: Uint8Array | undefined
   /** Multiplies `magnitude` at each position. Absent: 1. */
   readonly scale?: QueryScale | undefined
@@ -37,7 +37,7 @@ export function ropeTables(config: ModelConfig, contextLength: number): RopeTabl
 export const queryTableOf = ({ localRope, queryScale }: ModelConfig): number | undefined =>
   queryScale === undefined ? undefined : localRope === undefined ? 1 : 2
 
-/** What cosines and sines are multiplied by; 1 where the scaling does not say. */
+/** The factor of cosines and sines; 1 if the scaling does not define one. */
 export const magnitudeOf = ({ scaling }: Pick<RopeConfig, 'scaling'>): number =>
   scaling !== undefined && 'magnitude' in scaling ? (scaling.magnitude ?? 1) : 1
 
@@ -51,7 +51,7 @@ export function inverseFrequencies(rope: RopeConfig, contextLength = 0): Float64
   )
 }
 
-/** By what dynamic scaling multiplies `theta` for a context of this length. */
+/** The factor by which dynamic scaling multiplies `theta` for a context of this length. */
 function growth(
   { factor, originalContextLength }: Extract<RopeScaling, { type: 'dynamic' }>,
   dims: number,
@@ -112,7 +112,7 @@ function scaled(
 
 /**
  * Writes f32 [rows][dims/2][cosine, sine] of the first `rows` positions into `target`. `places` [rows][AXES]:
- * where the rows are. Default: at their positions on each axis.
+ * the rows' coordinates. Default: their positions on each axis.
  */
 // hot
 export function fillRopeTable(

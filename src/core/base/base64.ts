@@ -1,6 +1,6 @@
-// Bytes as text in base64, and back.
+// Converts bytes to base64 and back.
 
-/** Bytes in one call, below the number of arguments that engines allow. */
+/** Bytes per call; JavaScript engines limit the number of arguments. */
 const CHUNK = 1 << 15
 
 export function toBase64(bytes: Uint8Array | Uint8ClampedArray): string {
@@ -11,6 +11,6 @@ export function toBase64(bytes: Uint8Array | Uint8ClampedArray): string {
   return btoa(text)
 }
 
-/** Throws a DOMException for a text that is not base64. */
+/** Throws a DOMException if the text is not valid base64. */
 export const fromBase64 = (base64: string): Uint8Array<ArrayBuffer> =>
   Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))

@@ -1,4 +1,4 @@
-// Budgets. In: work and bytes that are charged. Out: whether the limit holds, and for how long.
+// Budgets. In: charges for work and bytes. Out: whether the limit holds, and for how long.
 import { expect, test } from 'vitest'
 import { Budget, type Limits } from './budget.ts'
 import { HalfbyteError } from './errors.ts'
@@ -9,7 +9,7 @@ const budgetOf = (limits: Omit<Limits, 'refuse'>) =>
     refuse: ({ what, asked, most }) => new HalfbyteError('out-of-memory', 'too much', { what, asked, most }),
   })
 
-test('work is rejected at the first unit beyond the limit, and stays refused until it is renewed', () => {
+test('work is rejected from the first unit over the limit until the budget is renewed', () => {
   const budget = budgetOf({ work: 10 })
   budget.spend(10)
   budget.check()
@@ -21,7 +21,7 @@ test('work is rejected at the first unit beyond the limit, and stays refused unt
   budget.spend(10)
 })
 
-test('bytes that are released can be held again', () => {
+test('released bytes can be held again', () => {
   const budget = budgetOf({ work: 0, bytes: 10 })
   for (let time = 0; time < 5; time++) {
     budget.hold(10)
@@ -33,12 +33,12 @@ test('bytes that are released can be held again', () => {
   )
 })
 
-test('a count that is not a number is rejected', () => {
+test('a count of NaN is rejected', () => {
   expect(() => budgetOf({ work: 10 }).spend(Number.NaN)).toThrow(HalfbyteError)
   expect(() => budgetOf({ work: 10, bytes: 10 }).hold(Number.NaN)).toThrow(HalfbyteError)
 })
 
-test('an abort ends the work with its reason, and arrives while the event loop turns', async () => {
+test('an abort arrives at a turn of the event loop and ends the work with its reason', async () => {
   const abort = new AbortController()
   const budget = budgetOf({ work: Infinity, signal: abort.signal })
   setTimeout(() => abort.abort(new Error('cancelled')))

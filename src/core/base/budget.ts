@@ -1,8 +1,8 @@
-// Budgets limit what a stranger's file or text makes the engine compute. Work is charged before it is done,
-// and exceeding a limit throws the error of its owner.
+// Budgets limit how much an untrusted file or text can make the engine compute. Work is charged before it is
+// done, and exceeding a limit throws the owner's error.
 import type { HalfbyteError } from './errors.ts'
 
-/** What ran out, how much was asked for in all, and the limit. */
+/** What ran out, the total that was requested, and the limit. */
 export interface Excess {
   readonly what: 'work' | 'bytes'
   readonly asked: number
@@ -10,9 +10,9 @@ export interface Excess {
 }
 
 export interface Limits {
-  /** Maximum number of units of work. The owner says what a unit is. */
+  /** Maximum number of units of work. The owner defines the unit. */
   readonly work: number
-  /** Maximum bytes that are held at once. Default: any number. */
+  /** Maximum bytes held at once. Default: no limit. */
   readonly bytes?: number
   /** Ends the work with its reason. */
   readonly signal?: AbortSignal | undefined
@@ -20,12 +20,12 @@ export interface Limits {
   readonly refuse: (excess: Excess) => HalfbyteError
 }
 
-/** Lets the events that wait be handled. */
+/** Lets pending events be handled. */
 export function eventLoopTurn(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve))
 }
 
-/** The same as soon as possible: browsers put timers off by milliseconds. */
+/** Like `eventLoopTurn`, but without a timer, which browsers delay by milliseconds. */
 export async function quickTurn(): Promise<void> {
   const { port1, port2 } = new MessageChannel()
   await new Promise((resolve) => {
@@ -35,7 +35,7 @@ export async function quickTurn(): Promise<void> {
   port1.close()
 }
 
-/** Units of work between two turns of the event loop: some 50 ms. */
+/** Units of work between two turns of the event loop: about 50 ms. */
 const TURN_UNITS = 1 << 20
 
 /** One budget covers all work that one input causes. Once exceeded, it stays exceeded. */
@@ -50,12 +50,12 @@ export class Budget {
     this.#limits = limits
   }
 
-  /** Units of work that were spent. */
+  /** Units of work spent so far. */
   get spentUnits(): number {
     return this.#spent
   }
 
-  /** Bytes that are held now. */
+  /** Bytes currently held. */
   get heldBytes(): number {
     return this.#held
   }
@@ -63,7 +63,7 @@ export class Budget {
   /** Charges for work before it is done. */
   spend(units: number): void {
     this.#spent += units
-    // A count that is not a number is rejected too.
+    // Written so that NaN is rejected too.
     if (!(this.#spent <= this.#limits.work)) this.#exceed('work', this.#spent, this.#limits.work)
     this.#limits.signal?.throwIfAborted()
   }
@@ -92,8 +92,8 @@ export class Budget {
   }
 
   /**
-   * Lets the event loop turn if much was done since it last did, so that an abort can arrive. Throws the
-   * signal's reason.
+   * Yields to the event loop if much work was done since the last turn, so that an abort can arrive. Throws
+   * the signal's reason.
    */
   async turn(): Promise<void> {
     if (this.#spent - this.#turned >= TURN_UNITS) {

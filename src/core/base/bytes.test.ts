@@ -21,7 +21,7 @@ const filled = filledSource('a.bin', 100, (target, offset) =>
 )
 const sources = [bufferSource('a.bin', BYTES), blobSource('a.bin', new Blob([BYTES])), filled]
 
-test.each(sources)('a range is read as it is, and no other', async (source) => {
+test.each(sources)('a read returns exactly the requested range', async (source) => {
   expect(source.size).toBe(100)
   expect(Array.from(await source.read(90, 10))).toEqual(Array.from(BYTES.subarray(90)))
   await expect(source.read(90, 11)).rejects.toMatchObject({
@@ -36,7 +36,7 @@ test.each(sources)('an aborted read rejects with the reason', async (source) => 
   await expect(source.read(0, 1, AbortSignal.abort(reason))).rejects.toBe(reason)
 })
 
-test('what is filled where it is wanted is held to the same range and signal', async () => {
+test('readInto checks the same range and signal as read', async () => {
   const target = new Uint8Array(10)
   await filled.readInto(target, 90)
   expect(target).toEqual(BYTES.slice(90))
@@ -57,7 +57,7 @@ test('a file that was changed after it was opened is rejected by name', async ()
   })
 })
 
-/** The bytes of memory that reads of Blobs have been given so far; memory that came back counts once. */
+/** Bytes of memory given to reads of Blobs so far; memory that is reused counts once. */
 function givenMemory(): () => number {
   const back = new WeakSet<ArrayBufferLike>()
   let given = 0
@@ -75,7 +75,7 @@ function givenMemory(): () => number {
   return () => given
 }
 
-test('reads of a Blob of any sizes go through one array, and reads at once through one each', async () => {
+test('successive reads of a Blob share one array, and concurrent reads use one each', async () => {
   const bytes = Uint8Array.from({ length: 5_000_000 }, (_, index) => (index * 31 + (index >> 9)) & 255)
   const blob = new Blob([bytes])
   const whole = vi.spyOn(Blob.prototype, 'arrayBuffer')
@@ -98,13 +98,13 @@ test('reads of a Blob of any sizes go through one array, and reads at once throu
   expect(whole).not.toHaveBeenCalled()
 })
 
-test('a Blob whose streams fill no arrays of their reader is read as a whole range', async () => {
+test('a Blob whose streams cannot fill the reader’s array is read as a whole range', async () => {
   const blob = new Blob([BYTES])
   vi.spyOn(Blob.prototype, 'stream').mockImplementation(() => new ReadableStream())
   expect(Array.from(await blobSource('a.bin', blob).read(90, 10))).toEqual(Array.from(BYTES.subarray(90)))
 })
 
-test('a Blob that ends early is rejected, and an abort on the way rejects with its reason', async () => {
+test('a Blob that ends early is rejected, and an abort during the read rejects with its reason', async () => {
   const short = new Blob([BYTES.subarray(0, 50)]).stream()
   const source = blobSource('a.bin', new Blob([BYTES]))
   vi.spyOn(Blob.prototype, 'stream').mockImplementationOnce(() => short)

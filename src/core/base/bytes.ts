@@ -1,12 +1,12 @@
-// ByteSource: a Blob, a file or bytes from which ranges can be read; and the lines of a text that comes in
-// pieces.
+// ByteSource: a Blob, file or buffer that is read by range. Also splits text that arrives in pieces into
+// lines.
 import { HalfbyteError } from './errors.ts'
 import { isCount } from './values.ts'
 
-/** One text, or its pieces in their order. */
+/** A text, or its pieces in order. */
 export type TextPieces = string | Iterable<string> | AsyncIterable<string>
 
-/** UTF-16 units. A line is in memory as a whole. */
+/** UTF-16 units. A whole line must fit in memory. */
 const LONGEST_LINE = 1 << 26
 
 /** A plain string would be iterated by characters. */
@@ -14,8 +14,9 @@ export const piecesOf = (text: TextPieces): Iterable<string> | AsyncIterable<str
   typeof text === 'string' ? [text] : text
 
 /**
- * The lines without their line breaks (LF); what follows the last one is a line if it is not empty. Throws
- * `format` for a line of more than `longest` characters. `name`: what the text is called in the message.
+ * The lines without their line breaks (LF). Text after the last line break is a line unless it is empty.
+ * Throws `format` for a line of more than `longest` characters. `name`: what the text is called in the
+ * message.
  */
 export async function* linesOf(
   pieces: TextPieces,
@@ -62,18 +63,16 @@ export interface ByteSource {
    * be a view. Throws `format` when the range is outside the source, and the signal's reason when aborted.
    */
   read(offset: number, length: number, signal?: AbortSignal): Promise<Uint8Array>
-  /**
-   * Like `read`, for a range whose neighbours will not be read next. Absent where that makes no difference.
-   */
+  /** Like `read`, for a range whose neighbours will not be read next. Absent if that makes no difference. */
   readAlone?(offset: number, length: number, signal?: AbortSignal): Promise<Uint8Array>
   /** Like `read`, but fills `target`, which may be shared memory, and allocates no array. */
   readInto?(target: Uint8Array, offset: number, signal?: AbortSignal): Promise<void>
-  /** Where a model's file was fetched from. Absent where it was not. */
+  /** The address that the file was fetched from. Absent if it was not fetched. */
   address?: string
   /** True when the bytes have been compared with the file's own hashes since they were stored. */
   readonly isChecked?: boolean
   /**
-   * Fetches bytes [start, end) again. Absent when the source was not fetched. Rejects with the same errors as
+   * Fetches bytes [start, end) again. Absent if the source was not fetched. Rejects with the same errors as
    * fetching.
    */
   renew?(start: number, end: number): Promise<void>
@@ -95,8 +94,8 @@ export async function readInto(
 }
 
 /**
- * Frees the memory of an array, which then has no bytes; the collector frees large arrays late. Only for an
- * array that nobody else has, and that no read in progress fills. Nothing happens in older browsers.
+ * Frees the memory of an array, which then has no bytes; the collector frees large arrays late. Call it only
+ * for an array that has no other holder and that no pending read fills. Does nothing in older browsers.
  */
 export function release({ buffer }: ArrayBufferView): void {
   if (buffer instanceof ArrayBuffer) buffer.transfer?.(0)
@@ -175,7 +174,7 @@ export function joinedSource(name: string, ranges: readonly SourceRange[]): Retu
   })
 }
 
-/** The parts one after the other, in their own bytes. */
+/** Copies the parts into one array, in order. */
 export function joinBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(parts.reduce((sum, { byteLength }) => sum + byteLength, 0))
   let at = 0
@@ -186,7 +185,7 @@ export function joinBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer>
   return bytes
 }
 
-/** A source of bytes that are already in memory. */
+/** A source for bytes that are already in memory. */
 export function bufferSource(name: string, bytes: Uint8Array): ByteSource {
   return {
     name,
@@ -199,16 +198,16 @@ export function bufferSource(name: string, bytes: Uint8Array): ByteSource {
   }
 }
 
-/** Bytes of a Blob that arrive at once. */
+/** Bytes read from a Blob at a time. */
 const PASSAGE_BYTES = 1 << 20
 
 /**
- * A source of a Blob or File. Only the requested ranges are read into memory. Reads that fail throw what
- * `failure` returns. Default: `integrity`, because browsers refuse to read a File that was changed or removed
- * after it was opened.
+ * A source for a Blob or File. Only the requested ranges are read into memory. Failed reads throw the error
+ * that `failure` returns. Default: `integrity`, because browsers refuse to read a File that was changed or
+ * removed after it was opened.
  */
 export function blobSource(name: string, blob: Blob, failure = changed): ByteSource {
-  /** Arrays that no read uses now. */
+  /** Arrays that no read is using. */
   const spare: ArrayBuffer[] = []
   return filledSource(name, blob.size, async (target, offset, signal) => {
     const part = blob.slice(offset, offset + target.byteLength)
@@ -239,8 +238,8 @@ function byteReader(blob: Blob): ReadableStreamBYOBReader | undefined {
 }
 
 /**
- * Fills `target` and returns the passage, whose memory is the only one that the browser reads into. It frees
- * arrays late, and Chromium also those late that are released.
+ * Fills `target` and returns the passage. The browser reads only into the passage's memory, which is reused
+ * because browsers free arrays late; Chromium does so even for released ones.
  */
 async function readThrough(
   passage: ArrayBuffer,

@@ -3,7 +3,7 @@ import { HalfbyteError, isHalfbyteError, reasonOf } from './errors.ts'
 import { checkLevels } from './json.ts'
 import { isObject, unwrap } from './values.ts'
 
-/** An empty list may claim four billion entries, and each step through it takes time. */
+/** A sparse array may have a length of four billion, and iterating over it takes time. */
 const MOST_ITEMS = 1 << 20
 
 export function checkList(
@@ -24,15 +24,15 @@ export function checkTexts(name: string, value: unknown): void {
 }
 
 /**
- * A short text of any value, for error messages. Never throws, not even for values like `{ toString: 1 }` for
- * which `String(value)` does.
+ * A short text for any value, for error messages. Never throws, not even for values like `{ toString: 1 }`
+ * for which `String(value)` does.
  */
 export function shown(value: unknown): string {
   const text = written(value)
   return text.length <= 60 ? text : `${text.slice(0, 56)}...${text.at(-1)}`
 }
 
-/** How many values of lists and objects are checked. A list may have four billion. */
+/** Maximum number of list items and object members that are visited. A sparse array may have four billion. */
 const MOST_SHOWN = 1000
 
 function written(value: unknown): string {
@@ -56,7 +56,7 @@ function isList(value: unknown): boolean {
   try {
     return Array.isArray(value)
   } catch {
-    // A proxy that was revoked.
+    // A revoked proxy.
     return false
   }
 }
@@ -73,7 +73,9 @@ const wrongValue = (name: string, value: string, wanted: string) =>
     wanted,
   })
 
-/** An error about an option with the name that it has elsewhere. Errors that name none are unchanged. */
+/**
+ * Returns an error about an option under the option's other name. Errors that name no option are unchanged.
+ */
 export function renamedOption(error: unknown, rename: (name: string) => string): unknown {
   if (!isHalfbyteError(error)) return error
   const { name, value, wanted } = error.detail
@@ -98,8 +100,8 @@ export function checkKeys(name: string, options: unknown, known: Iterable<string
 }
 
 /**
- * What `read` makes of a caller's value. Throws `unsupported` if that cannot be read: proxies and getters may
- * throw, and pages without types pass anything.
+ * Applies `read` to a caller's value. Throws `unsupported` if the value cannot be read: proxies and getters
+ * may throw, and untyped callers may pass anything.
  */
 export function readFrom<Read>(name: string, read: () => Read): Read {
   try {
@@ -115,7 +117,10 @@ export function readFrom<Read>(name: string, read: () => Read): Read {
   }
 }
 
-/** A copy without proxies that can be sent to another thread. Throws `unsupported` if there is none. */
+/**
+ * A copy without proxies that can be sent to another thread. Throws `unsupported` if the value cannot be
+ * copied.
+ */
 export function plainOf<Value>(name: string, value: Value): Value {
   return readFrom(name, () => {
     // The other side would never answer a message that it cannot read.
@@ -131,7 +136,7 @@ export function isSignal(value: unknown): value is AbortSignal {
   return isListener && typeof aborted === 'boolean'
 }
 
-/** Throws `unsupported` if the value is given but is not an AbortSignal. */
+/** Throws `unsupported` unless the value is undefined or an AbortSignal. */
 export function checkSignal(value: unknown): asserts value is AbortSignal | undefined {
   if (value !== undefined && !isSignal(value)) throw wrongOption('signal', value, 'an AbortSignal')
 }
@@ -147,9 +152,9 @@ export function signalOf(options: unknown): AbortSignal | undefined {
   })
 }
 
-/** The share of letters that two words have in common, in any case. A typing error changes few. */
+/** The share of letters that two words have in common, ignoring case. A typo changes few of them. */
 function likeness(left: string, right: string): number {
-  // A key may be as long as its caller likes.
+  // Callers may pass keys of any length.
   const some = new Set(left.slice(0, 40).toLowerCase())
   const others = new Set(right.toLowerCase())
   return [...some].filter((letter) => others.has(letter)).length / (some.size + others.size)

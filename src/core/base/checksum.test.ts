@@ -1,12 +1,12 @@
-// Tests of the checksum. In: bytes of any length, in either memory, changed in one place or two. Out: another
-// sum.
+// Tests of the checksum. In: bytes of any length, in plain or shared memory, changed in one or two places.
+// Out: a different sum.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { checksum } from './sha256.ts'
 
 const some = fc.uint8Array({ minLength: 1, maxLength: 300 })
 
-test('a sum is a function of the bytes alone, wherever they lie', () => {
+test('the checksum depends only on the bytes, not on where they are in memory', () => {
   fc.assert(
     fc.property(some, fc.integer({ min: 0, max: 7 }), (own, offset) => {
       const shared = new Uint8Array(new SharedArrayBuffer(own.length + offset), offset)
@@ -17,7 +17,7 @@ test('a sum is a function of the bytes alone, wherever they lie', () => {
   )
 })
 
-test('another byte anywhere is another sum', () => {
+test('changing any byte changes the checksum', () => {
   fc.assert(
     fc.property(some, fc.nat(), fc.integer({ min: 1, max: 255 }), (own, place, change) => {
       const changed = own.slice()
@@ -27,7 +27,7 @@ test('another byte anywhere is another sum', () => {
   )
 })
 
-test('the same bit turned over in two words of a lane does not cancel out', () => {
+test('flipping the same bit in two words of a lane does not cancel out', () => {
   const own = new Uint8Array(256).fill(5)
   for (let bit = 0; bit < 8; bit++) {
     for (let at = 0; at < 16; at++) {
@@ -39,7 +39,7 @@ test('the same bit turned over in two words of a lane does not cancel out', () =
   }
 })
 
-test('words that change places, zeros appended and bytes left out are seen', () => {
+test('swapped words, appended zeros and missing bytes change the checksum', () => {
   const own = Uint8Array.from({ length: 64 }, (_, at) => at * 7)
   const swapped = Uint8Array.from([
     ...own.slice(0, 4),

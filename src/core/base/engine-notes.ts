@@ -13,19 +13,19 @@ export interface NoteValues {
   'no-shared-memory': Readonly<Record<never, never>>
   /** The page is not isolated (COOP, COEP), so threads cannot share memory. */
   'not-isolated': Readonly<Record<never, never>>
-  /** The model cannot be cut into as many shards as were asked for. `reason`: the library's message. */
+  /** The model cannot be split into as many shards as requested. `reason`: the library's message. */
   'uncut-model': { readonly reason: string }
   /** Shards could not be started. `reason`: the library's message. */
   'failed-shards': { readonly reason: string }
-  /** The model was trained for fewer tokens than were asked for. */
+  /** The model was trained for fewer tokens than requested. */
   'trained-context': { readonly tokens: number; readonly asked: number }
-  /** The graph of an ONNX file is known to be right for fewer tokens. */
+  /** The ONNX file's graph has been shown to be correct only for fewer tokens. */
   'proven-context': { readonly tokens: number; readonly asked: number }
-  /** LongRoPE rotates texts of up to so many tokens like longer ones, because the context is longer. */
+  /** LongRoPE rotates texts of up to `tokens` tokens like longer ones, because the context is longer. */
   'long-rotation': { readonly tokens: number; readonly context: number }
-  /** The model's files have sampling settings that are not possible. */
+  /** The model's files have invalid sampling settings. */
   'ignored-sampling': { readonly settings: string }
-  /** `weights: 'w4_channel'` rounds matrices again whose weights the file has in groups. */
+  /** `weights: 'w4_channel'` rounds matrices again that the file stores in groups. */
   'coarser-scales': { readonly matrices: number }
   /** The model's files have towers for pictures or sound that are not supported. */
   'text-only': Readonly<Record<never, never>>

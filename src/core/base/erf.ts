@@ -1,6 +1,6 @@
-// The error function, as exact GELU needs it, in f64.
+// The error function in f64, for exact GELU.
 
-/** The Taylor series near 0, the continued fraction of Laplace further out. */
+/** Uses the Taylor series near 0 and Laplace's continued fraction further out. */
 export function erf(x: number): number {
   const size = Math.abs(x)
   if (Number.isNaN(x)) return x

@@ -34,7 +34,7 @@ export type ErrorCode =
 /** The numbers and names in the message. Survives structured cloning. */
 export type ErrorDetail = Readonly<Record<string, string | number | boolean | readonly string[]>>
 
-/** The form in which an error crosses a worker boundary. */
+/** An error as it is sent across a worker boundary. */
 export interface WireError {
   readonly code: ErrorCode
   readonly message: string
@@ -80,7 +80,7 @@ export function isHalfbyteError(value: unknown): value is HalfbyteError {
   }
 }
 
-/** The message of any thrown value, also of one that cannot be written as text. */
+/** The message of any thrown value, even one that cannot be converted to a string. */
 export function reasonOf(cause: unknown): string {
   try {
     return String(cause instanceof Error ? cause.message : cause)

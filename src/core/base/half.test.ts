@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { floatsToHalves, floatToHalf, halfTable, halfToFloat } from './half.ts'
 
-test('every pattern but the NaNs survives the way to a number and back', () => {
+test('every pattern except NaNs survives the round trip to a number and back', () => {
   for (let pattern = 0; pattern < 65536; pattern++) {
     const value = halfToFloat(pattern)
     if (!Number.isNaN(value)) expect(floatToHalf(value)).toBe(pattern)
@@ -11,7 +11,7 @@ test('every pattern but the NaNs survives the way to a number and back', () => {
   }
 })
 
-test('known values of the standard', () => {
+test('known values from the standard convert exactly', () => {
   expect(halfToFloat(0x3c00)).toBe(1)
   expect(halfToFloat(0xc000)).toBe(-2)
   expect(halfToFloat(0x7bff)).toBe(65504)
@@ -42,7 +42,7 @@ test('a number rounds to the nearest pattern, ties to the even one', () => {
   expect(floatToHalf(2 ** -26)).toBe(0)
 })
 
-test('many numbers of f32 round as one does', () => {
+test('many f32 numbers round the same way as a single one', () => {
   const ends = [...halfTable()].flatMap((value) => {
     const next = Math.fround(value * (1 + 2 ** -11))
     return [value, next, Math.fround(next * (1 + 2 ** -22)), Math.fround(next * (1 - 2 ** -22))]

@@ -2,7 +2,7 @@
 
 const ROUNDER = 2 ** 52
 const double = new Float64Array(1)
-/** Its low and its high half. */
+/** The low and high words of `double`. */
 const words = new Uint32Array(double.buffer)
 let table: Float32Array | undefined
 
@@ -29,7 +29,7 @@ export function halfToFloat(pattern: number): number {
 export function floatToHalf(value: number): number {
   double[0] = value
   const sign = (words[1]! >>> 16) & 0x8000
-  // What the low half holds only decides between two neighbours, for which one bit is enough.
+  // The low half only decides between two neighbours, for which one bit is enough.
   const bits = (words[1]! & 0x7fffffff) | (words[0] === 0 ? 0 : 1)
   // From 2^-14, the least normal f16, to below 65520, which becomes infinity. A mantissa that rounds up
   // carries into the exponent, which is correct.
@@ -39,7 +39,7 @@ export function floatToHalf(value: number): number {
   return bits < 0x3f100000 ? sign | roundToEven(Math.abs(value) * 2 ** 24) : sign | 0x7c00
 }
 
-/** The same for many numbers that are already f32, about twice as fast. */
+/** Like `floatToHalf` for many numbers that are already f32, and about twice as fast. */
 export function floatsToHalves(values: Float32Array): Uint16Array {
   const patterns = new Uint32Array(values.buffer, values.byteOffset, values.length)
   const halves = new Uint16Array(values.length)

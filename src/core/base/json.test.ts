@@ -1,5 +1,5 @@
-// JSON from outside. In: values, cut texts, bombs. Out: what JSON.parse says, or an error before anything
-// large is made.
+// Untrusted JSON. In: values, truncated texts, bombs. Out: the result of JSON.parse, or an error before
+// anything large is allocated.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { shown } from './check-options.ts'
@@ -15,7 +15,7 @@ const errorOf = (text: string): string => {
 }
 
 describe('parseJson', () => {
-  test('reads what JSON.parse reads', () => {
+  test('returns what JSON.parse returns', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.nat(4), (value, indent) => {
         const text = JSON.stringify(value, null, indent)
@@ -24,7 +24,7 @@ describe('parseJson', () => {
     )
   })
 
-  test('takes the two numbers of Python where a value stands, and no word inside a text', () => {
+  test('reads Infinity and NaN from Python as values, but not inside strings', () => {
     expect(parseJson('{"Infinity": [-Infinity, NaN, Infinity], "a\\"": "NaN, Infinity"}')).toEqual({
       Infinity: [Number.NEGATIVE_INFINITY, null, Number.POSITIVE_INFINITY],
       'a"': 'NaN, Infinity',
@@ -38,18 +38,18 @@ describe('parseJson', () => {
     },
   )
 
-  test('refuses 40 MB of brackets by their depth, before a value is made', () => {
+  test('rejects 40 MB of brackets by their depth, before creating a value', () => {
     const before = process.memoryUsage().rss
     expect(errorOf('['.repeat(40 << 20))).toMatch(/more than 128 levels/)
     expect(errorOf('{"a":'.repeat(8 << 20))).toMatch(/more than 128 levels/)
     expect(process.memoryUsage().rss - before).toBeLessThan(200e6)
   })
 
-  test.each(['[],', '{},', '0,', 'NaN', '{"a":[]},'])('refuses 15 MB of %s by their number', (part) => {
+  test.each(['[],', '{},', '0,', 'NaN', '{"a":[]},'])('rejects 15 MB of %s by their number', (part) => {
     expect(errorOf(`[${part.repeat(15_000_000 / part.length)}0]`)).toMatch(/more than 4194304 values/)
   })
 
-  test('counts no bracket of a text', () => {
+  test('does not count brackets inside strings', () => {
     expect(parseJson(`["${'['.repeat(1000)}"]`)).toEqual(['['.repeat(1000)])
     expect(parseJson(`${'['.repeat(128)}${']'.repeat(128)}`)).toBeInstanceOf(Array)
   })

@@ -1,4 +1,4 @@
-// Parses untrusted JSON, and refuses it before a hostile text exhausts memory or stack.
+// Parses untrusted JSON, and rejects hostile text before it exhausts memory or stack.
 
 import { HalfbyteError } from './errors.ts'
 
@@ -7,10 +7,7 @@ import { HalfbyteError } from './errors.ts'
  */
 const MOST_LEVELS = 256
 
-/**
- * Throws `unsupported` for a value with more nested lists and objects than that. A circular value always has
- * more.
- */
+/** Throws `unsupported` for values nested deeper than MOST_LEVELS, which circular values always are. */
 export function checkLevels(value: unknown): void {
   if (countValues(value, MOST_LEVELS) !== undefined) return
   throw new HalfbyteError(
@@ -21,8 +18,8 @@ export function checkLevels(value: unknown): void {
 }
 
 /**
- * How many values a value has, itself included: what several lists share counts in each. Undefined for more
- * than `levels` nested lists and objects. `onLeaf` is called with each value that is neither.
+ * Counts a value and all values in it; shared values count each time they occur. Undefined if lists and
+ * objects nest deeper than `levels`. `onLeaf` is called with each value that is neither.
  */
 export function countValues(
   value: unknown,
@@ -30,7 +27,8 @@ export function countValues(
   onLeaf?: (leaf: unknown) => void,
 ): number | undefined {
   let count = 0
-  // How often each object of a level occurs. Visited once each, objects that share children do not multiply.
+  // How often each object of a level occurs. Each object is visited only once, so shared children do not
+  // multiply the work.
   let level = new Map<object, number>()
   const add = (each: unknown, times: number) => {
     count += times
@@ -62,7 +60,7 @@ const MOST_VALUES = 1 << 22
 const PYTHON = { I: ['Infinity', '1e999'], N: ['NaN', 'null'] } as const
 
 /**
- * Parses JSON of up to `most` levels. `isPython`: with the two numbers that Python writes. Throws SyntaxError
+ * Parses JSON of up to `most` levels. `isPython`: accepts Python's `Infinity` and `NaN`. Throws SyntaxError
  * beyond the limits.
  */
 export function parseJson(text: string, most = MOST_DEPTH, isPython = true): unknown {
@@ -94,9 +92,9 @@ export function parseJson(text: string, most = MOST_DEPTH, isPython = true): unk
 }
 
 export interface JsonPart {
-  /** '' in a list. */
+  /** Empty for list items. */
   readonly name: string
-  /** As it was written. */
+  /** The value as it was written. */
   readonly text: string
 }
 

@@ -1,4 +1,5 @@
-// Levels. In: deep, circular and tangled values. Out: an error for those that no other thread reads, soon.
+// Levels. In: deep, circular and tangled values. Out: a quick error for values that cannot be sent to another
+// thread.
 import { expect, test } from 'vitest'
 import { checkLevels } from './json.ts'
 
@@ -8,7 +9,7 @@ function nested(levels: number): unknown {
   return value
 }
 
-test('256 levels pass, more do not', () => {
+test('accepts 256 levels and rejects more', () => {
   for (const value of [undefined, 1, null, 'x', {}, [null], new Uint8Array(4), new Blob(['x'])])
     checkLevels(value)
   checkLevels(nested(256))
@@ -16,13 +17,13 @@ test('256 levels pass, more do not', () => {
   expect(() => checkLevels(nested(1_000_000))).toThrow(/more than 256 levels/)
 })
 
-test('a circle does not pass', () => {
+test('rejects a circular value', () => {
   const circle: Record<string, unknown> = {}
   circle['self'] = { circle }
   expect(() => checkLevels(circle)).toThrow(/comes back to itself/)
 })
 
-test('what is held twice at each of a hundred levels is looked at once a level', () => {
+test('visits a value once per level, even if each of a hundred levels holds it twice', () => {
   let value: unknown = 1
   for (let level = 0; level < 100; level++) value = [value, value, { value }]
   checkLevels(value)

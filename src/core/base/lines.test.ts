@@ -1,5 +1,5 @@
-// Lines. In: texts in pieces. Out: the lines that splitting the whole gives, or a refusal of one that is too
-// long.
+// Lines. In: texts in pieces. Out: the same lines as splitting the whole text, or an error for a line that is
+// too long.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { linesOf } from './bytes.ts'
@@ -10,7 +10,7 @@ async function read(pieces: string | Iterable<string>, longest?: number, name?: 
   return lines
 }
 
-test('pieces of any length give the lines of the whole text', async () => {
+test('pieces of any length yield the lines of the whole text', async () => {
   const piece = fc.string({ unit: fc.constantFrom('a', '\n', '\r', ' ', '👩'), maxLength: 6 })
   await fc.assert(
     fc.asyncProperty(fc.array(piece), async (pieces) => {

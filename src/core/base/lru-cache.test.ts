@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { LruCache } from './lru-cache.ts'
 
-test('the least recently used value leaves when there are too many', () => {
+test('the least recently used value is dropped when there are too many', () => {
   const dropped: string[] = []
   const cache = new LruCache<number, string>(2, (value) => dropped.push(value))
   cache.set(1, 'one')

@@ -12,7 +12,7 @@ export class LruCache<Key, Value> {
     this.#drop = drop
   }
 
-  /** Whether there is a value; it does not count as used. */
+  /** Whether the key has a value. Does not count as a use. */
   has(key: Key): boolean {
     return this.#values.has(key)
   }
@@ -33,7 +33,7 @@ export class LruCache<Key, Value> {
     this.#drop?.(dropped)
   }
 
-  /** The value of the key; makes and stores it if there is none. */
+  /** Returns the key's value, or makes and stores it if there is none. */
   memo(key: Key, make: () => Value): Value {
     if (!this.#values.has(key)) this.set(key, make())
     return this.get(key) as Value

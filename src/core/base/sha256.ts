@@ -1,10 +1,10 @@
-// SHA-256 in hex, by the platform where it offers one, and a checksum of 128 bits that detects only
-// accidental changes.
+// SHA-256 in hex, computed by the platform if possible, and a 128-bit checksum that detects accidental
+// changes only.
 
 /**
- * Returns 32 lower-case hex digits. Each of four lanes takes every fourth 4-byte word:
+ * Returns 32 lower-case hex digits. Each of the four lanes takes every fourth 4-byte word:
  * h = rotl(h ^ word, 15) * 0x9e3779b1 mod 2^32.
- * This is one to one in h and in the word, so a single changed word always changes the result. The bytes may
+ * This is one-to-one in h and in the word, so a single changed word always changes the result. The bytes may
  * be in shared memory; they are read once, at a few GB/s.
  */
 export function checksum(bytes: Uint8Array): string {

@@ -1,12 +1,12 @@
-// Checks of values from outside (objects, whole numbers, lists), copies without proxies, values made at first
-// use, and unique names.
+// Checks untrusted values (objects, whole numbers, lists), copies values without proxies, caches values made
+// at first use, and makes unique names.
 
 import { hex } from './sha256.ts'
 
 /** A Map or a WeakMap. */
 type Memory<Key, Value> = Pick<Map<Key, Value>, 'has' | 'get'> & { set(key: Key, value: Value): unknown }
 
-/** Returns the map's value for the key; makes and stores it when there is none. */
+/** Returns the map's value for the key, or makes and stores it if there is none. */
 export function memo<Key, Value>(map: Memory<Key, Value>, key: Key, make: () => Value): Value {
   if (!map.has(key)) map.set(key, make())
   return map.get(key) as Value
@@ -20,7 +20,7 @@ export function randomId(): string {
   return hex(crypto.getRandomValues(new Uint8Array(16)))
 }
 
-/** Parsed and not yet looked at. */
+/** Parsed but not yet validated. */
 export type JsonObject = { readonly [key: string]: unknown }
 
 export const isObject = (value: unknown): value is JsonObject =>
@@ -32,15 +32,15 @@ export const isCount = (value: unknown): value is number =>
 export const areCounts = (value: unknown): value is number[] => Array.isArray(value) && value.every(isCount)
 
 /**
- * Copies lists and plain objects, which structured cloning refuses when they are proxies (reactive state of
- * Vue, MobX and others). Everything else is the same value as before. What occurs twice is copied once.
+ * Copies lists and plain objects, which structured cloning rejects if they are proxies (reactive state of
+ * Vue, MobX and others). Other values are returned unchanged. An object that occurs twice is copied once.
  */
 export function unwrap<Value>(value: Value, seen = new Map<unknown, unknown>()): Value {
   const known = seen.get(value)
   if (known) return known as Value
   const kind = (value as object | undefined)?.constructor
   if (kind !== Array && kind !== Object) return value
-  // Without a prototype, so that the key `__proto__` is a key like others.
+  // Without a prototype, so that `__proto__` is an ordinary key.
   const copy = (kind === Array ? [] : { __proto__: null }) as Record<string, unknown>
   seen.set(value, copy)
   for (const key of Object.keys(value as object)) copy[key] = unwrap((value as typeof copy)[key], seen)

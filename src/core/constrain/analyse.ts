@@ -1,4 +1,4 @@
-// Analyses a complete grammar: which nodes can be empty, which can match at all, and whether it must be
+// Analyses a complete grammar: which nodes can be empty, which can match anything, and whether it must be
 // rejected.
 import { memo } from '../base/values.ts'
 import { type GrammarNodes, NODE, type NodeId, UNBOUNDED } from './grammar-nodes.ts'
@@ -10,7 +10,10 @@ export interface Analysed {
   readonly root: NodeId
   /** For each node: 1 if some text matches it. Branches that match nothing are never entered. */
   readonly productive: Uint8Array
-  /** For each node: 1 if it is one character: alternatives and sequences of a few bytes, nothing else. */
+  /**
+   * For each node: 1 if it matches a single character, i.e. consists only of alternatives and sequences of a
+   * few bytes.
+   */
   readonly isCharacter: Uint8Array
 }
 
@@ -77,7 +80,8 @@ const MAX_DEPTH = 1000
 function fillRepeats(grammar: GrammarNodes, nullable: Uint8Array): void {
   const filled = new Map<NodeId, NodeId>()
   const isEmpty = (node: NodeId) => nullable[node] === 1
-  // `fill` adds nodes only for bodies that are filled already, so a list of the initial nodes is complete.
+  // `fill` adds nodes only for bodies that have already been filled, so the list of initial nodes is
+  // complete.
   let depth = 0
   const fill = (node: NodeId): NodeId => {
     if (!isEmpty(node)) return node

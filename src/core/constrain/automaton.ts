@@ -1,8 +1,8 @@
-// The automaton of a grammar. It makes states and transitions by byte when they are first needed.
+// The automaton of a grammar. It creates states and their transitions by byte on demand.
 //
 // A stack holds the items still to be matched, the next one on top: each cell has an item and the stack below
 // it. Items are grammar nodes, repetitions with their remaining counts, and `FRAME`, which marks where a
-// framed rule was entered. A state is a set of stacks: all the ways in which the text so far can be read.
+// framed rule was entered. A state is a set of stacks: all ways to parse the text so far.
 // Stacks and states are interned, so two texts with the same possible continuations reach the same state.
 //
 //   "[1, [2"  in JSON:  digits* | FRAME , rest of inner array | FRAME , rest of outer array | END
@@ -18,7 +18,7 @@ export type StateId = number
 export const END: StackId = 0
 /** The continuation is unknown: the bottom of a stack that was truncated at a frame. */
 export const HOLE: StackId = 1
-/** The state without stacks: the text cannot be read. */
+/** The state without stacks: the text cannot be parsed. */
 export const DEAD: StateId = 0
 const UNKNOWN = -1
 const FRAME = 0
@@ -38,17 +38,17 @@ export interface Closure {
   readonly tokens: readonly { readonly id: number; readonly negated: boolean; readonly next: StackId }[]
   readonly hasEnd: boolean
   readonly hasHole: boolean
-  /** With checks: stacks whose top is a byte or a token, or which are at their end. */
+  /** With checks: stacks that have a byte or a token on top, or are at their end. */
   readonly open: readonly StackId[]
   /** What remains after the checks on top. */
   readonly checked: readonly StackId[]
 }
 
-/** Whether a text must end there: nothing may follow. */
+/** Whether a text must end there because nothing may follow. */
 export const mustEnd = ({ hasEnd, sets, tokens }: Closure): boolean =>
   hasEnd && sets.length === 0 && tokens.length === 0
 
-/** What becomes of a state when the value that ends there is compared with the others. */
+/** The outcomes for a state when the value that ends there is compared with the others. */
 export interface Verdict {
   /** It differs from them. */
   readonly passed: StateId
@@ -94,7 +94,7 @@ export class Automaton {
   readonly #hasChecks: boolean
   readonly start: StateId
 
-  /** `hasChecks`: values that must differ are checked. Otherwise they may be equal. */
+  /** `hasChecks`: whether to check values that must differ. Otherwise they may be equal. */
   constructor(analysed: Analysed, hasChecks = false) {
     this.analysed = analysed
     this.#hasChecks = hasChecks
@@ -104,10 +104,10 @@ export class Automaton {
     this.start = this.state([this.#push(analysed.root, END)])
   }
 
-  /** Number of stacks in all closures that are kept. */
+  /** Number of stacks in all cached closures. */
   #held = 0
 
-  /** True when it has grown so large that a new automaton should replace it; see `carry`. */
+  /** True once it is so large that a new automaton should replace it; see `carry`. */
   get isFull(): boolean {
     return this.#kernels.length > MAX_STATES / 2 || Math.max(this.#items.length, this.#held) > MAX_CELLS / 2
   }
@@ -137,7 +137,7 @@ export class Automaton {
     return this.#closures[state]
   }
 
-  /** Undefined if no value that is checked ends in the state. */
+  /** Undefined if no checked value ends in the state. */
   verdict(state: StateId): Verdict | undefined {
     return memo(this.#verdicts, state, () => {
       const { open, checked } = this.closure(state)
@@ -212,7 +212,7 @@ export class Automaton {
     return this.state([this.#push(node, HOLE)])
   }
 
-  /** A state of another automaton of the same grammar, as a state of this one. */
+  /** Converts a state of another automaton of the same grammar to a state of this one. */
   carry(other: Automaton, state: StateId): StateId {
     return this.state(
       other.stacks(state).map((stack) => {
@@ -325,7 +325,7 @@ export class Automaton {
     return { sets, next, tokens, hasEnd: seen.has(END), hasHole: seen.has(HOLE), open, checked }
   }
 
-  /** The stack without items on top that are certain to be skipped, so that equal states are recognised. */
+  /** The stack without items on top that will certainly be skipped, so that equal states are recognised. */
   #bare(stack: StackId): StackId {
     let at = stack
     for (;;) {
@@ -344,7 +344,8 @@ export class Automaton {
   }
 
   /**
-   * Adds a frame, unless nothing is to be matched between it and the one below: tail recursion adds no depth.
+   * Adds a frame, unless there is nothing to match between it and the one below, so tail recursion adds no
+   * depth.
    */
   #frame(below: StackId): StackId {
     return below <= HOLE || this.#items[below] === FRAME ? below : this.#cell(FRAME, below)

@@ -1,7 +1,7 @@
 // Finds all tokens that begin with a run of one character of a grammar, in a single walk.
 //
-// The inside of a string allows nearly the whole vocabulary. If its length is limited, each position in it is
-// another state. One walk serves them all: a token of n characters fits wherever n more are allowed.
+// The inside of a string allows almost the whole vocabulary. If its length is limited, each position in it is
+// a different state. One walk serves them all: a token of n characters fits wherever n more are allowed.
 import { LruCache } from '../base/lru-cache.ts'
 import { memo } from '../base/values.ts'
 import { type Automaton, DEAD } from './automaton.ts'
@@ -93,7 +93,7 @@ export function walkCharacters(
   return new CharacterWalk(trie, inside, exits)
 }
 
-/** The walks of one vocabulary, shared by all of its grammars, because JSON strings are the same in each. */
+/** The walks of one vocabulary, shared by all grammars, because JSON strings are the same in each. */
 export class CharacterWalks {
   readonly #trie: TokenTrie
   readonly #walks = new LruCache<string, CharacterWalk | undefined>(MAX_WALKS)
@@ -108,10 +108,10 @@ export class CharacterWalks {
   }
 }
 
-/** Maximum number of walks that are kept. One takes about 1 MB for 150,000 tokens. */
+/** Maximum number of cached walks. One takes about 1 MB for 150,000 tokens. */
 const MAX_WALKS = 16
 
-/** Equal characters give equal keys, in any grammar. */
+/** Equal characters have equal keys in any grammar. */
 function spelling(grammar: GrammarNodes, node: NodeId): string {
   if (grammar.kinds[node] === NODE.bytes) return setKey(grammar.sets[grammar.a[node]!]!)
   const parts = grammar.children(node).map((child) => spelling(grammar, child))

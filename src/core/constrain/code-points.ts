@@ -75,8 +75,8 @@ export function pairs(set: CodePoints): (readonly [number, number])[] {
 export type ByteRange = readonly [number, number]
 
 /**
- * The set as alternatives of byte sequences. A character is in the set if its bytes lie in the ranges of one
- * of them.
+ * The set as alternative byte sequences. A character is in the set if its bytes match the ranges of one of
+ * them.
  */
 export function utf8Sequences(set: CodePoints): ByteRange[][] {
   const sequences: ByteRange[][] = []

@@ -14,8 +14,8 @@ import { type TokenBytes, TokenTrie } from './token-trie.ts'
 import { readGrammar, type TokenConstraint, type WrittenGrammar } from './written-grammar.ts'
 
 /**
- * Constraints by one grammar, each on a new text. All of them reuse the masks computed so far. When these
- * have grown too large, they are discarded and computed again.
+ * Creates constraints with one grammar, each for a new text. All of them reuse the masks computed so far.
+ * When these grow too large, they are discarded and computed again.
  */
 function grammarConstraints(
   analysed: Analysed,
@@ -84,10 +84,10 @@ function grammarConstraints(
         masks.automaton.work.renew()
         const { bytes, ends } = expectedText(masks.automaton, state, habits)
         if (bytes.length === 0) return NO_IDS
-        // A truncated character gives no output.
+        // A truncated character yields no output.
         const text = new TextDecoder().decode(bytes, { stream: true })
         const ids = encoded.memo(text, () => encode(text))
-        // The last one is picked from the row before it. Its own row would be state after the end.
+        // The last id is picked from the row before it. Its own row would be state after the end.
         return ends ? ids.slice(0, -1) : ids
       },
       copy: () => constraintFrom(masks, state, habits.copy()),
@@ -103,7 +103,7 @@ function grammarConstraints(
 }
 
 const NO_IDS: readonly number[] = []
-/** Maximum number of expected texts of one grammar whose ids are kept. */
+/** Maximum number of expected texts per grammar whose ids are cached. */
 const KEPT_TEXTS = 256
 
 /** The functions of a tokenizer that constraints need. */
@@ -114,7 +114,7 @@ export interface ModelVocabulary extends TokenBytes {
   encode(text: string, options: { readonly continues: true }): readonly number[]
 }
 
-/** Maximum number of grammars of one model that are kept, with their masks. */
+/** Maximum number of cached grammars per model, with their masks. */
 const KEPT_GRAMMARS = 8
 
 /** The constraints of one model. Each vocabulary is read when its first constraint is compiled. */
@@ -123,7 +123,7 @@ export class ConstraintCompiler {
   readonly #callSource: ModelVocabulary
   readonly #vocab: number
   readonly #endIds: ReadonlySet<number>
-  /** By the grammar's key. */
+  /** Keyed by the grammar's key. */
   readonly #compiled = new LruCache<string, () => TokenConstraint>(KEPT_GRAMMARS)
   readonly #tokens = new Map<ModelVocabulary, ModelTokens>()
 
@@ -148,7 +148,7 @@ export class ConstraintCompiler {
     return this.#compiled.memo(written.key, () => this.#compile(written, this.#source))()
   }
 
-  /** The same for what follows the marker of a call. */
+  /** Like `constrain`, for the text after the marker of a call. */
   constrainCalls(written: WrittenGrammar): TokenConstraint {
     return this.#compiled.memo(written.key, () => this.#compile(written, this.#callSource))()
   }

@@ -49,7 +49,7 @@ test('a compact text has no whitespace to guess', () => {
   expect(expected('{"name":"Eve",', true)).toBe('"age":')
 })
 
-test('nothing is expected where the text may end, or where tokens other than text may follow', () => {
+test('nothing is expected if the text may end, or if non-text tokens may follow', () => {
   expect(expected('{"name": "Eve", "age": 4, "città": true}')).toBe('')
   expect(textOf(after({ type: 'choices', choices: ['one', 'once'] }, '').expectedIds())).toBe('on')
   expect(textOf(after({ type: 'grammar', grammar: 'root ::= "a" | <think>' }, '').expectedIds())).toBe('')
@@ -65,7 +65,7 @@ test('a copy continues with the whitespace of its own text', () => {
   expect(textOf(other.expectedIds())).toBe('\n"città": true')
 })
 
-test('of any texts, the expected one begins with all that they share, and can be read', () => {
+test('for any texts, the expected one begins with their common prefix and can be accepted', () => {
   fc.assert(
     fc.property(
       fc.uniqueArray(fc.string({ unit: fc.constantFrom('a', 'b', 'é', '漢'), maxLength: 9 }), {
@@ -73,7 +73,7 @@ test('of any texts, the expected one begins with all that they share, and can be
         maxLength: 4,
       }),
       (choices) => {
-        // None of them ends where what they share does.
+        // None of them equals the common prefix.
         const texts = choices.flatMap((choice) => [`${choice}x`, `${choice}y`])
         const constraint = compiler.constrain(writeGrammar({ type: 'choices', choices: texts }))
         const text = textOf(constraint.expectedIds())

@@ -1,10 +1,9 @@
-// The text that a grammar leaves no choice about, except for whitespace, which is guessed from earlier
-// whitespace.
+// The text that a grammar forces, except for whitespace, which is guessed from earlier whitespace.
 
 import { type Automaton, type Closure, DEAD, mustEnd, type StateId } from './automaton.ts'
 import { BLANKS, type ByteSet, hasByte, isBlank, unionOf } from './grammar-nodes.ts'
 
-/** Some thirty tokens; no step verifies more. */
+/** About thirty tokens; no step verifies more. */
 const MOST_BYTES = 96
 const SPACE = 0x20
 const COMMA = 0x2c
@@ -12,9 +11,7 @@ const COLON = 0x3a
 const BRACE = 0x7b
 const NO_BLANKS: readonly number[] = []
 
-/**
- * The whitespace that a text has after each byte. Models write JSON in one way from its beginning to its end.
- */
+/** The whitespace that a text has after each byte. Models format JSON consistently from beginning to end. */
 export class BlankHabits {
   readonly #after = new Map<number, readonly number[]>([[COLON, [SPACE]]])
   #last = 0
@@ -40,7 +37,10 @@ export class BlankHabits {
     return { last: this.#last, blanks: this.#blanks.length }
   }
 
-  /** A first comma is treated as one before a line break if the text has had one, otherwise like a colon. */
+  /**
+   * The first comma is assumed to precede a line break if the text has had one; otherwise it is treated like
+   * a colon.
+   */
   after(byte: number): readonly number[] {
     const own = this.#after.get(byte)
     if (own !== undefined || byte !== COMMA) return own ?? NO_BLANKS
@@ -63,7 +63,7 @@ export interface ExpectedText {
 }
 
 /**
- * The bytes that follow `state` while the grammar allows only one byte, apart from whitespace. Empty where a
+ * The bytes that follow `state` while the grammar allows only one byte, apart from whitespace. Empty if the
  * text may end or continue in several ways.
  */
 export function expectedText(automaton: Automaton, state: StateId, habits: BlankHabits): ExpectedText {
@@ -86,14 +86,11 @@ export function expectedText(automaton: Automaton, state: StateId, habits: Blank
   return { bytes: Uint8Array.from(bytes), ends: mustEnd(automaton.closure(at)) }
 }
 
-/** None where the text may end, or a token may follow that is not a text. */
+/** None if the text may end, or a token without text may follow. */
 const allowedBytes = ({ sets, tokens, hasEnd }: Closure): ByteSet =>
   unionOf(hasEnd || tokens.length > 0 ? [] : sets)
 
-/**
- * The only byte of a set that is not whitespace. A set of whitespace only gives its only member. Otherwise
- * undefined.
- */
+/** The only non-whitespace byte of a set, or the only byte of a set of whitespace. Otherwise undefined. */
 function onlyByte(set: ByteSet): number | undefined {
   const words = set.slice()
   const found = BLANKS.filter((byte) => hasByte(set, byte))

@@ -1,4 +1,4 @@
-// The nodes of a grammar of bytes, which the automaton reads. Equal nodes exist once.
+// The nodes of a byte grammar, which the automaton reads. Equal nodes exist only once.
 //
 // A node is an index into parallel arrays. Only rules can form cycles.
 import { memo } from '../base/values.ts'
@@ -21,7 +21,7 @@ export function ofRange(low: number, high: number): ByteSet {
   return set
 }
 
-/** Every byte may occur. */
+/** The set of all bytes. */
 export const ALL_BYTES: ByteSet = ofRange(0, 255)
 
 export function hasByte(set: ByteSet, byte: number): boolean {
@@ -54,7 +54,7 @@ function keepSet(set: ByteSet, other: ByteSet): void {
   for (let word = 0; word < 8; word++) set[word] = set[word]! & other[word]!
 }
 
-/** Equal sets give equal keys. */
+/** Equal sets have equal keys. */
 export function setKey(set: ByteSet): string {
   return set.join()
 }
@@ -77,9 +77,9 @@ export const NODE = {
   rule: 5,
   /** The token `a`, or with `b` = 1 any other token, whatever its text. */
   token: 6,
-  /** Node `a`: a JSON value that differs from those before it in its container. Then node `b`, the check. */
+  /** Node `a`: a JSON value that differs from the earlier ones in its container. Then node `b`, the check. */
   distinct: 7,
-  /** Nothing: the place where the value before it is compared with the others. */
+  /** Matches nothing; here the preceding value is compared with the others. */
   check: 8,
 } as const
 
@@ -115,7 +115,7 @@ export class GrammarNodes {
   readonly #setIds = new Map<string, number>()
 
   /**
-   * `alphabet`: bytes that some token writes alone. All sets leave out other bytes, so every text that the
+   * `alphabet`: bytes that exist as single-byte tokens. All sets omit other bytes, so every text that the
    * grammar allows can be written completely.
    */
   constructor(alphabet: ByteSet = ALL_BYTES) {
@@ -189,13 +189,13 @@ export class GrammarNodes {
     return this.#node(NODE.token, token, Number(negated), 0)
   }
 
-  /** An item or a key that differs from those before it in its array or object. */
+  /** An item or a key that differs from the earlier ones in its array or object. */
   distinct(value: NodeId): NodeId {
     if (value === this.never) return value
     return this.#node(NODE.distinct, value, this.#node(NODE.check, 0, 0, 0), 0)
   }
 
-  /** Whether some value has to differ from others. */
+  /** Whether any value must differ from others. */
   get hasDistinct(): boolean {
     return this.kinds.includes(NODE.distinct)
   }

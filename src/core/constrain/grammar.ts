@@ -1,4 +1,4 @@
-// Builds the nodes of texts, choices and characters. They do not depend on a model.
+// Builds nodes for texts, choices and characters, independently of any model.
 import { memo } from '../base/values.ts'
 import { type CodePoints, pairs, utf8Sequences } from './code-points.ts'
 import { addRange, emptySet, GrammarNodes, NODE, type NodeId, ofRange, UNBOUNDED } from './grammar-nodes.ts'
@@ -50,7 +50,7 @@ function groups(texts: readonly (readonly string[])[], at: number): (readonly st
   return result
 }
 
-/** Number of characters that the first and the last of a sorted group share; all others share them too. */
+/** Length of the common prefix of the first and the last text of a sorted group, which all others share. */
 function commonLength(first: readonly string[], last: readonly string[]): number {
   let length = 0
   while (length < first.length && length < last.length && first[length] === last[length]) length += 1
@@ -61,7 +61,7 @@ export { NODE, type NodeId, UNBOUNDED }
 
 const encoder = new TextEncoder()
 
-/** A token that a grammar names, and where it does so first. */
+/** A token that a grammar names, and where it is first named. */
 export interface TokenName {
   /** The text between `<` and `>`. */
   readonly text: string
@@ -74,7 +74,7 @@ export class Grammar extends GrammarNodes {
   readonly tokens: TokenName[] = []
   /** Whether JSON is written without whitespace between its parts. */
   isCompact = false
-  /** Whether values that must differ are not compared, because the text around them is not JSON. */
+  /** True if values that must differ are not compared, because the surrounding text is not JSON. */
   isLoose = false
   readonly #tokenIds = new Map<string, number>()
   readonly #named = new Map<string, NodeId>()
@@ -86,7 +86,7 @@ export class Grammar extends GrammarNodes {
     return this.isLoose ? value : super.distinct(value)
   }
 
-  /** Exactly this text, in UTF-8. */
+  /** Matches exactly this text, in UTF-8. */
   text(text: string): NodeId {
     let result = this.empty
     for (const byte of encoder.encode(text).reverse()) {
@@ -109,7 +109,7 @@ export class Grammar extends GrammarNodes {
     })
   }
 
-  /** The node of this name, which is made once. */
+  /** The node with this name, which is created once. */
   once(name: string, make: () => NodeId): NodeId {
     return memo(this.#named, name, make)
   }

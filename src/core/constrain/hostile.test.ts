@@ -23,7 +23,7 @@ function refusal(spec: ConstraintSpec): string {
 const schema = (value: unknown): ConstraintSpec => ({ type: 'schema', schema: value })
 const choices = (...texts: string[]): ConstraintSpec => ({ type: 'choices', choices: texts })
 const classes = Array.from({ length: 5000 }, (_, at) => `[\u4e00-${String.fromCharCode(0x4e01 + at)}]`)
-/** So many patterns, each within its own limits. */
+/** This many patterns, each within its own limits. */
 const patterns = (count: number): ConstraintSpec => {
   const pattern = (at: number) => ({ type: 'string', pattern: `^(?!.*x{${at}}[ab]{9}).*a[ab]{9}$` })
   const names = Array.from({ length: count }, (_, at) => [`p${at}`, pattern(at + 1)])
@@ -82,7 +82,7 @@ test('each constraint has its own budget of pattern steps', () => {
   expect(refusal(patterns(4))).toBe('none')
 })
 
-test('the states of a long chain are compared only so often', () => {
+test('the states of a long chain are compared only a limited number of times', () => {
   const chain = schema({ type: 'string', pattern: '^(ab|c){2000}$', maxLength: 15_000 })
   expect(refusal(chain)).toMatch(/more than 16384 states of a pattern/)
   expect(patternWork.spentUnits).toBeLessThan(2 ** 21)

@@ -7,7 +7,7 @@ import { allowed, type SmallVocabulary, smallVocabulary } from './testing/vocabu
 import { writeGrammar } from './write-grammar.ts'
 import type { ConstraintSpec, TokenConstraint } from './written-grammar.ts'
 
-/** Tokens that begin, end and cross grammar parts, incomplete characters included. */
+/** Tokens that begin, end and cross grammar parts, including incomplete characters. */
 const VOCABULARY = smallVocabulary([
   'ab',
   'abc',
@@ -110,7 +110,7 @@ describe('a mask equals the result of trying every token', () => {
           expect(ids).toEqual(bruteForce(language, VOCABULARY, state))
           expect(constraint.canEnd).toBe(automaton.closure(state).hasEnd)
           expect(constraint.mustEnd).toBe(constraint.canEnd && ids.length === 1)
-          // Rather a longer token than one of the many bytes.
+          // Prefers a longer token to one of the many bytes.
           const long = ids.filter((id) => id >= 256 && id !== VOCABULARY.endId)
           const choice =
             long.length > 0 && pick % 4 !== 0 ? long : ids.filter((id) => id !== VOCABULARY.endId)
@@ -124,13 +124,13 @@ describe('a mask equals the result of trying every token', () => {
     )
   })
 
-  test('of tokens that a grammar names', () => {
+  test('with tokens that a grammar names', () => {
     const compiler = new ConstraintCompiler(VOCABULARY, VOCABULARY.vocab, VOCABULARY.endIds)
     const constraint = compiler.constrain(writeGrammar({ type: 'grammar', grammar: SOURCES.tokens }))
     expect(allowed(constraint.mask())).toEqual([VOCABULARY.controlId])
     constraint.accept(VOCABULARY.controlId)
     expect(allowed(constraint.mask())).toHaveLength(VOCABULARY.vocab - 1)
-    // Not only text: any token except the one that is named.
+    // Not only text: any token except the named one.
     constraint.accept(VOCABULARY.endId)
     constraint.accept(VOCABULARY.idOf('ab')!)
     constraint.accept('.'.charCodeAt(0))
@@ -140,7 +140,7 @@ describe('a mask equals the result of trying every token', () => {
     expect(ids).not.toContain(VOCABULARY.controlId)
   })
 
-  test('of tokens that the model lacks is rejected with the position of the first', () => {
+  test('with tokens that the model lacks is rejected with the position of the first', () => {
     const compiler = new ConstraintCompiler(VOCABULARY, VOCABULARY.vocab, VOCABULARY.endIds)
     for (const token of ['<nope>', '<[99999]>']) {
       const grammar = `root ::= ("a"\n  ${token} "b" ${token})`
@@ -198,13 +198,13 @@ describe('a constraint', () => {
     run(constraint, 'aaa')
   })
 
-  test('of nothing but the empty text allows nothing but the end', () => {
+  test('of only the empty text allows only the end', () => {
     const constraint = begin({ type: 'choices', choices: [''] })
     expect(constraint.mustEnd).toBe(true)
     expect(allowed(constraint.mask())).toEqual([VOCABULARY.endId])
   })
 
-  test('outgrows its states and continues in new ones', () => {
+  test('outgrows its automaton and continues in a new one', () => {
     const grammar = 'root ::= "<" item ">"\nitem ::= "(" item ")" | [a-c]{1,30000}'
     const text = `<${'('.repeat(40)}${'abcabcabc'.repeat(2500)}${')'.repeat(40)}>`
     expect(run(begin({ type: 'grammar', grammar }), text).mustEnd).toBe(true)
@@ -227,7 +227,7 @@ describe('a constraint', () => {
     }).toThrow(message)
   })
 
-  test('omits text that no token can write alone', () => {
+  test('omits text that single-byte tokens cannot write', () => {
     const source = smallVocabulary(['é'])
     const noBytes = {
       ...source,

@@ -1,9 +1,9 @@
-// Makes the mask of the tokens that may come next in a state, from earlier walks where possible.
+// Computes the mask of the tokens that may come next in a state, from earlier walks if possible.
 //
 // What a token does inside its frame does not depend on the surroundings. The part of each stack down to the
-// nearest frame is therefore walked only once, whatever is below. This walk gives the tokens that stay inside
-// the frame, and the trie nodes where the frame is left. From those few nodes the walk continues with the
-// complete stack.
+// nearest frame is therefore walked only once, regardless of what is below. This walk gives the tokens that
+// stay inside the frame, and the trie nodes where the frame is left. From those few nodes the walk continues
+// with the complete stack.
 import { memo } from '../base/values.ts'
 import { type Automaton, type CharacterRun, DEAD, END, type StackId, type StateId } from './automaton.ts'
 import type { CharacterWalk, CharacterWalks } from './character-walk.ts'
@@ -11,7 +11,7 @@ import { addSet, emptySet } from './grammar-nodes.ts'
 import { refused } from './refuse.ts'
 import type { TokenTrie } from './token-trie.ts'
 
-/** Maximum bytes of masks that are kept; beyond this they are computed again. */
+/** Maximum bytes of cached masks; beyond this they are computed again. */
 const KEPT_BYTES = 32 << 20
 
 interface LocalMask {
@@ -34,7 +34,7 @@ export class Masks {
   /** Keyed by the character and what follows it. */
   readonly #runs = new Map<number, CharacterWalk | undefined>()
   readonly #most: number
-  /** States on the way to the current node. [depth] */
+  /** States on the path to the current node. [depth] */
   readonly #path: Int32Array
 
   constructor(automaton: Automaton, trie: TokenTrie, walks: CharacterWalks, endIds: readonly number[]) {
@@ -150,7 +150,7 @@ export class Masks {
   }
 
   /**
-   * Allows the tokens below a node that `state` can read. Adds the nodes where a frame is left to `exits`.
+   * Allows the tokens below a node that `state` accepts. Adds the nodes where a frame is left to `exits`.
    * Without `exits` the stack is complete, and no frame is left.
    */
   #walk(root: number, state: StateId, mask: Uint32Array, exits?: number[]): void {

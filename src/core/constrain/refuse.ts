@@ -1,4 +1,4 @@
-// The errors of constraints that cannot be enforced, and the budget of their work.
+// Errors for constraints that cannot be enforced, and the work budget of compiling them.
 import { Budget } from '../base/budget.ts'
 import { type ErrorDetail, HalfbyteError } from '../base/errors.ts'
 
@@ -34,17 +34,16 @@ export function forbidden(token: number): HalfbyteError {
 export const budgetOf = (what: string, most: number): Budget =>
   new Budget({ work: most, refuse: ({ asked }) => tooLarge(what, asked, most) })
 
-/** Some 4 s. */
+/** About 4 s. */
 const MAX_PATTERN_WORK = 1 << 23
 
 /**
  * The limit for all patterns and lengths of one constraint together: each has its own limits, but a schema
- * may have thousands. One counter is enough, because each slice of the compilation begins again
- * (`slices.ts`).
+ * may have thousands. One counter is enough, because each slice of the compilation starts over (`slices.ts`).
  */
 export const patternWork = budgetOf('steps for all its patterns', MAX_PATTERN_WORK)
 
-/** A place in a grammar that cannot be read. */
+/** The error for a grammar that cannot be parsed, with the position. */
 export function gbnfFault(what: string, line: number, column: number): HalfbyteError {
   return refused(`has a grammar that ${what} in line ${line}, column ${column}`, 'correct it', {
     line,
@@ -53,7 +52,8 @@ export function gbnfFault(what: string, line: number, column: number): HalfbyteE
 }
 
 /**
- * Writes one constraint. The engine's own limits stop recursion or growth that no other bound has stopped.
+ * Writes one constraint. The JavaScript engine's limits stop any recursion or growth that no other bound has
+ * stopped.
  */
 export function bounded<Result>(work: () => Result): Result {
   patternWork.renew()

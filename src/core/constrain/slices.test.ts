@@ -9,7 +9,7 @@ import type { ConstraintSpec, WrittenGrammar } from './written-grammar.ts'
 
 const schema = (value: unknown): ConstraintSpec => ({ type: 'schema', schema: value })
 
-/** So many patterns, each within its own limits; `at` makes them others than before. */
+/** This many patterns, each within its own limits; `at` makes them differ from earlier ones. */
 function patterns(count: number, at: number): ConstraintSpec {
   const pattern = (times: number) => ({ type: 'string', pattern: `^(?!.*x{${times}}[ab]{9}).*a[ab]{9}$` })
   const names = Array.from({ length: count }, (_, index) => [`p${at} ${index}`, pattern(index + 1)])
@@ -25,8 +25,8 @@ async function outcome(write: () => unknown): Promise<unknown> {
 }
 
 /**
- * A compilation in slices, and how often it checked whether it is still wanted. `most`: after this many
- * checks it is not.
+ * A compilation in slices, and how often it checked whether it is still wanted. `most`: it is cancelled after
+ * this many checks.
  */
 async function sliced(spec: ConstraintSpec, most = Number.POSITIVE_INFINITY) {
   let asked = 0
@@ -41,13 +41,13 @@ async function sliced(spec: ConstraintSpec, most = Number.POSITIVE_INFINITY) {
   return { result, asked, units }
 }
 
-/** The grammar as a text, without the key. */
+/** The grammar as text, without the key. */
 const textOf = (grammar: unknown) =>
   Object.entries(grammar as WrittenGrammar)
     .map(([name, value]) => (name === 'key' ? '' : `${name}: ${String(value)}`))
     .join('\n')
 
-/** Written once more, without a pause. */
+/** Compiled again without a pause. */
 const atOnce = (spec: ConstraintSpec) => textOf(writeGrammar({ ...spec, note: 'again' } as never))
 
 const isSame = (result: unknown, spec: ConstraintSpec) => textOf(result) === atOnce(spec)
@@ -91,7 +91,7 @@ test.each<[string, ConstraintSpec]>([
   ['too many patterns', patterns(101, 1)],
   ['counts within counts', schema({ type: 'string', pattern: '^(.{0,120}){0,80}$', maxLength: 5000 })],
 ])(
-  '%s are rejected in slices as at once',
+  '%s are rejected in slices as well as at once',
   async (_, spec) => {
     const { result, asked } = await sliced(spec)
     expect(result).toBe(await outcome(() => writeGrammar(spec)))
@@ -101,7 +101,7 @@ test.each<[string, ConstraintSpec]>([
   60_000,
 )
 
-test('cancelled work ends with its slice, and each slice has its bound', async () => {
+test('cancelled work ends with its slice, and each slice is bounded', async () => {
   const { result, asked, units } = await sliced(patterns(20, 2), 5)
   expect(result).toBeUndefined()
   expect(asked).toBe(6)
@@ -123,7 +123,7 @@ test('events are handled between slices', async () => {
   expect(await writeGrammarInSlices(patterns(3, 4), () => !abort.signal.aborted)).toBeUndefined()
 })
 
-test('two that are written at the same time do not meet', async () => {
+test('two concurrent compilations do not interfere', async () => {
   const specs = [patterns(2, 5), patterns(3, 6)]
   const together = await Promise.all(specs.map((spec) => sliced(spec)))
   for (const [at, { result }] of together.entries()) {

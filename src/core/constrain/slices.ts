@@ -1,9 +1,9 @@
 // Slices. In: the compilation of a grammar, and its long parts as steps. Out: the same result, with turns of
 // the event loop in between, so that a page stays responsive and an abort arrives.
 //
-// The writing is a deep recursion, which cannot stop in the middle. So a pause discards it and it begins
-// again; finished parts give their results at once, in the order in which they were requested, and the
-// unfinished one continues. This needs one thing of the writing: it is the same each time.
+// Compilation is a deep recursion that cannot stop in the middle. So a pause discards it and it starts over;
+// finished parts return their results immediately, in the order in which they were requested, and the
+// unfinished one continues. This requires compilation to be deterministic.
 import { eventLoopTurn } from '../base/budget.ts'
 import { patternWork } from './refuse.ts'
 
@@ -14,11 +14,11 @@ export type Steps<Result> = Generator<undefined, Result>
 interface Outcome {
   readonly value: unknown
   readonly error: unknown
-  /** Units of work it took. */
+  /** Units of work that it took. */
   readonly units: number
 }
 
-/** One writing, over all its slices. */
+/** One compilation, over all its slices. */
 interface Run {
   readonly outcomes: Outcome[]
   /** Parts that this slice has requested. */
@@ -32,13 +32,13 @@ interface Run {
 
 class Pause {}
 
-/** Undefined where nobody waits, such as inside a part: then parts do not pause. */
+/** Undefined if nobody can wait, such as inside a part; parts then do not pause. */
 let current: Run | undefined
 
 /** Initial number of units between two turns of the event loop, about 60 ms. */
 const SLICE_UNITS = 1 << 17
 /**
- * So many slices have the same length. Work outside parts is repeated in each slice, so later ones are
+ * This many slices have the same length. Work outside parts is repeated in each slice, so later ones are
  * longer.
  */
 const SLICES_OF_LENGTH = 8
@@ -62,7 +62,7 @@ function allSteps<Result>(steps: Steps<Result>): Result {
   }
 }
 
-/** Goes on with the part that is open, until it ends or the slice does. */
+/** Continues the open part until it or the slice ends. */
 function outcomeOf(run: Run, begin: () => Steps<unknown>): Outcome {
   run.open ??= begin()
   // A part requested within a part is one of its steps.

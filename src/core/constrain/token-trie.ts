@@ -37,7 +37,7 @@ export class TokenTrie {
   readonly token: Int32Array
   /** Number of bytes of the longest token. */
   readonly longest: number
-  /** Bytes that some token writes alone. */
+  /** Bytes that exist as single-byte tokens. */
   readonly alphabet: ByteSet
   readonly #bytes: Uint8Array
   readonly #alike = new Map<number, number[]>()
@@ -103,7 +103,7 @@ export class TokenTrie {
     }
   }
 
-  /** For each node: 1 if a byte below it is this one. */
+  /** For each node: 1 if this byte occurs below it. */
   above(byte: number): Uint8Array {
     return memo(this.#above, byte, () => {
       const marks = new Uint8Array(this.nodes)

@@ -1,7 +1,7 @@
 // Writes the grammar of a constraint, for any model.
 //
 // Pages load this part of the library when a reply is first constrained. Engine workers never do: they read
-// its output, because not every bundler lets a worker load a part of itself.
+// its output, because not every bundler lets a worker load a chunk of itself.
 import { reasonOf } from '../base/errors.ts'
 import { LruCache } from '../base/lru-cache.ts'
 import { callsNode } from './calls/write-calls.ts'
@@ -13,7 +13,7 @@ import { schemaNode } from './schema/values.ts'
 import { inSlices } from './slices.ts'
 import { type ConstraintSpec, type WrittenGrammar, writtenGrammar } from './written-grammar.ts'
 
-/** Maximum number of grammars that are kept. */
+/** Maximum number of cached grammars. */
 const KEPT_GRAMMARS = 8
 
 /** Keyed by their source. */
@@ -26,8 +26,8 @@ export function writeGrammar(spec: ConstraintSpec): WrittenGrammar {
 }
 
 /**
- * The same, with turns of the event loop during compilation. Undefined if it is cancelled, which is checked
- * between them.
+ * Like `writeGrammar`, with turns of the event loop during compilation. Returns undefined if cancelled, which
+ * is checked between turns.
  */
 export async function writeGrammarInSlices(
   spec: ConstraintSpec,
@@ -38,7 +38,7 @@ export async function writeGrammarInSlices(
   return made && written.memo(key, () => made)
 }
 
-/** Like `writeGrammar`, but compiled each time and not kept. */
+/** Like `writeGrammar`, but compiled each time and not cached. */
 export function newGrammar(spec: ConstraintSpec, key = keyOf(spec)): WrittenGrammar {
   return bounded(() => {
     const grammar = new Grammar()
@@ -68,7 +68,7 @@ function rootOf(grammar: Grammar, spec: ConstraintSpec): NodeId {
 /** Maximum number of characters of a constraint as JSON. 100,000 choices take 3 s. */
 const MAX_LENGTH = 1 << 20
 
-/** Equal constraints give equal keys. */
+/** Equal constraints have equal keys. */
 function keyOf(spec: ConstraintSpec): string {
   let key: string
   try {

@@ -1,5 +1,5 @@
-// Written grammars. In: constraints. Out: they arrive unchanged in a worker, and are limited there to tokens
-// that the model has.
+// Written grammars. In: constraints. Out: grammars that arrive unchanged in a worker, and are limited there
+// to the model's tokens.
 import { describe, expect, test } from 'vitest'
 import { analyse } from './analyse.ts'
 import { Automaton, DEAD } from './automaton.ts'
@@ -34,18 +34,18 @@ describe('a written grammar', () => {
       ['[]', '[[], [[]]]'],
       ['[[], [], []]', '[1]'],
     ],
-  ])('allows after the crossing what %o allows', (spec, inside, outside) => {
+  ])('allows the same texts after the transfer as %o', (spec, inside, outside) => {
     const has = reader(spec)
     expect(inside.filter((text) => !has(text))).toEqual([])
     expect(outside.filter(has)).toEqual([])
   })
 
-  test('leaves out the options that need a byte which no token writes', () => {
+  test('omits options that need a byte without a token', () => {
     const has = reader({ type: 'choices', choices: ['ab', 'aé', 'c'] }, ofRange(0x61, 0x62))
     expect(['ab', 'aé', 'c'].filter(has)).toEqual(['ab'])
   })
 
-  test('is written once for equal constraints', () => {
+  test('is compiled once for equal constraints', () => {
     const spec: ConstraintSpec = { type: 'pattern', pattern: '[a-c]+' }
     expect(writeGrammar({ ...spec })).toBe(writeGrammar(spec))
   })

@@ -1,4 +1,4 @@
-// A grammar as lists that can be sent to another thread, and read there over a model's bytes and tokens.
+// A grammar as lists that can be sent to another thread, and read there with a model's bytes and tokens.
 
 import type { Grammar, TokenName } from './grammar.ts'
 import { type ByteSet, GrammarNodes, NODE, type NodeId } from './grammar-nodes.ts'
@@ -26,7 +26,7 @@ export interface CallTool {
   readonly parameters?: ToolParameters | undefined
 }
 
-/** The parts of a tool's schema that forms without JSON need. */
+/** The parts of a tool's schema that non-JSON forms need. */
 export interface ToolParameters {
   readonly properties?: { readonly [name: string]: boolean | ToolParameter } | undefined
   readonly required?: readonly string[] | undefined
@@ -56,15 +56,18 @@ export interface TokenConstraint {
    * the mask forbids.
    */
   accept(id: number): void
-  /** Adds a text that was written before the constraint began. False, and nothing is added, if it cannot. */
+  /**
+   * Adds a text that was written before the constraint began. Returns false and adds nothing if the
+   * constraint does not allow it.
+   */
   acceptText(text: Uint8Array): boolean
   /** True if the accepted text is complete and may end here. */
   readonly canEnd: boolean
   /** True if only the end may follow. */
   readonly mustEnd: boolean
   /**
-   * Ids that are likely next, because the constraint leaves no choice except in whitespace and in how a text
-   * is split into tokens. Empty where it leaves another choice. It may forbid some of them.
+   * Ids that are likely next, because the constraint leaves no choice except in whitespace and tokenization.
+   * Empty if there is any other choice. The constraint may forbid some of the ids.
    */
   expectedIds(): readonly number[]
   /** A copy in the same state, for forks and for speculation. */
@@ -77,7 +80,7 @@ export interface ReplyConstraint
   mask(): Uint32Array | undefined
 }
 
-/** Nodes as `GrammarNodes` has them. Lists are flat, because messages are searched for nested values. */
+/** The nodes of a `GrammarNodes`. Lists are flat, because messages are searched for nested values. */
 export interface WrittenGrammar {
   /** Equal for equal constraints. */
   readonly key: string
@@ -157,7 +160,7 @@ export function readGrammar(
       case NODE.distinct:
         return grammar.distinct(nodes[first]!)
       case NODE.check:
-        // A part of the node after it, which makes it.
+        // A check is part of the following `distinct` node, which creates it.
         return grammar.empty
       default:
         return grammar.token(ids[first]!, second === 1)

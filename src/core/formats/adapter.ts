@@ -1,4 +1,4 @@
-// LoRA and DoRA adapters: pairs their matrices, and gives the change to each tensor.
+// LoRA and DoRA adapters: pairs their matrices and returns the change to each tensor.
 import { HalfbyteError } from '../base/errors.ts'
 import { malformed, shown } from './malformed.ts'
 import type { TensorInfo } from './tensors.ts'
@@ -15,11 +15,11 @@ export interface LowRank {
    * added.
    */
   readonly isTable?: boolean | undefined
-  /** DoRA: the length that each output gets, of a table each column. */
+  /** DoRA: the norm of each output, or of each column of a table. */
   readonly magnitude?: TensorInfo | undefined
 }
 
-/** The number of outputs and inputs that a change is for. */
+/** Outputs and inputs of the matrix that a change applies to. */
 export const changedShape = ({ down, up, isTable }: LowRank): readonly [number, number] => {
   const [inputs = 0, outputs = 0] = [down.shape[1], up.shape[0]]
   return isTable === true ? [inputs, outputs] : [outputs, inputs]
@@ -28,7 +28,10 @@ export const changedShape = ({ down, up, isTable }: LowRank): readonly [number, 
 /** A tensor that replaces the model's. */
 export interface Replacement {
   readonly tensor: TensorInfo
-  /** The matrix under a change, which a tied matrix shares. Otherwise a tied matrix keeps the model's. */
+  /**
+   * True if this is the base matrix of a change, which a tied matrix shares. Otherwise a tied matrix keeps
+   * the model's own.
+   */
   readonly isBase: boolean
 }
 
@@ -43,15 +46,15 @@ export interface Adapter {
   readonly format: 'gguf' | 'safetensors'
   /** `general.architecture` of a GGUF. */
   readonly architecture?: unknown
-  /** By the matrix's name in model files of the same format, as all that follows. */
+  /** This map and the next two are keyed by tensor names in model files of the same format. */
   readonly changes: ReadonlyMap<string, LowRank>
   readonly replacements?: ReadonlyMap<string, Replacement> | undefined
   readonly shifts?: ReadonlyMap<string, Shift> | undefined
 }
 
 /**
- * Pairs A with B. `scale` gets a rank and the name of a module. Throws `format` if they do not belong
- * together, `unsupported` for other tensors.
+ * Pairs A with B. `scale` is called with a rank and the name of a module. Throws `format` if they do not
+ * belong together, `unsupported` for other tensors.
  */
 export function pairsOf(
   file: string,

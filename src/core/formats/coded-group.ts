@@ -1,4 +1,4 @@
-// The form in which readers return 32 elements of a quantised row: codes, scales and minimums.
+// What readers return for 32 elements of a quantised row: codes, scales and minimums.
 
 /** Views of the same bytes, for inner loops. */
 export interface RowViews {
@@ -12,9 +12,9 @@ export interface RowViews {
 /** W[i] = scales[h] * codes[i] + minimums[h], where h is 0 for the first 16 elements and 1 for the others. */
 export interface CodedGroup {
   readonly codes: Int16Array
-  /** f32, because ggml's definitions multiply in f32. Both are equal when the dtype has groups of 32. */
+  /** f32, because ggml's definitions multiply in f32. Both are equal if the dtype has groups of 32. */
   readonly scales: Float32Array
-  /** Zeros when the dtype has no minimums. */
+  /** Zeros if the dtype has no minimums. */
   readonly minimums: Float32Array
 }
 
@@ -27,7 +27,7 @@ export const codedGroup = (): CodedGroup => ({
 /** Reads group `index` of 32 elements, counted over all of `rows`. */
 export type GroupReader = (rows: RowViews, index: number, out: CodedGroup) => void
 
-/** How the rows of a dtype are read that is stored in coded groups. */
+/** How to read the rows of a dtype that is stored in coded groups. */
 export interface Coding {
   readonly read: GroupReader
   /** Elements have minimums. */

@@ -74,7 +74,7 @@ export function dequantize(
   }
 }
 
-/** Throws `internal` for rows of a coded dtype whose reader gave no way to read them. */
+/** Throws `internal` for rows of a coded dtype without a group reader. */
 export function codingOf({ dtype, coding }: StoredRows): Coding {
   if (coding !== undefined) return coding
   throw new HalfbyteError('internal', `rows in ${dtype} came without a reader of its groups`, { dtype })

@@ -4,14 +4,14 @@ import type { Coding, RowViews } from './coded-group.ts'
 import { Q4_K } from './q4-k.ts'
 import type { DType } from './tensors.ts'
 
-/** Stored bytes as typed views for the inner loops, made once and not per row. */
+/** Stored bytes as typed views for the inner loops, made once instead of per row. */
 export interface StoredRows extends RowViews {
   readonly dtype: DType
-  /** Of rows in coded groups. */
+  /** For rows in coded groups. */
   readonly coding: Coding | undefined
 }
 
-/** Views of `bytes`, which are copied first when they do not begin at a multiple of 4. */
+/** Views of `bytes`, which are copied first if they do not begin at a multiple of 4. */
 export function storedRows(dtype: DType, bytes: Uint8Array, coding?: Coding): StoredRows {
   const u8 = bytes.byteOffset % 4 === 0 ? bytes : bytes.slice()
   const { buffer, byteOffset, byteLength } = u8
@@ -26,7 +26,7 @@ export function storedRows(dtype: DType, bytes: Uint8Array, coding?: Coding): St
   }
 }
 
-/** Elements and bytes of a block, the smallest unit that is stored. Rows are a whole number of blocks. */
+/** Elements and bytes of a block, the smallest stored unit. Rows are a whole number of blocks. */
 export const BLOCKS: Readonly<Record<DType, { readonly elements: number; readonly bytes: number }>> = {
   F32: { elements: 1, bytes: 4 },
   F16: { elements: 1, bytes: 2 },
@@ -70,7 +70,7 @@ export function rowBytes(dtype: DType, k: number): number {
   return (k / BLOCKS[dtype].elements) * BLOCKS[dtype].bytes
 }
 
-/** Number of elements of the shape, or undefined when it is too large to be exact. */
+/** Number of elements of the shape, or undefined if it is too large to be exact. */
 export function elementCount(shape: readonly number[]): number | undefined {
   let count = 1
   for (const size of shape) {

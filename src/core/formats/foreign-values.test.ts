@@ -1,4 +1,4 @@
-// Foreign values. In: folders and adapters whose JSON has something else instead of a text or a number.
+// Foreign values. In: folders and adapters whose JSON has other values where strings or numbers belong.
 // Out: a model or a typed error.
 import { expect, test } from 'vitest'
 import { ggufBytes } from '../../../test/conformance/testing/writers/gguf-writer.ts'
@@ -38,7 +38,7 @@ const SETTINGS = [
   'config_groups',
 ]
 
-test.each(SETTINGS)('a quantised folder with any value as %s', async (key) => {
+test.each(SETTINGS)('a quantised folder with any value for %s opens or throws a typed error', async (key) => {
   const weights = file(
     'model.safetensors',
     safetensorsBytes({ 'x.qweight': { dtype: 'I32', shape: [4, 8], data: new Uint8Array(128) } }),
@@ -52,7 +52,7 @@ test.each(SETTINGS)('a quantised folder with any value as %s', async (key) => {
   }
 })
 
-test('an index whose file names or map have any value', async () => {
+test('an index with any value as its map or file names opens or throws a typed error', async () => {
   const weights = file('model.safetensors', safetensorsBytes({ w: half([2, 2]) }))
   for (const value of FOREIGN) {
     for (const weight_map of [value, { w: value }]) {
@@ -65,7 +65,7 @@ test('an index whose file names or map have any value', async () => {
 
 const ADAPTER = ['peft_type', 'r', 'lora_alpha', 'use_rslora', 'use_dora', 'rank_pattern', 'alpha_pattern']
 
-test.each(ADAPTER)('an adapter with any value as %s', async (key) => {
+test.each(ADAPTER)('an adapter with any value for %s opens or throws a typed error', async (key) => {
   const name = 'base_model.model.q.lora_'
   const weights = file(
     'adapter_model.safetensors',
@@ -82,7 +82,7 @@ test.each<[string, 'string' | 'string[]' | 'u32', unknown, RegExp]>([
   ['general.type', 'string[]', ['adapter'], /it is \["adapter"\], "lora"/],
   ['adapter.type', 'u32', 3, /it is "adapter", 3/],
   ['adapter.lora.alpha', 'string', 'high', /alpha is "high" but must be a number/],
-])('a LoRA in a GGUF whose %s is a %s', async (key, type, value, sentence) => {
+])('a GGUF LoRA whose %s is a %s opens or throws a typed error', async (key, type, value, sentence) => {
   const metadata = {
     'general.type': ['string', 'adapter'],
     'adapter.type': ['string', 'lora'],

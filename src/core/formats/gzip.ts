@@ -10,8 +10,8 @@ export async function gzip(bytes: Uint8Array): Promise<Uint8Array> {
 }
 
 /**
- * Throws `format` when the data is damaged or does not decompress to `size` bytes. Stops as soon as there are
- * more.
+ * Throws `format` if the data is damaged or does not decompress to `size` bytes. Stops at the first byte too
+ * many.
  */
 export async function gunzip(file: string, bytes: Uint8Array, size: number): Promise<Uint8Array> {
   // Filled piece by piece: collecting the pieces first would take twice the memory.

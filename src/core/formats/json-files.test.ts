@@ -23,7 +23,7 @@ test('a file of up to 128 MiB is read, and a longer one is rejected before it is
   expect(read).toEqual([MOST])
 })
 
-test.each(['[]', '1', '{', '', '\0'])('%j is not the object of a JSON file', async (text) => {
+test.each(['[]', '1', '{', '', '\0'])('%j is rejected because it is not a JSON object', async (text) => {
   const source = bufferSource('config.json', new TextEncoder().encode(text))
   await expect(readJson(source)).rejects.toMatchObject({
     code: 'format',

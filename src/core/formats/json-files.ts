@@ -1,4 +1,4 @@
-// Reads a small JSON file. Errors have the file's name.
+// Reads a small JSON file. Errors include the file's name.
 
 import type { ByteSource } from '../base/bytes.ts'
 import { reasonOf } from '../base/errors.ts'
@@ -37,7 +37,7 @@ export function parseObject(file: string, text: string): JsonObject {
   throw malformed(file, 'its JSON is not an object')
 }
 
-/** generation_config.json. Without one, config.json names the ids that end a reply. */
+/** The settings of generation_config.json. If it is missing, config.json has the ids that end a reply. */
 export function generationSettings(
   config: JsonObject | undefined,
   generation: JsonObject | undefined,
@@ -48,7 +48,7 @@ export function generationSettings(
 }
 
 /**
- * Omits keys and elements that are null, which MetaValue does not have. Reads `{"__float__": "Infinity"}`, as
+ * Omits keys and elements that are null, because MetaValue has no null. Reads `{"__float__": "Infinity"}`, as
  * transformers 5 writes infinities, as the number.
  */
 export function withoutNulls(object: JsonObject): MetaObject {

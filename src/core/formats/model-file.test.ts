@@ -32,7 +32,7 @@ const gguf = bufferSource(
 )
 
 describe('openModel', () => {
-  test('a GGUF brings its name, tokenizer and sampling defaults', async () => {
+  test('a GGUF includes its name, tokenizer and sampling defaults', async () => {
     const model = await openModel([gguf])
     expect(model).toMatchObject({ format: 'gguf', name: 'Tiny', generationConfig: { temperature: 0.5 } })
     expect(model.tokenizer).toEqual({
@@ -80,7 +80,7 @@ describe('openModel', () => {
     })
   })
 
-  test('config.json names the ids that end a reply where generation_config.json is missing', async () => {
+  test('config.json names the ids that end a reply if generation_config.json is missing', async () => {
     const config = text('config.json', '{"model_type":"llama","eos_token_id":[2,3]}')
     expect((await openModel([config, weights])).generationConfig).toEqual({ eos_token_id: [2, 3] })
     const generation = text('generation_config.json', '{"eos_token_id":5}')
@@ -96,7 +96,7 @@ describe('openModel', () => {
     })
   })
 
-  test('a vocabulary with arrays of other lengths is a format error', async () => {
+  test('a vocabulary with arrays of different lengths is a format error', async () => {
     const bytes = await ggufBytes({
       metadata: { 'tokenizer.ggml.tokens': ['string[]', ['a']], 'tokenizer.ggml.scores': ['f32[]', [1, 2]] },
       tensors: [],

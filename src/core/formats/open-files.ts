@@ -61,8 +61,8 @@ const isTower = ({ name }: ByteSource): boolean => isTowerName(name)
  * Reads the headers of a model: one GGUF or all its splits, safetensors with config.json (and tokenizer.json,
  * tokenizer_config.json, generation_config.json, chat_template.jinja if they exist), or one .hbm pack or all
  * its parts. An additional GGUF with `mmproj` in its name is the vision tower. Throws `format` for files that
- * are damaged, missing or not a model, `unsupported` for unsupported formats, and what loading a reader
- * throws.
+ * are damaged, missing or not a model, `unsupported` for unsupported formats, and any error from loading a
+ * reader.
  */
 export async function openFiles(
   sources: readonly ByteSource[],

@@ -8,20 +8,20 @@ export interface Pixels {
   readonly data: Uint8ClampedArray | Uint8Array
 }
 
-/** Bytes of a file. */
+/** Maximum bytes of a file. */
 export const MOST_FILE_BYTES = 1 << 28
-/** Pixels of a side, and of an image. */
+/** Maximum pixels per side, and per image. */
 const MOST_SIDE = 1 << 14
 const MOST_PIXELS = 1 << 26
-/** Bytes of a PNG's rows when they are inflated: four a pixel, and a filter for each row of each pass. */
+/** Maximum bytes of a PNG's inflated rows: four per pixel, and a filter number for each row of each pass. */
 export const MOST_ROW_BYTES = 4 * MOST_PIXELS + 2 * MOST_SIDE
 /**
- * Steps of a JPEG's scans: blocks that they visit and bytes that they read, as
- * `core/formats/pictures/jpeg.ts` counts.
+ * Maximum steps of a JPEG's scans: blocks visited and bytes read, as counted by
+ * `core/formats/pictures/jpeg.ts`.
  */
 export const MOST_SCAN_STEPS = 1 << 25
 
-/** Throws `unsupported` for sides that no image may have. Asked before memory is taken for its pixels. */
+/** Throws `unsupported` for impossible dimensions. Called before memory for the pixels is allocated. */
 export function checkSides(width: number, height: number): void {
   const isSide = (side: number) => Number.isInteger(side) && side >= 1 && side <= MOST_SIDE
   if (isSide(width) && isSide(height) && width * height <= MOST_PIXELS) return
@@ -33,7 +33,7 @@ export function checkSides(width: number, height: number): void {
 
 const SIDES = `give one of 1 to ${MOST_SIDE} pixels a side and ${MOST_PIXELS} in all`
 
-/** Throws `unsupported` for impossible sides, and for data of another size. */
+/** Throws `unsupported` for impossible dimensions, and for data of a different size. */
 export function checkPixels({ width, height, data }: Pixels): void {
   checkSides(width, height)
   if (data.length === width * height * 4) return
@@ -44,7 +44,7 @@ export function checkPixels({ width, height, data }: Pixels): void {
   )
 }
 
-/** The error for an image that takes `amount` units of work where `most` are allowed. */
+/** The error for an image that takes `amount` units of work when only `most` are allowed. */
 export const tooMuchWork = (what: string, amount: number, most: number): HalfbyteError =>
   new HalfbyteError(
     'unsupported',

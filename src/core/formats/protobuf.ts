@@ -4,15 +4,15 @@ import { PbfReader } from 'pbf'
 import type { HalfbyteError } from '../base/errors.ts'
 import { malformed } from './malformed.ts'
 
-/** Messages inside of messages. A graph in an attribute adds three levels. */
+/** Maximum depth of nested messages. A graph in an attribute adds three levels. */
 const MOST_DEPTH = 48
-/** Characters of a name or key. */
+/** Maximum length of a name or key. */
 const MOST_TEXT = 4096
 const decoder = new TextDecoder()
 
 const WIRE = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const
 
-/** pbf throws RangeError for reads outside its buffer, and Error for bytes that no writer makes. */
+/** pbf throws RangeError for reads outside its buffer, and Error for bytes that no writer produces. */
 const isPbfError = (cause: unknown): cause is Error =>
   cause instanceof RangeError ||
   (cause instanceof Error && /^(Unimplemented type|Expected varint)/.test(cause.message))
@@ -79,7 +79,7 @@ export class Message {
     return cut(this.#varint())
   }
 
-  /** Adds the field's values, packed or not. */
+  /** Appends the field's values, packed or not. */
   bigs(to: bigint[]): void {
     if (this.#reader.type === WIRE.varint) {
       to.push(this.#varint())

@@ -16,27 +16,27 @@ export interface ModelFile {
   readonly quantization?: MetaValue | undefined
   /** The model's own name, or its file's name. */
   readonly name: string
-  /** By the file's own names, which are canonical in a .hbm pack. */
+  /** Keyed by the file's own names, which are canonical in a .hbm pack. */
   readonly tensors: TensorIndex
   /**
    * GGUF: the file's keys. safetensors: config.json as `config`, without `quantization_config` and nulls, and
-   * the keys of the nulls as `unset`. .hbm: a ModelConfig as `config`, and the model card as `about`. ONNX: a
-   * ModelConfig as `config`.
+   * the keys of null values as `unset`. .hbm: a ModelConfig as `config`, and the model card as `about`. ONNX:
+   * a ModelConfig as `config`.
    */
   readonly metadata: ReadonlyMap<string, MetaValue>
   readonly tokenizer?: TokenizerSpec | undefined
   /**
-   * The vision tower: from a separate GGUF, or from the weights of safetensors. In that case its metadata are
-   * the whole `config` and, if the folder has it, the image `processor`.
+   * The vision tower: from a separate GGUF, or from the weights of safetensors. In the latter case its
+   * metadata is the whole `config` and, if the folder has one, the image `processor`.
    */
   readonly tower?: ModelFile | undefined
   /** The file has towers for pictures or sound that are not supported. */
   readonly hasUnreadTower?: boolean | undefined
-  /** The graph of a step, if the file has one. Weights then have the names that the graph gives them. */
+  /** The graph of a step, if the file has one. The weights are then named as in the graph. */
   readonly graph?: Graph | undefined
-  /** The number of positions for which the graph is proven, if that is less than any context. */
+  /** Up to how many positions the graph is proven to be correct. Absent if it is for any context. */
   readonly mostPositions?: number | undefined
-  /** How the graph was made, one line per step; for prints. */
+  /** How the graph was made, one line per step; for printing. */
   readonly history?: readonly string[] | undefined
   /** Sampling defaults under the names of generation_config.json. */
   readonly generationConfig?: MetaObject | undefined
@@ -57,13 +57,14 @@ export function tellReader(format: string, reader: unknown): void {
   told().set(format, reader)
 }
 
-/** Undefined until a script has handed one over. */
+/** Undefined until a script has registered one. */
 export const toldReader = (format: string): unknown => told().get(format)
 
 /** The exports of the GGUF reader's script. */
 export interface GgufReader {
   /**
-   * One file or all its splits, in any order. Throws `format` for damaged files, `unsupported` for dtypes.
+   * One file or all its splits, in any order. Throws `format` for damaged files, `unsupported` for
+   * unsupported dtypes.
    */
   openGguf(files: readonly ByteSource[], signal?: AbortSignal): Promise<ModelFile>
   /** Throws `unsupported` if the file is not a LoRA adapter. */
@@ -72,7 +73,7 @@ export interface GgufReader {
 
 /** The exports of the safetensors reader's script. */
 export interface SafetensorsReader {
-  /** `others` are config.json and the further files of the model. Throws `format` if one is missing. */
+  /** `others` are config.json and the model's other files. Throws `format` if one is missing. */
   openSafetensors(
     files: readonly ByteSource[],
     others: readonly ByteSource[],
@@ -82,10 +83,10 @@ export interface SafetensorsReader {
   readPeftAdapter(weights: ByteSource, config: ByteSource, signal?: AbortSignal): Promise<Adapter>
 }
 
-/** Each rejects with `network` where the reader's script cannot be loaded. */
+/** Each rejects with `network` if the reader's script cannot be loaded. */
 export interface LoadReaders {
   loadGguf(): Promise<GgufReader>
   loadSafetensors(): Promise<SafetensorsReader>
-  /** What arch/rare/table.ts exports: the families that few models are of. */
+  /** The exports of arch/rare/table.ts: families with few models. */
   loadFamilies(): Promise<unknown>
 }

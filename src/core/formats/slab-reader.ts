@@ -4,7 +4,7 @@ import { HalfbyteError } from '../base/errors.ts'
 import { malformed } from './malformed.ts'
 
 const SLAB_BYTES = 1 << 20
-/** Headers of published models are less than a tenth of this. */
+/** Headers of published models are less than a tenth of this size. */
 const HEADER_LIMIT_BYTES = 256 << 20
 
 /**
@@ -39,7 +39,7 @@ export class SlabReader {
     this.#signal = signal
   }
 
-  /** Makes the next `count` bytes available. Throws `format` when the file ends first. */
+  /** Makes the next `count` bytes available. Throws `format` if the file ends first. */
   async fill(count: number): Promise<void> {
     if (count > this.remaining) {
       throw malformed(
@@ -64,7 +64,7 @@ export class SlabReader {
     this.#next = 0
   }
 
-  /** Takes the next `width` bytes; returns their offset in the view. */
+  /** Consumes the next `width` bytes; returns their offset in the view. */
   #take(width: number): number {
     const at = this.#next
     this.#next += width
@@ -102,7 +102,7 @@ export class SlabReader {
     return this.#view.getBigInt64(this.#take(8), true)
   }
   /**
-   * Reads a string with its u64 length. Returns undefined and reads nothing if the slab does not contain the
+   * Reads a string after its u64 length. Returns undefined and reads nothing if the slab does not contain the
    * whole range.
    */
   prefixedText(): string | undefined {

@@ -33,7 +33,7 @@ export function joinParts(files: readonly [ByteSource, ...ByteSource[]]): ByteSo
   }
 }
 
-/** The end of a split's file name: number and count, from 1, before the extension. */
+/** The end of a split's file name: number (from 1) and count, before the extension. */
 export const SPLIT = /-(\d{5})-of-(\d{5})(?=\.(gguf|hbm)$)/
 
 /** One of several files of a model. */
@@ -85,7 +85,9 @@ export function inOrder<T extends Split>(splits: readonly [T, ...T[]]): readonly
   )
 }
 
-/** The name or address of split `number`, from 1, made from that of any other split: digits change alone. */
+/**
+ * The name or address of split `number` (from 1), derived from that of any other split: only digits differ.
+ */
 export function splitName<Name extends string>(name: Name, number: number, count: number): Name {
   const pad = (value: number) => String(value).padStart(5, '0')
   const path = name.split(/[?#]/, 1)[0] ?? name

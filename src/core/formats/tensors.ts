@@ -4,7 +4,7 @@ import type { ByteSource } from '../base/bytes.ts'
 import type { Coding } from './coded-group.ts'
 import { malformed, shown } from './malformed.ts'
 
-/** Two tensors never share bytes, so a header that says so is wrong. */
+/** Two tensors never share bytes, so a header that claims otherwise is wrong. */
 export function checkOverlap(file: string, tensors: readonly TensorInfo[]): void {
   let last: TensorInfo | undefined
   for (const tensor of [...tensors].sort((a, b) => a.offset - b.offset)) {
@@ -44,7 +44,7 @@ export type CodedDType =
   | 'MXFP4'
   | 'NVFP4'
 
-/** One stored tensor. Rows are contiguous along the last dimension (inputs of a projection). */
+/** A stored tensor. Rows are contiguous along the last dimension (inputs of a projection). */
 export interface TensorInfo {
   readonly name: string
   /** For a packed tensor: the dtype whose values its encoding holds without loss. */
@@ -56,7 +56,7 @@ export interface TensorInfo {
   readonly offset: number
   readonly byteLength: number
   /**
-   * Present when the bytes already have a layout of wasm/core/abi.h (matrices in panels, vectors padded to
+   * Present if the bytes already have a layout of wasm/core/abi.h (matrices in panels, vectors padded to
    * 32).
    */
   readonly packed?: PackedEncoding | undefined
@@ -66,10 +66,10 @@ export interface TensorInfo {
   readonly change?: ValueChange | undefined
   /** For an F32 tensor that is computed while it is read: the dtype that decides its encoding. */
   readonly like?: DType | undefined
-  /** If reading is more than a copy: how the file stores it and what is lost, as a human-readable phrase. */
+  /** If reading is more than copying: how the file stores it and what is lost, as a human-readable phrase. */
   readonly origin?: string | undefined
   /**
-   * The same matrix with sorted inputs, and their original order as F32. For kernels that read int8
+   * The same matrix with sorted inputs, and the inputs' original order as F32. For kernels that read int8
    * activations.
    */
   readonly sorted?: { readonly tensor: TensorInfo; readonly order: TensorInfo } | undefined

@@ -1,4 +1,4 @@
-// Runs one small step to be timed.
+// Runs one small step for timing.
 import type { AsyncPool, Pool } from '../runtime/pool.ts'
 import type { WrittenPlan } from '../runtime/write-plan.ts'
 import { SequenceState } from '../state/sequence-state.ts'
@@ -7,7 +7,7 @@ import type { StepBuffer } from './schedule/step-buffer.ts'
 
 /**
  * Runs token 0 as the first `rows` of a new sequence and discards the result. This warms caches and code, and
- * measures threads. Logits are computed for the last row only. Throws what `reserve` and `run` throw.
+ * measures threads. Logits are computed for the last row only. Throws the errors of `reserve` and `run`.
  */
 export function probeStep(
   pool: Pool,
@@ -24,7 +24,7 @@ export function probeStep(
   }
 }
 
-/** The same on shards, whose steps are asynchronous. */
+/** Like `probeStep`, for shards, whose steps are asynchronous. */
 export async function warmStep(
   pool: AsyncPool,
   written: WrittenPlan,
@@ -40,7 +40,8 @@ export async function warmStep(
 }
 
 /**
- * Makes a step of token 0 as the first `rows` of a sequence. Returns its state; the caller must release it.
+ * Describes a step with token 0 as the first `rows` of a sequence. Returns its state; the caller must release
+ * it.
  */
 function describeFirst(step: StepBuffer, cache: StateCache, rows: number): SequenceState {
   const state = new SequenceState(cache)

@@ -41,14 +41,14 @@ export interface AttendOptions {
   readonly scale?: number | undefined
   /** Default 0: none. */
   readonly cap?: number | undefined
-  /** Ranges of rotated queries, of rotated keys, and of scores after scale and cap. Default: none. */
+  /** Limits of rotated queries, of rotated keys, and of scores after scale and cap. Default: none. */
   readonly limits?: AttendLimits | undefined
-  /** What is added to scores last. Default: nothing. */
+  /** Bias added to scores last. Default: none. */
   readonly bias?: DistanceBias | undefined
-  /** One more score for each head, of a position whose value is zero. Default: none. */
+  /** One more score for each head, for a position whose value is zero. Default: none. */
   readonly sinks?: WeightRef | undefined
 }
-/** The rule of a router, and what is added to scores when experts are chosen. */
+/** The rule of a router, and the bias added to scores when experts are chosen. */
 export interface ExpertChoice extends RouteRule {
   readonly bias?: WeightRef | undefined
 }
@@ -61,15 +61,15 @@ export type ExpertMlp = (
 ) => Value
 
 /**
- * Each method adds a node and returns its output. Labels are for prints. Throws `internal` when shapes do not
- * fit.
+ * Each method adds a node and returns its output. Labels are for printing. Throws `internal` if shapes do not
+ * match.
  */
 export interface GraphBuilder {
   /** Rows of a table by token id, times `scale`. Default: 1. */
   embed(label: string, table: WeightRef, scale?: number): Value
   /** Rows of a table by position. */
   embedPositions(label: string, table: WeightRef): Value
-  /** Rows of a table by the kind of token, as 0 in the first text of a pair and 1 in the second. */
+  /** Rows of a table by the kind of token, e.g. 0 in the first text of a pair and 1 in the second. */
   embedKinds(label: string, table: WeightRef): Value
   /** Rows of `width` numbers that the step brings itself. */
   inputRows(label: string, width: number): Value
@@ -113,14 +113,14 @@ export interface GraphBuilder {
   add(label: string, left: Value, right: Value, scale?: number): Value
   /** input * scale, soft-capped if cap > 0. Overwrites its input. */
   rescale(label: string, input: Value, scale: number, cap: number): Value
-  /** Each number, or the end of the range that is nearer where it lies outside. */
+  /** Clamps each number to the range. */
   clamp(label: string, input: Value, limits: Limits): Value
   /** Sends each row through the experts that have the largest logits in `router`. `mlp` builds an expert. */
   routed(label: string, input: Value, router: Value, choice: ExpertChoice, mlp: ExpertMlp): Value
   takeRows(label: string, input: Value): Value
   /** A node of any kind, for kinds that have no method here. */
   node(label: string, spec: NodeSpec): Value
-  /** The whole graph. `output` is the logits, made from `hidden`. Default of `hidden`: `output`. */
+  /** The whole graph. `output` is the logits, computed from `hidden`. Default of `hidden`: `output`. */
   finish(output: Value, hidden?: Value): Graph
 }
 

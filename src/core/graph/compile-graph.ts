@@ -16,8 +16,8 @@ import { type Capacity, planMemory } from './plan/plan-memory.ts'
 const READ_A8: ReadonlySet<Node['op']> = new Set(['linear', 'linearSwiglu', 'linearExperts'])
 
 /**
- * Throws `internal` unless every value is made once, before it is read, with the shape that its node gives
- * it.
+ * Throws `internal` unless every value is made exactly once, before it is read, and with the shape that its
+ * node infers.
  */
 export function checkShapes(graph: Graph): void {
   const made = new Map<number, Value>()
@@ -41,11 +41,11 @@ export function checkShapes(graph: Graph): void {
 }
 
 export interface CompileOptions extends Capacity {
-  /** The encoding that a weight will have in linear memory. Asked for matrices only: vectors are f32. */
+  /** The encoding that a weight will have in linear memory. Called for matrices only: vectors are f32. */
   readonly encodingOf: EncodingOf
-  /** The input order of matrices that read a8 rows. Default: none has its own order. */
+  /** The input order of matrices that read a8 rows. Default: no reordering. */
   readonly orderOf?: OrderOf | undefined
-  /** Asked only for weights in a sparse encoding. */
+  /** Called only for weights in a sparse encoding. */
   readonly stripBytesOf?: StripBytesOf | undefined
   /** How keys and values are stored. Default: f32, exact. */
   readonly kvCache?: KvFormat | undefined
@@ -67,7 +67,8 @@ export function optimize(graph: Graph, encodingOf: EncodingOf, orderOf: OrderOf 
 
 /**
  * Throws `internal` for an inconsistent graph or a node that no kernel can run, `architecture` for too many
- * kinds of state, `unsupported` for columns that share a group with others and are normalised or added to.
+ * kinds of state, `unsupported` for columns that share a group with others and are normalised or changed in
+ * place.
  */
 export function compile(graph: Graph, options: CompileOptions): Plan {
   const { encodingOf, orderOf } = options

@@ -1,5 +1,5 @@
-// Cut rows. In: products whose columns are cut, and what reads the columns. Out: refused where a kernel would
-// take columns beside them for their own.
+// Sliced rows. In: products with sliced columns, and nodes that read the slices. Out: rejected if a kernel
+// would treat adjacent columns as part of the slice.
 import { describe, expect, test } from 'vitest'
 import { graphBuilder, matrix, vector } from './builder.ts'
 import { checkCutRows } from './cut-rows.ts'
@@ -12,7 +12,7 @@ const sum: Reader = (b, cut, other) => b.add('sum', cut, other)
 const gate: Reader = (b, cut, other) => b.swiglu('gate', [cut, other], 'silu')
 const normOfGate: Reader = (b, cut, other) => norm(b, gate(b, cut, other), other)
 
-/** The graph of a product of these columns within each matrix; `reads` gets those of the first and second. */
+/** The graph of a product with these columns in each matrix; `reads` gets the first two slices. */
 function graphOf(matrices: readonly (readonly number[])[], reads: Reader) {
   const b = graphBuilder()
   const total = (columns: readonly number[]) => columns.reduce((sum, width) => sum + width, 0)
@@ -31,7 +31,7 @@ describe('checkCutRows', () => {
     ['a norm', norm],
     ['a sum', sum],
     ['a norm of a gate', normOfGate],
-  ])('refuses %s of 16 columns that share their group with others', (_, reads) => {
+  ])('rejects %s of 16 columns that share their group with others', (_, reads) => {
     expect(() => checkCutRows(graphOf([[16, 16]], reads))).toThrow(
       expect.objectContaining({ code: 'unsupported', message: expect.stringMatching(/16 columns.*32/) }),
     )
@@ -42,7 +42,7 @@ describe('checkCutRows', () => {
     ['a norm of a whole matrix, after which zeros lie', [[16], [16]], norm],
     ['a norm of a gate of whole matrices', [[16], [16]], normOfGate],
     ['a sum of whole matrices', [[48], [48]], sum],
-  ] as const)('lets pass %s', (_, matrices, reads) => {
+  ] as const)('accepts %s', (_, matrices, reads) => {
     expect(() => checkCutRows(graphOf(matrices, reads))).not.toThrow()
   })
 })

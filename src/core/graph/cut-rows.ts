@@ -1,4 +1,4 @@
-// Throws where a kernel would take columns beside a slice of a product for columns of the slice.
+// Throws if a kernel would treat columns next to a slice of a product as part of the slice.
 
 import { ROW_PADDING } from '../abi/encodings.ts'
 import { HalfbyteError } from '../base/errors.ts'
@@ -6,8 +6,8 @@ import type { Value } from './ir.ts'
 import { type Graph, inputsOf, type Node, type NodeOf } from './nodes.ts'
 
 /**
- * Kernels of these nodes work on whole groups of columns, and expect zeros after the last one. Those of the
- * others read no more columns than there are, or multiply the rest by weights that are zero.
+ * These nodes' kernels work on whole groups of columns and expect zeros after the last one. Other kernels
+ * read only existing columns, or multiply the rest by zero weights.
  */
 const BY_GROUPS: ReadonlySet<Node['op']> = new Set([
   'rmsnorm',
@@ -23,8 +23,8 @@ const BY_GROUPS: ReadonlySet<Node['op']> = new Set([
 ])
 
 /**
- * Throws `unsupported` where such a node reads a slice that shares its last group with other columns. Each
- * matrix of a merged linear begins a group, so only slices within one matrix can.
+ * Throws `unsupported` if such a node reads a slice that shares its last group with other columns. Each
+ * matrix of a merged linear starts a new group, so this can happen only within one matrix.
  */
 export function checkCutRows(graph: Graph): void {
   const cut = cutValuesOf(graph)
@@ -34,7 +34,7 @@ export function checkCutRows(graph: Graph): void {
   }
 }
 
-/** Ids of the values that have other columns in their last group, or in the group in which they begin. */
+/** Ids of the values whose first or last group contains other columns. */
 export function cutValuesOf(graph: Graph): ReadonlySet<number> {
   const linears = new Map<number, NodeOf<'linear'>>()
   const padded = new Map<number, readonly Part[]>()
@@ -55,13 +55,13 @@ export function cutValuesOf(graph: Graph): ReadonlySet<number> {
   return cut
 }
 
-/** Whether what lies beside an input in its group lies beside the output too. */
+/** Whether columns that share a group with the input also share one with the output. */
 function keepsOthers(node: Node, isCut: (value: Value | undefined) => boolean): boolean {
   switch (node.op) {
     case 'takeRows':
       return isCut(node.input)
     case 'swiglu':
-      // It writes whole groups, and zeros of either factor make zeros.
+      // It writes whole groups, and a zero in either factor yields zero.
       return isCut(node.gate) && isCut(node.up ?? node.gate)
     case 'linear':
     case 'exchange':

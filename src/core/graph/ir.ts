@@ -10,8 +10,8 @@ export interface Range {
 }
 
 /**
- * Cuts `size` at multiples of `unit` into consecutive ranges, one per share, as close to the shares as the
- * unit allows. Each range has at least one unit. Throws `unsupported` when there are fewer units than shares.
+ * Splits `size` at multiples of `unit` into consecutive ranges, one per share, as close to the shares as the
+ * unit allows. Each range has at least one unit. Throws `unsupported` if there are fewer units than shares.
  */
 export function divide(size: number, unit: number, shares: readonly number[]): Range[] {
   const units = Math.ceil(size / unit)
@@ -40,7 +40,7 @@ export function divide(size: number, unit: number, shares: readonly number[]): R
 }
 
 /**
- * A known size, or the symbol of a size that each step brings: the rows of the step (`tokens`), the rows
+ * A known size, or the symbol of a size that depends on the step: the rows of the step (`tokens`), the rows
  * whose logits are wanted (`logitRows`), or the rows of the step counted once for each expert that they are
  * routed to.
  */
@@ -49,13 +49,13 @@ export type Dim = number | 'tokens' | 'logitRows' | `tokens*${number}`
 /** [rows, width] */
 export type Shape = readonly [Dim, number]
 
-/** Rows that one node makes. */
+/** Rows that one node produces. */
 export interface Value {
   readonly id: number
   readonly shape: Shape
   /** `a8`: int8 codes with a scale per group of 32, as quantised kernels read them. */
   readonly form: 'f32' | 'a8'
-  /** A name for prints, e.g. `layers.3.attn_norm`. */
+  /** A name for printing, e.g. `layers.3.attn_norm`. */
   readonly label: string
 }
 
@@ -64,17 +64,17 @@ export interface WeightRef {
   readonly parts: readonly WeightPart[]
   readonly k: number
   readonly kind: 'matrix' | 'vector'
-  /** The `k` columns that are held. Absent: all. */
+  /** The `k` columns that this shard has. Absent: all. */
   readonly columns?: Cut | undefined
 }
 export interface WeightPart {
   /** Canonical name, e.g. `layers.0.attn_q.weight`. */
   readonly name: string
   readonly n: number
-  /** The `n` rows that are held. Absent: all. */
+  /** The `n` rows that this shard has. Absent: all. */
   readonly rows?: Runs | undefined
 }
-/** A run of columns that begins at `first`, out of `whole` stored columns. */
+/** A range of columns that begins at `first`, out of `whole` stored columns. */
 export interface Cut {
   readonly first: number
   readonly whole: number
@@ -99,7 +99,7 @@ export const KEY_FORMATS: readonly KvFormat['k'][] = ['f32', 'int8']
 export const VALUE_FORMATS: readonly KvFormat['v'][] = ['f32', 'int8', 'fp8']
 export const EXACT_KV: KvFormat = Object.freeze({ k: 'f32', v: 'f32' })
 
-/** Layers that share a block table: their state has one shape and one window. */
+/** Layers that share a block table: their state has the same shape and window. */
 export interface StateGroup {
   readonly kvHeads: number
   readonly headDim: number
@@ -118,7 +118,8 @@ export interface StateGroup {
 }
 
 /**
- * What a recurrence reads: inputs, step sizes before softplus, gates, and how rows enter and leave the state.
+ * The inputs of a recurrence: values, step sizes before softplus, gates, and how rows enter and leave the
+ * state.
  */
 export interface ScanInputs {
   readonly x: Value
@@ -128,7 +129,7 @@ export interface ScanInputs {
   readonly c: Value
 }
 
-/** As `after`: attention sees every row of the sequence. */
+/** As a value of `after`: attention sees every row of the sequence. */
 export const EVERY_POSITION = 2 ** 32 - 1
 
 export interface AttentionShape {
@@ -145,7 +146,7 @@ export interface AttentionShape {
   readonly after?: number | undefined
   /** Query heads per KV head. Default: the query heads are divided evenly. */
   readonly ratio?: number | undefined
-  /** Query heads of the first KV head that this shard does not hold. Default 0. */
+  /** Query heads of the first KV head that this shard does not have. Default 0. */
   readonly absent?: number | undefined
 }
 /** `gelu` is the tanh approximation, `relu2` the square of `relu`. */
@@ -159,26 +160,29 @@ export type Activation =
   | ('silu' | 'gelu' | 'gelu_exact' | 'gelu_quick' | 'sigmoid')
   | ('relu' | 'relu2' | 'xielu' | 'none')
 
-/** How a router's logits become the weights of experts. */
+/** How a router's logits become expert weights. */
 export interface RouteRule {
   readonly experts: number
-  /** How many experts each row goes to. */
+  /** Number of experts per row. */
   readonly used: number
   /** Divide the weights of the chosen experts by their sum. */
   readonly normalize: boolean
   /**
-   * `softmax`, the default, over all experts. `sigmoid` of each logit. `mixer`: one choice after the other,
-   * each with a softmax over the logits that are left and near the greatest (SparseMixer).
+   * `softmax`, the default, over all experts. `sigmoid` of each logit. `mixer`: choices are made one after
+   * the other, each with a softmax over the remaining logits that are close to the largest (SparseMixer).
    */
   readonly scoring?: 'softmax' | 'sigmoid' | 'mixer' | undefined
   /**
-   * Only the experts of the `used` best of `count` equal groups are chosen. A group counts as much as its
-   * `best` (1 or 2) best experts together.
+   * Only experts in the `used` best of `count` equal groups are chosen. A group's score is the sum of its
+   * `best` (1 or 2) best experts.
    */
   readonly groups?: { readonly count: number; readonly used: number; readonly best: number } | undefined
   /** Factor of the weights. Default 1. */
   readonly scale?: number | undefined
-  /** Added to the sum by which weights are divided; of a mixer, half of what counts as near. Default 0. */
+  /**
+   * Added to the sum that weights are divided by. For a mixer, half of the distance that counts as close.
+   * Default 0.
+   */
   readonly epsilon?: number | undefined
 }
 
@@ -190,7 +194,7 @@ export interface Xielu {
   readonly epsilon: number
 }
 
-/** Norms that q and k get: RMS norms before the rotation, unless the flags say otherwise. */
+/** Norms of q and k: RMS norms before the rotation, unless the flags say otherwise. */
 export interface HeadNorms {
   readonly q: WeightRef
   /** Absent where there are no keys. */
@@ -200,9 +204,9 @@ export interface HeadNorms {
   readonly kBias?: WeightRef
   /** What one norm covers: a head, or all heads of a row. */
   readonly over: 'head' | 'row'
-  /** The mean is subtracted first, as a layer norm does. */
+  /** The mean is subtracted first, as in a layer norm. */
   readonly isCentred?: true
-  /** Norms of heads with weights of their own: q and k then have as many as the row has values. */
+  /** Each head's norm has its own weights, so q and k have one weight per value of the row. */
   readonly hasWeightOfEach?: true
   /** The norm runs after the rotation. */
   readonly isLater?: true
@@ -211,33 +215,36 @@ export interface HeadNorms {
   readonly epsilon: number
 }
 
-/** What is subtracted from rotated keys, in pairs from `from` on and in dimensions that are not rotated. */
+/**
+ * A bias that is subtracted from rotated keys, in pairs from `from` on and in dimensions that are not
+ * rotated.
+ */
 export interface StillBias {
-  /** Of all KV heads. */
+  /** The bias of all KV heads. */
   readonly bias: WeightRef
   readonly from: number
 }
 
-/** What scores get by head and by how far a position is after the row's own. */
+/** A bias added to scores, by head and by the distance of a position after the row's own. */
 export interface DistanceBias {
   /** A vector: the `biasColumns` of each head. The first is for the distance -reach. */
   readonly table: WeightRef
   /** The last position that a row may have. */
   readonly reach: number
 }
-/** A kernel reads whole blocks of positions, so columns without a meaning follow those of all distances. */
+/** A kernel reads whole blocks of positions, so unused columns follow those of all distances. */
 export const biasColumns = (reach: number): number => 2 * reach + ABI.BLOCK_POSITIONS
 
 export interface RopeUse {
   /** Index of the step's table of cosines and sines. */
   readonly table: number
-  /** The table of queries, if they have one of their own. */
+  /** The table for queries, if it differs. */
   readonly queryTable?: number | undefined
   readonly dims: number
   readonly pairing: 'halves' | 'interleaved'
 }
 
-/** The outputs of a node whose kernel can write f32 rows, a8 rows or both. Families ask for `output` only. */
+/** The outputs of a node whose kernel can write f32 rows, a8 rows or both. Families request only `output`. */
 export interface Quantizable {
   readonly output?: Value
   readonly quantized?: Value

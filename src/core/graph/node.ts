@@ -1,5 +1,5 @@
-// What the file of a node defines: its shape rule and, if it has a kernel, its record. Also checks that
-// values and weights fit together.
+// What a node's file defines: its shape rule and, if it has a kernel, its record. Also checks that values and
+// weights match.
 
 import type { PackedEncoding } from '../abi/encodings.ts'
 import type { OpFields, OpName } from '../abi/ops.ts'
@@ -45,12 +45,12 @@ export function broken(value: Value, what: string): HalfbyteError {
   )
 }
 
-/** A node before its outputs are made. */
+/** A node before its outputs are created. */
 export type SpecOf<N> = N extends unknown ? Omit<N, 'output' | 'quantized'> : never
 
 /** A kind of node that lower.ts turns into no record or into several records. */
 export interface NodeKind<N> {
-  /** The shape of the output. Throws `internal` with both shapes when the inputs do not fit together. */
+  /** The shape of the output. Throws `internal` with both shapes if the inputs do not match. */
   shape(spec: SpecOf<N>): Shape
 }
 
@@ -66,12 +66,12 @@ export type Fields<Names extends string> = Readonly<Record<Names, Word>>
 /** An op and its fields, except `rows`. */
 export type OpRecord = readonly [OpName, PlanOp['fields']]
 
-/** Does not compile when a field of the op is missing. */
+/** Does not compile if a field of the op is missing. */
 export const opRecord = <N extends OpName>(name: N, fields: OpFields<N, Word>): OpRecord => [name, fields]
 
 /** Where a node finds its rows, weights and state. */
 export interface Addresses {
-  /** Two fields for each value's rows. Both are zero when the kernel need not write them. */
+  /** Two fields for each value's rows. Both are zero if the kernel need not write them. */
   rowsAt<Name extends string>(
     values: Readonly<Record<Name, Value | undefined>>,
   ): Fields<Name | `${Name}_stride`>
@@ -84,10 +84,10 @@ export interface Addresses {
     readonly encoding: PackedEncoding
     readonly bytes: number
   }
-  /** Where the keys and values of a layer lie, and how they are stored. */
+  /** Where the keys and values of a layer are, and how they are stored. */
   stateOf(attention: AttentionShape): Fields<'group' | 'k_offset' | 'v_offset' | 'k_format' | 'v_format'>
-  /** Where the node's recurrent state lies in a sequence's slab. */
+  /** The offset of the node's recurrent state in a sequence's slab. */
   slab(): Fields<'group' | 'state_offset'>
-  /** The node's working room. */
+  /** The node's scratch memory. */
   room(): PlanPointer
 }

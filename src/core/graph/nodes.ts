@@ -85,7 +85,7 @@ const OUTPUTS: readonly string[] = ['output', 'quantized']
 const isValue = (field: unknown): field is Value =>
   typeof field === 'object' && field !== null && 'form' in field
 
-/** The fields that a node reads, with their names, in its own order. */
+/** The fields that a node reads, with their names, in the order of the node. */
 const inputFields = (node: Node): [string, Value][] =>
   Object.entries(node as object).filter(
     (entry): entry is [string, Value] => !OUTPUTS.includes(entry[0]) && isValue(entry[1]),
@@ -94,7 +94,7 @@ const inputFields = (node: Node): [string, Value][] =>
 /** Values that a node reads. */
 export const inputsOf = (node: Node): readonly Value[] => inputFields(node).map(([, value]) => value)
 
-/** Values a node makes. */
+/** Values that a node produces. */
 export function outputsOf(node: Node): readonly Value[] {
   const quantized = 'quantized' in node ? node.quantized : undefined
   return [node.output, quantized].filter((value) => value !== undefined)
@@ -117,7 +117,7 @@ export function readersOf(graph: Graph): ReadonlyMap<number, readonly number[]> 
   return readers
 }
 
-/** Index of the node that makes each value, by value id. */
+/** Index of the node that produces each value, by value id. */
 export function producersOf(graph: Graph): ReadonlyMap<number, number> {
   const producers = new Map<number, number>()
   for (const [index, node] of graph.nodes.entries()) {
@@ -181,14 +181,14 @@ export type KernelNode =
 
 export type Node = KernelNode | Slice | TakeRows | Exchange | Collect
 export type NodeOf<Op extends Node['op']> = Extract<Node, { op: Op }>
-/** A node before its outputs are made. */
+/** A node before its outputs are created. */
 export type NodeSpec = SpecOf<Node>
 
 /** One step of a model. Nodes are in execution order, and each value is made once. */
 export interface Graph {
   readonly nodes: readonly Node[]
   readonly output: Value
-  /** The hidden states after the last norm, from which the logits are made. */
+  /** The hidden states after the last norm, from which the logits are computed. */
   readonly hidden: Value
   readonly stateGroups: readonly StateGroup[]
 }
@@ -235,7 +235,7 @@ const KINDS: { readonly [Op in Node['op']]: NodeKind<NodeOf<Op>> } = {
   collect,
 }
 
-/** The shape of a node's output. Throws `internal` with both shapes when its inputs do not fit together. */
+/** The shape of a node's output. Throws `internal` with both shapes if its inputs do not match. */
 export function inferShape(spec: NodeSpec): Shape {
   const kind: NodeKind<Node> = KINDS[spec.op]
   return kind.shape(spec)

@@ -1,4 +1,4 @@
-// Features. In: this process's globals, whole and with parts taken away. Out: the detected features and the
+// Features. In: this process's globals, complete and with parts removed. Out: the detected features and the
 // chosen build.
 import { expect, test } from 'vitest'
 import { isHalfbyteError } from '../base/errors.ts'
@@ -13,7 +13,7 @@ const codeOf = (work: () => unknown): string => {
   }
 }
 
-test('Node 22 and newer have everything', () => {
+test('Node 22 and newer have all features', () => {
   const features = detectFeatures(globalThis)
   expect(features).toEqual({ simd: true, relaxedSimd: true, sharedMemory: true })
   expect(chooseBuild(features)).toBe('relaxed')

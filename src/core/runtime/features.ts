@@ -6,7 +6,7 @@ export type Build = 'relaxed' | 'simd128'
 /** Whether a module's memory can be shared by threads. */
 export type MemoryKind = 'shared' | 'plain'
 
-/** The globals that decide. A host passes its own `globalThis`. */
+/** The globals that determine the features. A host passes its own `globalThis`. */
 export interface FeatureGlobals {
   readonly WebAssembly?: Pick<typeof WebAssembly, 'validate' | 'Memory'>
   readonly SharedArrayBuffer?: unknown
@@ -93,7 +93,9 @@ export function detectFeatures(globals: FeatureGlobals): Features {
   }
 }
 
-/** False where a content policy forbids WebAssembly: validating needs no permission, but compiling does. */
+/**
+ * False if a content security policy forbids WebAssembly: validating needs no permission, but compiling does.
+ */
 export async function mayCompile(): Promise<boolean> {
   return WebAssembly.compile(new Uint8Array(HEADER)).then(
     () => true,
@@ -115,7 +117,7 @@ function canShare(wasm: Pick<typeof WebAssembly, 'Memory'>): boolean {
 }
 
 /**
- * The build to load: the requested one, or the fastest that runs here. Throws `unsupported` when WebAssembly
+ * The build to load: the requested one, or the fastest that runs here. Throws `unsupported` if WebAssembly
  * has no SIMD, or lacks the requested build's instructions.
  */
 export function chooseBuild(features: Features, wanted: Build | 'auto' = 'auto'): Build {

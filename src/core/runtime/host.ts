@@ -31,11 +31,10 @@ export interface ComputePort {
 /** The exports of the ONNX reader's script. */
 export interface OnnxReader {
   /**
-   * `newGraph` makes the graph of the step, with the engine's own nodes.
-   * `beside` finds further files at the location of the graph, by their paths; undefined if one is missing.
-   * `bfloats`: whether f32 matrices whose values are all bf16 are read as such.
-   * `dtype`: the precision of the graph where the sources have several.
-   * Throws `format` for damaged files, `unsupported` for a graph that is not a decoder's step.
+   * `newGraph` creates the graph of the step, with the engine's own nodes. `beside` finds additional files
+   * next to the graph by their paths; undefined if one is missing. `bfloats`: whether to read f32 matrices as
+   * bf16 if all their values fit. `dtype`: the precision of the graph if the sources have several. Throws
+   * `format` for damaged files, `unsupported` for a graph that is not a decoder's step.
    */
   openOnnx(
     sources: readonly ByteSource[],
@@ -49,7 +48,7 @@ export interface OnnxReader {
   ): Promise<ModelFile>
 }
 
-/** One of the notes. */
+/** A stored value. */
 export interface Note {
   read(): Promise<unknown>
   write(value: unknown): void
@@ -63,33 +62,30 @@ export interface Host extends LoadReaders {
   readonly globals: FeatureGlobals
   /** Logical cores: a hint, at least 1. */
   readonly cores: number
-  /** Memory of the whole device in bytes. Absent where that is not known exactly. */
+  /** Memory of the whole device in bytes. Absent if it is not known exactly. */
   readonly deviceBytes?: number | undefined
   /** Milliseconds from an arbitrary start. Never goes back. */
   now(): number
-  /** Fetches and compiles one of the engine's modules. Throws `network` when it cannot be fetched. */
+  /** Fetches and compiles one of the engine's modules. Throws `network` if it cannot be fetched. */
   loadModule(build: Build, memory: MemoryKind): Promise<WebAssembly.Module>
   /** Lets messages, timers and aborts be handled. Resolves in a new task. */
   yieldTask(): Promise<void>
-  /** Absent where nothing is stored. */
+  /** Absent if nothing can be stored. */
   readonly notes?: Notes | undefined
   /**
    * The reader of ONNX models, which is loaded when one is opened. Rejects like the other readers' loads.
    */
   loadOnnx(): Promise<OnnxReader>
-  /**
-   * The engine's part for vision models, loaded with the first of them. Rejects as `loadOnnx`
-   * does.
-   */
+  /** The engine's part for vision models, loaded with the first of them. Rejects like `loadOnnx`. */
   loadVision(): Promise<unknown>
   /**
-   * Decodes an image's file and cuts it, or cuts its pixels, on another thread. Rejects with HalfbyteErrors,
-   * the signal's reason, and an `Error` that says why a file cannot be decoded. Absent where the browser
-   * decodes.
+   * Decodes an image file, if given one, and splits the image into tiles on another thread. Rejects with
+   * HalfbyteErrors, the signal's reason, or an `Error` that says why a file cannot be decoded. Absent if the
+   * browser decodes.
    */
   readonly cutPicture?:
     | ((picture: Uint8Array | Pixels, rules: CutRules, signal?: AbortSignal) => Promise<CutPicture>)
     | undefined
-  /** Absent where workers cannot be started. */
+  /** Absent if workers cannot be started. */
   startWorker?(): ComputePort
 }

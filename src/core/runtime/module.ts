@@ -5,7 +5,7 @@ import { HalfbyteError, reasonOf } from '../base/errors.ts'
 
 /** Exports of wasm/core/run.c. Addresses above 2 GiB may arrive as negative numbers: use `>>> 0`. */
 export interface EngineExports extends LogitExports {
-  /** Runs op records [first, last). Returns 0 when done, 1 when the pool is poisoned. */
+  /** Runs op records [first, last). Returns 0 when done, 1 if the pool is poisoned. */
   run(
     sync: number,
     plan: number,
@@ -15,7 +15,7 @@ export interface EngineExports extends LogitExports {
     thread: number,
     threads: number,
   ): number
-  /** A compute worker's loop. Returns when the sync block's `quit` is set. Only in shared modules. */
+  /** A compute worker's loop. Returns once the sync block's `quit` is set. Only in shared modules. */
   serve(sync: number, thread: number): void
   /** Tells every thread of the pool to leave. */
   poison(sync: number): void
@@ -30,7 +30,7 @@ export interface EngineExports extends LogitExports {
  */
 export interface LogitExports {
   /**
-   * Returns how many logits and ids `work` now holds, best first. 0xffffffff (perhaps as -1) when a logit is
+   * Returns how many logits and ids `work` now contains, best first. 0xffffffff (perhaps as -1) if a logit is
    * NaN.
    */
   logits_top(
@@ -51,8 +51,8 @@ export interface LogitExports {
 }
 
 /**
- * Throws `internal` when module and library have different versions, `out-of-memory` when the instance cannot
- * be made.
+ * Throws `internal` if module and library have different versions, `out-of-memory` if the instance cannot be
+ * created.
  */
 export function instantiateEngine(module: WebAssembly.Module, memory: WebAssembly.Memory): EngineExports {
   const instance = instantiate(module, memory)

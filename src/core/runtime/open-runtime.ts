@@ -18,13 +18,13 @@ export interface RuntimeOptions {
   readonly threads?: number | 'auto'
   /** Default `auto`: `shared` if memory can be shared, else `shards`. */
   readonly pool?: PoolKind | 'auto'
-  /** Bytes that the model cannot run without: weights, activations, some state. */
+  /** Minimum bytes that the model needs to run: weights, activations, some state. */
   readonly needBytes: number
   /** Bytes that the model could use, including a full context. Default: `needBytes`. */
   readonly wantBytes?: number
 }
 
-/** One engine's memory and code. Its pool is made once the weights are loaded. */
+/** One engine's memory and code. Its pool is created once the weights are loaded. */
 export interface Runtime {
   readonly build: Build
   readonly memoryKind: MemoryKind
@@ -33,18 +33,18 @@ export interface Runtime {
   readonly module: WebAssembly.Module
   /** Maximum number of threads in a pool of this runtime. */
   readonly maxThreads: number
-  /** Maximum number of shards in a group that begins with this runtime. 1: it must work alone. */
+  /** Maximum number of shards in a group whose first shard is this runtime. 1: no other shards. */
   readonly maxShards: number
 }
 
-/** Bytes needed besides the model's own: the module's data and stacks, the plan and the step. */
+/** Bytes needed in addition to the model's: the module's data and stacks, the plan and the step. */
 export const ENGINE_BYTES = 4 * 1024 * 1024
 /** Measurements have shown no gain from more threads than this. */
 const MOST_AUTO_THREADS = 4
 
 /**
  * Loads the module that fits this host and makes its memory. Throws `unsupported` without WebAssembly SIMD,
- * `network` when the module cannot be fetched, `out-of-memory`.
+ * `network` if the module cannot be fetched, `out-of-memory`.
  */
 export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   const { host, pool = 'auto' } = options
@@ -69,7 +69,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   return { build, memoryKind, arena, engine, module, ...limits }
 }
 
-/** Devices that reserve shared memory as a whole may fail at a size that a plain memory can grow to. */
+/** Devices that reserve shared memory up front may fail at a size that a plain memory can grow to. */
 function trySharedMemory(needBytes: number, wantBytes: number): WebAssembly.Memory | undefined {
   try {
     return createMemory('shared', needBytes, wantBytes)
@@ -91,8 +91,8 @@ export interface PoolOptions {
 }
 
 /**
- * Makes the pool. `auto` picks the number of threads that runs `probe` fastest, or one if workers cannot be
- * started. Otherwise the requested number. Throws `internal` when a requested worker cannot be started.
+ * Creates the pool. `auto` picks the number of threads that runs `probe` fastest, or one if workers cannot be
+ * started. Otherwise it has the requested number. Throws `internal` if a requested worker cannot be started.
  */
 export async function openPool(runtime: Runtime, options: PoolOptions): Promise<Pool> {
   const { engine, module, arena, maxThreads } = runtime
@@ -108,7 +108,7 @@ export async function openPool(runtime: Runtime, options: PoolOptions): Promise<
   return pool
 }
 
-/** A pool with the fastest number of threads. Undefined when the pool died during the measurement. */
+/** A pool with the fastest number of threads. Undefined if the pool died during the measurement. */
 async function tryMeasured(
   runtime: Runtime,
   shared: SharedPoolOptions,
@@ -137,7 +137,7 @@ async function tryMeasured(
 
 /**
  * Returns a function that measures the number of threads again, between runs. It resolves to whether there
- * are fewer than at first, and rejects as `resize` and `probe` do. Without memory for its own step, it leaves
+ * are fewer than at first, and rejects like `resize` and `probe`. Without memory for its own step, it leaves
  * the pool unchanged.
  */
 export function retuner(
@@ -160,7 +160,9 @@ export function retuner(
   }
 }
 
-/** Measures the number of threads, applies it and returns it. Throws what `resize` and `probe` throw. */
+/**
+ * Measures the number of threads, applies it and returns it. Throws the same errors as `resize` and `probe`.
+ */
 async function remeasure(
   pool: SharedPool,
   { maxThreads }: Runtime,
@@ -175,17 +177,19 @@ async function remeasure(
 
 /** Timed runs per number of threads. The fastest counts, so one interruption does not decide. */
 const TIMED_RUNS = 5
-/** No further run of a number begins after this: an answer waits while it is measured again. */
+/**
+ * No further run of a number begins after this time, because an answer has to wait for repeated measurements.
+ */
 const TIMED_MS = 100
 /** The share of the time that another thread must save to be worth its core. */
 const LEAST_GAIN = 0.04
 
-/** More threads are not tried after a number that took this many times as long as the best. */
+/** More threads are not tried once a number took this many times as long as the best. */
 const HOPELESS = 1.5
 
 /**
- * The number of threads, 1 to `most`, that runs `work` fastest. Larger pools contain the same threads, so one
- * that delays the others is in all of them.
+ * The number of threads, 1 to `most`, that runs `work` fastest. Larger pools contain the same threads, so a
+ * thread that delays the others is in all of them.
  */
 export async function measureThreads(
   pool: { resize(threads: number): Promise<void> },

@@ -1,4 +1,4 @@
-// Checking parts. In: parts of an arena. Out: the same sums as `checksum`, and no write outside the parts.
+// Checking parts. In: parts of an arena. Out: the same sums as `checksum`, and no writes outside the parts.
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { checksum } from '../base/sha256.ts'
@@ -8,7 +8,7 @@ import { MOST_PARTS, PartCheck } from './part-check.ts'
 import { SinglePool } from './pool.ts'
 
 for (const build of ['relaxed', 'simd128']) {
-  test(`the ${build} build sums parts as checksum does, and touching writes inside them only`, () => {
+  test(`the ${build} build sums parts like checksum, and touch writes only inside them`, () => {
     const file = new URL(`../../../dist/wasm/halfbyte-${build}-plain.wasm`, import.meta.url)
     const memory = new WebAssembly.Memory({ initial: 64 })
     const engine = instantiateEngine(new WebAssembly.Module(readFileSync(file)), memory)
@@ -38,7 +38,7 @@ for (const build of ['relaxed', 'simd128']) {
       expect(isInside(at)).toBe(true)
       pages.set(at >> 12, at)
     }
-    // These include every page that is entirely within a part.
+    // The changed bytes include every page that is entirely within a part.
     const whole = (page: number) =>
       parts.some(({ address, bytes }) => page << 12 >= address && (page + 1) << 12 <= address + bytes)
     for (let page = first.address >> 12; page <= end >> 12; page++)

@@ -19,8 +19,8 @@ export const MOST_PARTS = 32
 const PART_WORDS = 6
 
 /**
- * The work of reading stored state that all threads share. Mapping memory pages takes the longest, then the
- * checksums.
+ * The work of reading stored state that is shared among all threads. Mapping memory pages takes the longest,
+ * then the checksums.
  */
 export class PartCheck {
   readonly #pool: Pool
@@ -35,12 +35,12 @@ export class PartCheck {
     this.#record = arena.allocate(ABI.OP_BYTES + MOST_PARTS * PART_WORDS * 4, 'restoring sessions')
   }
 
-  /** Makes the system map the parts' memory pages. Their content is lost. */
+  /** Makes the system map the parts' memory pages. Their contents are lost. */
   touch(parts: readonly Part[]): void {
     this.#run(parts, 1)
   }
 
-  /** Checksums as `checksum` computes them. */
+  /** The same checksums as `checksum`. */
   sums(parts: readonly Part[]): string[] {
     const list = this.#run(parts, 0) / 4
     return parts.map((_, index) => {

@@ -99,18 +99,21 @@ describe.skipIf(!isBuilt)('with the built modules', () => {
     expect(errorOf(() => checkSums(runtime, pool, sums)).code).toBe('disposed')
   })
 
-  test.each(['relaxed', 'simd128'] as const)('%s: any number of threads adds the same', async (build) => {
-    const { runtime, pool } = await sharedPool(build)
-    expect(runtime).toMatchObject({ memoryKind: 'shared', maxThreads: 4 })
-    const sums = write(runtime)
-    for (const threads of [1, 2, 3, 1, 2]) {
-      await pool.resize(threads)
-      expect(pool.threads).toBe(threads)
-      for (let run = 0; run < 20; run++) checkSums(runtime, pool, sums)
-    }
-    pool.releaseIdle()
-    checkSums(runtime, pool, sums)
-  })
+  test.each(['relaxed', 'simd128'] as const)(
+    '%s: any number of threads computes the same sums',
+    async (build) => {
+      const { runtime, pool } = await sharedPool(build)
+      expect(runtime).toMatchObject({ memoryKind: 'shared', maxThreads: 4 })
+      const sums = write(runtime)
+      for (const threads of [1, 2, 3, 1, 2]) {
+        await pool.resize(threads)
+        expect(pool.threads).toBe(threads)
+        for (let run = 0; run < 20; run++) checkSums(runtime, pool, sums)
+      }
+      pool.releaseIdle()
+      checkSums(runtime, pool, sums)
+    },
+  )
 
   test('a pool keeps working after its memory grows', async () => {
     const { runtime, pool } = await sharedPool('simd128')
@@ -146,12 +149,12 @@ describe.skipIf(!isBuilt)('with the built modules', () => {
     })
     pools.push(pool)
     expect(runs).toBe(12)
-    // On the test's clock both numbers take equally long.
+    // On the test's clock both numbers take the same time.
     expect(pool.threads).toBe(1)
     checkSums(runtime, pool, sums)
   })
 
-  test('threads dropped on a slow machine come back when it recovers, and stay if there is no memory to measure', async () => {
+  test('threads dropped on a slow machine return when it recovers, and nothing changes if there is no memory to measure', async () => {
     const clock = { ms: 0 }
     const host: Host = { ...nodeHost(), cores: 2, now: () => clock.ms }
     const runtime = await openRuntime({ host, needBytes: NEED })
@@ -183,7 +186,7 @@ describe.skipIf(!isBuilt)('with the built modules', () => {
     expect(notes).toEqual([2, undefined, undefined, undefined, undefined, undefined])
   })
 
-  test('where workers cannot be started, one thread computes', async () => {
+  test('if workers cannot be started, one thread computes', async () => {
     const refuse = (): ComputePort => {
       throw new Error('refused by the content policy')
     }
@@ -200,7 +203,7 @@ describe.skipIf(!isBuilt)('with the built modules', () => {
     await expect(asked).rejects.toMatchObject({ code: 'internal', message: /refused by the content policy/ })
   })
 
-  test.each([1, 3])('a kernel that traps ends a pool of %i threads with a typed error', async (threads) => {
+  test.each([1, 3])('a trapping kernel ends a pool of %i threads with a typed error', async (threads) => {
     let deaths = 0
     const { runtime, pool } = await sharedPool('relaxed', undefined, { onDeath: () => deaths++ })
     const sums = write(runtime, additions({ y: 0xfff00000 }))
@@ -273,7 +276,7 @@ describe.skipIf(!isBuilt)('with the built modules', () => {
   })
 })
 
-test('the fastest number of threads is kept, and more must save something', async () => {
+test('the fastest number of threads is kept, and more threads must save time', async () => {
   const msOf = [0, 100, 60, 59, 80]
   const clock = { ms: 0 }
   let threads = 0

@@ -46,7 +46,7 @@ export interface Pool {
   readonly memory: WebAssembly.Memory
   /**
    * Runs op records [first, last) of the plan on the step, on all threads. Returns when they are done. Throws
-   * `internal` when a thread died. After that, and after `dispose`, throws `disposed`.
+   * `internal` if a thread died. After that, and after `dispose`, throws `disposed`.
    */
   run(plan: Ptr, step: Ptr, first: number, last: number): void
   /** Ends the threads. Nothing can be run afterwards, but the memory stays readable. */
@@ -56,14 +56,14 @@ export interface Pool {
 /** A pool whose threads do not share the caller's memory, so its runs are asynchronous. */
 export interface AsyncPool extends Omit<Pool, 'run'> {
   /**
-   * One run at a time. Rejects with the errors of `Pool.run`, and with `out-of-memory` when a thread has no
+   * One run at a time. Rejects with the errors of `Pool.run`, and with `out-of-memory` if a thread has no
    * room for the state.
    */
   run(plan: Ptr, step: Ptr, first: number, last: number): Promise<void>
 }
 
 /**
- * How a model runs: threads on one memory, workers that each hold a part of the model, or only this thread.
+ * How a model runs: threads on one memory, workers that each have a part of the model, or only this thread.
  */
 export type PoolKind = 'shared' | 'shards' | 'single'
 

@@ -8,7 +8,7 @@ import { type Arena, offset, type Ptr } from './memory/arena.ts'
 import type { EngineExports } from './module.ts'
 import { diedError, disposedError, type Pool } from './pool.ts'
 
-/** Kernels need little stack. The first thread has as much. */
+/** Kernels need little stack. The first thread has the same amount. */
 const STACK_BYTES = 65536
 /** Workers start in 0.1 s. A phone under load needs longer; a worker that fails silently never answers. */
 const START_TIMEOUT_MS = 15_000
@@ -86,7 +86,7 @@ export class SharedPool implements Pool {
 
   /**
    * Sets the number of threads that share a run. Starts workers as needed; surplus ones stay idle. Throws
-   * `internal` when a worker cannot be started or does not answer in time; the pool has then ended.
+   * `internal` if a worker cannot be started or does not answer in time; the pool has then ended.
    */
   async resize(threads: number): Promise<void> {
     this.#checkAlive()

@@ -10,9 +10,9 @@ export interface StepCapacity {
   readonly tokens: number
   /** Maximum rows whose logits a step may request; the plan's `logitRows`. */
   readonly logitRows: number
-  /** Maximum number of sequences of a step. */
+  /** Maximum number of sequences in a step. */
   readonly sequences: number
-  /** Numbers in each row that a step brings itself. 0: it brings none. Default 0. */
+  /** Numbers per input row of a step. Default 0: no input rows. */
   readonly inputWidth?: number | undefined
 }
 
@@ -23,7 +23,7 @@ interface RopeRegion {
   view: Float32Array
 }
 
-/** Its owner fills the arrays of a step, then calls `describe`. */
+/** The owner fills the arrays of a step, then calls `describe`. */
 export class StepDescriptor {
   /** The descriptor; does not move. */
   readonly step: Ptr
@@ -35,14 +35,14 @@ export class StepDescriptor {
   readonly logitRows: Ptr
   /** Records of SEQUENCE_WORDS words. */
   readonly sequences: Ptr
-  /** Rows that the step brings itself, f32 [tokens][inputWidth]; undefined if it brings none. */
+  /** Input rows of the step, f32 [tokens][inputWidth]; undefined if there are none. */
   readonly inputs: Ptr | undefined
   readonly #arena: Arena
   readonly #tokens: number
   readonly #ropes: readonly RopeRegion[]
   #positionsView: Uint32Array = new Uint32Array(0)
 
-  /** `ropes`: each way in which the model rotates. Throws `architecture` for too many, `out-of-memory`. */
+  /** `ropes`: the model's kinds of rotation. Throws `architecture` for too many, `out-of-memory`. */
   constructor(arena: Arena, capacity: StepCapacity, ropes: readonly RopeTable[]) {
     const { tokens, logitRows, sequences, inputWidth = 0 } = capacity
     if (ropes.length > ABI.MAX_ROPES) {
@@ -71,7 +71,7 @@ export class StepDescriptor {
   // hot
   /**
    * Writes the descriptor of the given numbers of rows, sequences and logits, and the RoPE tables of the
-   * rows' positions. `places`: as `fillRopeTable` has them.
+   * rows' positions. `places`: as in `fillRopeTable`.
    */
   describe(tokens: number, sequences: number, logits: number, places?: Uint32Array): void {
     const { u32 } = this.#arena

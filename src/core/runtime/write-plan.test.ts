@@ -11,7 +11,7 @@ import { writePlan } from './write-plan.ts'
 const zeros = (name: PlanOp['name']) =>
   Object.fromEntries(['rows', ...opEntry(name).fields].map((field) => [field, 0]))
 
-test('a plan that does not fit its records or its weights is rejected', () => {
+test('a plan that does not match its records or its weights is rejected', () => {
   const arena = new Arena(new WebAssembly.Memory({ initial: 4 }), 64)
   const plan = additions()
   expect(() => writePlan(arena, plan, [64 as Ptr])).toThrow(/has 0 weights but 1 are loaded/)
@@ -25,7 +25,7 @@ test('a plan that does not fit its records or its weights is rejected', () => {
   )
 })
 
-test('a plan whose records reach past the arena, a weight or a word’s range is rejected', () => {
+test('a plan whose records exceed the arena, a weight or the range of a word is rejected', () => {
   const arena = new Arena(new WebAssembly.Memory({ initial: 4 }), 64)
   const plan = additions()
   const [op] = plan.ops

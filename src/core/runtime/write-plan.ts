@@ -28,7 +28,7 @@ function checkPlan({ ops, slots, tokens, logitRows, arenaBytes }: Plan): void {
       if (typeof value === 'number') {
         if (FLOAT_FIELDS.has(field) || value === value >>> 0) continue
       } else if ('arena' in value) {
-        // An input may have one row per token where the output has one per expert or per row of logits.
+        // An input may have one row per token while the output has one per expert or per row of logits.
         const last = (field === 'x' ? Math.min(most, tokens) : most) - 1
         end = value.arena + last * ((fields[`${field}_stride`] as number) ?? 0) + 4
         bytes = arenaBytes
@@ -57,8 +57,8 @@ export interface WrittenPlan {
 }
 
 /**
- * Allocates the activations and the records. `slots[i]` is the address of `plan.slots[i]`. Throws what
- * `checkPlan` throws.
+ * Allocates the activations and the records. `slots[i]` is the address of `plan.slots[i]`. Throws the same
+ * errors as `checkPlan`.
  */
 export function writePlan(arena: Arena, plan: Plan, slots: readonly Ptr[]): WrittenPlan {
   if (slots.length !== plan.slots.length) {

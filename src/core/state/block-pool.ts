@@ -12,19 +12,17 @@ export interface TablePosition {
 }
 
 /**
- * Moves `count` positions of one group, in all its layers: keys as if they had been computed at the new
- * position, values unchanged. Positions move down, or to the same position in other blocks. Blocks of `to`
- * have one holder. Blocks of `from` are only read, unless they are also blocks of `to`.
+ * Moves `count` positions of one group, in all its layers: keys become as if computed at the new position,
+ * values are unchanged. Positions move down, or to the same position in other blocks. Blocks of `to` have one
+ * holder. Blocks of `from` are only read, unless they are also blocks of `to`.
  */
 export type MovePositions = (group: number, from: TablePosition, to: TablePosition, count: number) => void
 
-/**
- * Learns of every change to blocks that have more parts in other memories, and can put the parts together.
- */
+/** Is notified of every change to blocks that have more parts in other memories, and can join the parts. */
 export interface BlockMirror {
   copy(group: number, from: Ptr, to: Ptr): void
   clear(group: number, block: Ptr): void
-  /** Bytes of a block with all its parts, per group. */
+  /** Size of a block with all its parts, per group. */
   readonly wholeBytes: readonly number[]
   /** A block with all its parts, as in a model in one memory. */
   gather(group: number, block: Ptr): Promise<Uint8Array<ArrayBuffer>>
@@ -32,8 +30,8 @@ export interface BlockMirror {
 }
 
 /**
- * Blocks of one size. Knows bytes only. The owner knows what a block means: keys and values of 64 positions
- * in some encoding, or a sequence's recurrent state. Extents are never moved or freed.
+ * Blocks of one size. The pool only knows bytes; the owner knows what a block contains: keys and values of 64
+ * positions in some encoding, or a sequence's recurrent state. Extents are never moved or freed.
  */
 export class BlockPool {
   readonly blockBytes: number
@@ -71,7 +69,7 @@ export class BlockPool {
     for (let block = blocks - 1; block >= 0; block--) this.#free.push(offset(extent, block * this.blockBytes))
   }
 
-  /** A block owned only by the caller. Its content is stale. */
+  /** Returns a block owned only by the caller. Its contents are stale. */
   take(): Ptr {
     const block = this.#free.pop()
     if (block === undefined) throw new HalfbyteError('internal', 'a block was taken from an empty pool')

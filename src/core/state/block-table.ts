@@ -53,7 +53,7 @@ export class BlockTable {
   }
 
   /**
-   * Number of blocks of [first, end) that must be taken to write there: absent ones, and ones with another
+   * How many blocks in [first, end) must be taken before writing there: absent ones, and those with another
    * holder.
    */
   missing(first: number, end: number): number {
@@ -63,7 +63,7 @@ export class BlockTable {
   }
 
   /**
-   * Takes the missing blocks. The first `stored` blocks keep their content. Replaced blocks are released, or
+   * Takes the missing blocks. The first `stored` blocks keep their contents. Replaced blocks are released, or
    * added to `replaced`.
    */
   fill(first: number, end: number, stored: number, replaced?: Ptr[]): void {
@@ -72,7 +72,7 @@ export class BlockTable {
     }
   }
 
-  /** Puts a shared block at the end, or replaces the one at `index`. */
+  /** Appends a shared block, or replaces the one at `index`. */
   share(index: number, block: Ptr): void {
     const old = this.#blocks[index]
     this.pool.share(block)
@@ -100,7 +100,7 @@ export class BlockTable {
     this.#first = Math.floor(position / BLOCK_POSITIONS)
   }
 
-  /** Gives the blocks before `first` back. */
+  /** Releases the blocks before `first`. */
   leave(first: number): void {
     this.#validFrom = Math.max(this.#validFrom, first * BLOCK_POSITIONS)
     for (; this.#first < first; this.#first++) {
@@ -110,7 +110,7 @@ export class BlockTable {
     }
   }
 
-  /** Gives the blocks from `end` on back. */
+  /** Releases the blocks from `end` on. */
   trim(end: number): void {
     while (this.#blocks.length > end) {
       const block = this.#blocks.pop()

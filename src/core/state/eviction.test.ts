@@ -1,5 +1,5 @@
-// Eviction. In: conversations that end under a budget, windows, twins. Out: the eviction order, and what is
-// stored only once.
+// Eviction. In: conversations that end under a budget, windows, twins. Out: the eviction order, and equal
+// state stored only once.
 import { expect, test } from 'vitest'
 import { Arena, type Ptr } from '../runtime/memory/arena.ts'
 import { BlockPool } from './block-pool.ts'
@@ -14,7 +14,7 @@ const arenaOf = () => new Arena(new WebAssembly.Memory({ initial: 1 }), 64)
 const cacheOf = (options: Partial<StateCacheOptions>) =>
   new StateCache({ arena: arenaOf(), blockBytes: [BLOCK_BYTES], contextLength: 1000, ...options })
 
-/** A block of tokens whose beginning no other `text` shares. */
+/** A block of tokens that shares no prefix with any other `text`. */
 const text = (name: number, length = BLOCK): number[] =>
   Array.from({ length }, (_, index) => 1000 * name + index)
 
@@ -66,7 +66,7 @@ test('of checkpoints, the least recently used is evicted first', () => {
   expect(checkpoints.bytes).toBe(2 * 64)
 })
 
-test('recurrent state that only the tree references counts as kept, not as held', () => {
+test('recurrent state that only the tree references counts as retained, not as held', () => {
   const SLAB = 128
   const cache = cacheOf({ blockBytes: [], slabBytes: [SLAB, SLAB] })
   const remember = (state: SequenceState) => {
@@ -97,7 +97,7 @@ test('recurrent state that only the tree references counts as kept, not as held'
   expect(bytes()).toEqual({ held: 0, kept: 0 })
 })
 
-test('a window frees blocks that no row sees any more', () => {
+test('a window frees blocks that no row can see any more', () => {
   const cache = cacheOf({ blockBytes: [BLOCK_BYTES, BLOCK_BYTES], windows: [0, 70] })
   const state = new SequenceState(cache)
   for (let length = 0; length < 10 * BLOCK; length += 10) {

@@ -22,7 +22,7 @@ export class SequenceState implements PathSource {
   /** One per group of keys and values. */
   readonly tables: readonly BlockTable[]
   readonly slabs: StateSlabs
-  /** Absent when the sequence shares nothing. */
+  /** Absent if the sequence shares nothing. */
   readonly #path: SharedPath | undefined
   /** Reused by each `reserve`. */
   readonly #needs: number[]
@@ -31,7 +31,7 @@ export class SequenceState implements PathSource {
 
   /**
    * Starts empty. `tokens`: the tokens at its positions, by which other sequences can share the state. Throws
-   * `out-of-memory` when its block tables do not fit.
+   * `out-of-memory` if its block tables do not fit.
    */
   constructor(cache: StateCache, tokens?: readonly number[]) {
     this.#cache = cache
@@ -81,7 +81,7 @@ export class SequenceState implements PathSource {
 
   /**
    * Ensures that positions up to `end` can be reserved if only the first `kept` stored ones are kept. May
-   * evict state that no sequence holds. Throws as `reserve` does, and then no sequence has changed.
+   * evict state that no sequence holds. Throws like `reserve`, and then no sequence has changed.
    */
   makeRoom(kept: number, end: number): void {
     this.#checkLive()
@@ -90,8 +90,8 @@ export class SequenceState implements PathSource {
   }
 
   /**
-   * Takes room for `length` positions, in each group for those from `from` on. They are to be written and
-   * then counted with `advance`. Only when empty.
+   * Allocates room for `length` positions, in each group for those from `from` on. The caller then writes
+   * them and calls `advance`. Only when empty.
    */
   claim(length: number, from: readonly number[]): void {
     this.#checkLive()
@@ -128,15 +128,15 @@ export class SequenceState implements PathSource {
   }
 
   /**
-   * Positions, rising, at which to remember recurrent state while a prompt is run: a conversation returns to
-   * where its messages end. A step must end there: see `untilMark`. Does nothing for models without recurrent
-   * layers.
+   * Ascending positions at which to checkpoint recurrent state while a prompt runs, because a conversation
+   * returns to where its messages end. A step must end there: see `untilMark`. Does nothing for models
+   * without recurrent layers.
    */
   markAt(positions: readonly number[]): void {
     this.slabs.markAt(positions)
   }
 
-  /** How many of the next `rows` rows one step may run. */
+  /** How many of the next `rows` rows a step may run. */
   untilMark(rows: number): number {
     return Math.min(rows, (this.slabs.nextMark(this.#length) ?? Number.POSITIVE_INFINITY) - this.#length)
   }
@@ -151,9 +151,9 @@ export class SequenceState implements PathSource {
   }
 
   /**
-   * Remembers recurrent state until `endTrial`, so that `trim` can undo any rows of the next step. False if
-   * there is no memory for that: then no speculative rows may be run. Models without recurrent layers need
-   * nothing and get true.
+   * Keeps a copy of the recurrent state until `endTrial`, so that `trim` can undo any rows of the next step.
+   * Returns false if there is no memory for that; then no speculative rows may be run. Models without
+   * recurrent layers need nothing and get true.
    */
   beginTrial(): boolean {
     this.#checkLive()
@@ -194,7 +194,7 @@ export class SequenceState implements PathSource {
    * Attention sinks at the beginning are kept. The result is not what the model would have computed without
    * the dropped positions, so it is not shared. Recurrent state stays unchanged, and its checkpoints after
    * `keep` are forgotten. Returns false, with nothing changed, if a window would see positions whose blocks
-   * it has dropped. Throws `out-of-memory`, with nothing changed, and `unsupported` where the state cannot be
+   * it has dropped. Throws `out-of-memory`, with nothing changed, and `unsupported` if the state cannot be
    * moved.
    */
   shift(keep: number, drop: number): boolean {
@@ -232,7 +232,7 @@ export class SequenceState implements PathSource {
   adopt({ tokens, runs, checkpoint }: Prefix): void {
     this.#checkLive()
     const { tree } = this.#cache
-    // Hold it before giving anything back: the prefix may be this sequence's own.
+    // Hold it before releasing anything: the prefix may be this sequence's own.
     const held = new SequenceState(this.#cache)
     for (const [group, table] of held.tables.entries()) {
       table.startAt(tree.firstNeeded(group, tokens) * BLOCK_POSITIONS)
@@ -262,8 +262,8 @@ export class SequenceState implements PathSource {
   }
 
   /**
-   * Gives everything back. The state cannot be used afterwards. State that may be a prefix of other sequences
-   * is kept for them while there is memory. A second call is harmless.
+   * Releases everything. The state cannot be used afterwards. State that may be a prefix of other sequences
+   * is retained for them as long as there is memory. A second call is harmless.
    */
   release(): void {
     if (this.#released) return
@@ -287,7 +287,7 @@ export class SequenceState implements PathSource {
     }
   }
 
-  /** True when every window still has the blocks to continue after `position`. */
+  /** True if every window still has the blocks to continue after `position`. */
   #reaches(position: number): boolean {
     return this.tables.every(
       ({ validFrom }, group) => validFrom <= this.#cache.tree.firstSeen(group, position),
@@ -307,14 +307,14 @@ export class SequenceState implements PathSource {
     return true
   }
 
-  /** `need`: how many blocks to take in a group. A recurrent group has no table and takes slabs. */
+  /** `need`: how many blocks a group has to take. A recurrent group has no table and takes slabs. */
   #ensureEach(need: (table: BlockTable | undefined) => number): void {
     this.#ensure(() => {
       for (let group = 0; group < this.#needs.length; group++) this.#needs[group] = need(this.tables[group])
     })
   }
 
-  /** `count` writes into `#needs` how much must be taken. */
+  /** `count` writes to `#needs` how many must be taken. */
   #ensure(count: () => void): void {
     count()
     try {
@@ -328,9 +328,7 @@ export class SequenceState implements PathSource {
     }
   }
 
-  /**
-   * Writes into `#needs` how many blocks and slabs are needed; windows can be excluded. Returns their sum.
-   */
+  /** Writes to `#needs` how many blocks and slabs are needed; windows can be excluded. Returns their sum. */
   #count(start: number, end: number, windowsToo: boolean): number {
     const first = Math.floor(start / BLOCK_POSITIONS)
     const last = Math.ceil(end / BLOCK_POSITIONS)

@@ -7,8 +7,8 @@ import type { Tail, TokenRun, TokenTree, TreeNode } from './token-tree.ts'
 const { BLOCK_POSITIONS } = ABI
 
 /**
- * The sequence of a path. The path reads it, and changes the tables only to replace blocks with equal ones of
- * the tree.
+ * The sequence of a path. The path reads it, and changes the tables only to replace blocks with equal ones
+ * from the tree.
  */
 export interface PathSource {
   /** Positions stored. */
@@ -63,7 +63,7 @@ export class SharedPath implements Tail {
     while ((this.#depth + 1) * BLOCK_POSITIONS <= end) {
       this.#anchor = this.#tree.extend(this.#anchor, this.#run(BLOCK_POSITIONS))
       for (const [group, table] of tables.entries()) {
-        // The same tokens at the same positions give the same bytes: one copy is enough.
+        // The same tokens at the same positions have the same bytes, so one copy is enough.
         const block = this.#anchor.blocks[group]
         if (block !== undefined && table.validFrom <= this.#depth * BLOCK_POSITIONS)
           table.share(this.#depth, block)
@@ -84,7 +84,7 @@ export class SharedPath implements Tail {
     if (tail !== undefined) this.#tree.extend(this.#anchor, tail)
   }
 
-  /** Positions from `kept` on are forgotten. */
+  /** Forgets the positions from `kept` on. */
   trim(kept: number): void {
     while (this.#depth * BLOCK_POSITIONS > kept) {
       this.#depth--
@@ -93,14 +93,14 @@ export class SharedPath implements Tail {
     if (kept <= this.#end) this.#end = Number.POSITIVE_INFINITY
   }
 
-  /** From `kept` on, positions have been moved. */
+  /** Records that positions from `kept` on have been moved. */
   stopAt(kept: number): void {
     const end = Math.min(this.#end, kept)
     this.trim(kept)
     this.#end = end
   }
 
-  /** Takes over the path of a sequence that was forked. */
+  /** Takes over the path of the sequence that was forked. */
   follow(other: SharedPath): void {
     this.#anchor = other.#anchor
     this.#depth = other.#depth

@@ -21,12 +21,12 @@ const VERSION = 2
 const PREFACE = `${MAGIC}${String.fromCharCode(VERSION)}${'\0'.repeat(7)}`
 const PREFACE_BYTES = 16
 const TRAILER_BYTES = 64 + 4 + 8
-/** More than any context's index. A number read from a file must not decide how much memory is taken. */
+/** More than any context's index. A number read from a file must not decide how much memory is allocated. */
 const MOST_INDEX_BYTES = 256 * 1024 * 1024
-/** Nesting limit of the arguments of calls, in the messages of an index. They came with a request. */
+/** Nesting limit for call arguments in an index's messages, which came from a request. */
 const MOST_LEVELS = 512
 
-/** The contents of a snapshot besides the state itself, as plain JSON. */
+/** The contents of a snapshot besides its state, as plain JSON. */
 export interface SnapshotHead {
   /**
    * Identifies the model, its plan and the storage of its state. State with another fingerprint is rejected.
@@ -57,13 +57,13 @@ const WRITE_BYTES = 1024 * 1024
 
 const text = new TextEncoder()
 
-/** Bytes of the state in such a file. The index takes a little more. */
+/** Bytes of the state in such a file. The index takes slightly more. */
 export const snapshotBytes = (cache: StateCache, state: SequenceState): number =>
   [...parts(cache, state)].reduce((sum, { bytes }) => sum + bytes, 0)
 
 /**
- * The file in pieces, one block at a time. `state` must not change meanwhile, so pass a fork. Throws the
- * signal's reason between two pieces.
+ * Yields the file in pieces, one block at a time. `state` must not change meanwhile, so pass a fork. Throws
+ * the signal's reason between two pieces.
  */
 export async function* writeSnapshot(
   cache: StateCache,
@@ -97,15 +97,15 @@ export async function* writeSnapshot(
   trailer.set(text.encode(await sha256(json)))
   new DataView(trailer.buffer).setUint32(64, json.byteLength, true)
   trailer.set(text.encode(MAGIC), 68)
-  // Without the trailer the file is invalid, so an abort sent before now still takes effect.
+  // Without the trailer the file is invalid, so an abort up to this point still takes effect.
   await quickTurn()
   signal?.throwIfAborted()
   yield trailer
 }
 
 /**
- * The state in a file, for a sequence that shares nothing. Checksums show that no byte changed. They do not
- * show that the state belongs to `tokens`: anyone who can write a file can write its checksums. Throws
+ * Reads the state from a file, for a sequence that shares nothing. Checksums show that no byte changed. They
+ * do not show that the state belongs to `tokens`: anyone who can write a file can write its checksums. Throws
  * `format` for a file that is not a snapshot or has another version, `unsupported` for another model,
  * `integrity` for a wrong byte, `context-overflow`, `out-of-memory`, or the signal's reason. Nothing is left
  * allocated then.
@@ -141,7 +141,8 @@ export async function readSnapshot(
 }
 
 /**
- * Reads some parts at once. If one fails, it waits for the others, so that nobody writes to freed blocks.
+ * Reads several parts concurrently. If one fails, it waits for the others, so that nobody writes to freed
+ * blocks.
  */
 async function readParts(
   { arena, mirror, check }: StateCache,

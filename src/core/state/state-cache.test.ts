@@ -90,7 +90,7 @@ test('a fork shares blocks until one of the two writes', () => {
   expect(read(cache, two, 1)).toEqual([...count(0, 100), 7])
 })
 
-test('a fork at a block border copies nothing', () => {
+test('a fork at a block boundary copies nothing', () => {
   const cache = cacheOf()
   const one = new SequenceState(cache)
   append(cache, one, count(0, BLOCK))
@@ -110,7 +110,7 @@ test('trimming into a shared block and writing again leaves the fork unchanged',
   expect(read(cache, two, 0)).toEqual([...count(0, 70), ...count(1000, 10)])
 })
 
-test('beyond the context length the error has both numbers and nothing changes', () => {
+test('the error beyond the context length has both numbers, and nothing changes', () => {
   const cache = cacheOf({ contextLength: 100 })
   const state = new SequenceState(cache)
   append(cache, state, count(0, 90))
@@ -121,7 +121,7 @@ test('beyond the context length the error has both numbers and nothing changes',
   expect(read(cache, state, 0)).toEqual(count(0, 100))
 })
 
-test('beyond the budget the error is typed, and stored data stays readable and writable', () => {
+test('the error beyond the budget is typed, and stored data stays readable and writable', () => {
   const cache = cacheOf({ budgetBytes: 2 * (256 + 512) })
   const state = new SequenceState(cache)
   append(cache, state, count(0, 100))

@@ -22,13 +22,16 @@ export interface StateCacheOptions {
   readonly contextLength: number
   /** Moves stored positions. Default: they cannot be moved. */
   readonly move?: MovePositions | undefined
-  /** Positions do not determine the rotation of keys, so `shift` never moves them. Default: they do. */
+  /**
+   * True if positions do not determine the rotation of keys, so that `shift` never moves them. Default:
+   * false.
+   */
   readonly isFixed?: boolean | undefined
-  /** Learns of every change to blocks that is made outside a step or `move`. */
+  /** Is notified of every change to blocks outside steps and `move`. */
   readonly mirror?: BlockMirror | undefined
   /** Maximum bytes of all state together. Default: as much as memory allows. */
   readonly budgetBytes?: number | undefined
-  /** Maximum bytes of blocks that no sequence holds any more. Default: one full context. */
+  /** Maximum bytes of blocks that no sequence holds. Default: one full context. */
   readonly retainBytes?: number | undefined
   /** Maximum bytes of checkpoints. Default: 64 MiB. */
   readonly checkpointBytes?: number | undefined
@@ -53,7 +56,7 @@ export class StateCache {
   readonly windows: readonly number[]
   readonly tree: TokenTree
   readonly checkpoints: Checkpoints
-  /** Sequences whose tokens are known, so others can share their beginning. */
+  /** Sequences whose tokens are known, so that others can share their prefix. */
   readonly sharing = new Set<SharedPath>()
   readonly #budgetBytes: number
   readonly #retainBytes: number
@@ -120,7 +123,7 @@ export class StateCache {
     return Math.ceil(this.contextLength / ABI.BLOCK_POSITIONS)
   }
 
-  /** Room for one sequence's block tables, one group after the other. */
+  /** Allocates one sequence's block tables, one group after the other. */
   takeTables(): Ptr {
     const bytes = this.windows.length * this.tableWords * 4
     return this.#spareTables.pop() ?? this.arena.allocate(bytes, 'the block tables')
@@ -131,8 +134,8 @@ export class StateCache {
   }
 
   /**
-   * The longest stored beginning of `ids`, with at most `most` tokens, of any sequence, live or ended. Call
-   * `adopt` with it before anything else is done with the cache.
+   * The longest stored prefix of `ids`, with at most `most` tokens, from any sequence, live or ended. Pass it
+   * to `adopt` before using the cache for anything else.
    */
   find(ids: ArrayLike<number>, most: number): Prefix | undefined {
     for (const path of this.sharing) path.share()
@@ -144,7 +147,7 @@ export class StateCache {
     this.tree.shrink(this.#retainBytes)
   }
 
-  /** Drops all retained state: shared beginnings and checkpoints. False when there is none. */
+  /** Drops all retained state: shared prefixes and checkpoints. Returns false if there is none. */
   clear(): boolean {
     const isEmpty = this.tree.root.children.length === 0 && this.checkpoints.count === 0
     this.tree.clear()
@@ -154,7 +157,7 @@ export class StateCache {
 
   /**
    * Makes sure that `needs[group]` blocks can be taken from each pool. Grows the pools, or otherwise evicts
-   * state that no sequence holds. Throws `out-of-memory` when that is not enough; no block of a sequence has
+   * state that no sequence holds. Throws `out-of-memory` if that is not enough; no block of a sequence has
    * then been taken or written.
    */
   ensure(needs: readonly number[]): void {
@@ -168,8 +171,8 @@ export class StateCache {
   }
 
   /**
-   * First evicts what is least likely to be needed again: old checkpoints to free slabs, old branches to
-   * free blocks.
+   * First evicts the state that is least likely to be needed again: old checkpoints to free slabs, old
+   * branches to free blocks.
    */
   #evict(missing: readonly number[]): boolean {
     const lacksSlabs = missing.some((blocks, group) => group >= this.windows.length && blocks > 0)

@@ -13,8 +13,8 @@ export interface Checkpoint {
 
 /**
  * Holds checkpoints under a byte budget. Sequences and the token tree can hold the same checkpoint. When the
- * budget is used up, the least recently used checkpoint is evicted from all its holders: ask `isKept` before
- * use.
+ * budget is exhausted, the least recently used checkpoint is evicted from all its holders: check `isKept`
+ * before use.
  */
 export class Checkpoints {
   readonly #pools: readonly BlockPool[]
@@ -43,8 +43,8 @@ export class Checkpoints {
   }
 
   /**
-   * Bytes of the slabs that only checkpoints hold, where only `holds` holds those checkpoints. `holds` has
-   * one entry for each reference.
+   * Bytes of the slabs that are held only by checkpoints which in turn are held only by `holds`. `holds` has
+   * one entry per reference.
    */
   bytesOnlyIn(holds: readonly Checkpoint[]): number {
     const others = new Map(this.#holders)
@@ -61,7 +61,7 @@ export class Checkpoints {
   }
 
   /**
-   * A new checkpoint with one holder. Its slabs become shared, so the next writer copies them. Undefined when
+   * A new checkpoint with one holder. Its slabs become shared, so the next writer copies them. Undefined if
    * one checkpoint exceeds the budget.
    */
   take(position: number, slabs: readonly Ptr[]): Checkpoint | undefined {
@@ -89,7 +89,7 @@ export class Checkpoints {
     else this.#remove(checkpoint)
   }
 
-  /** Evicts the least recently used checkpoint. False when there is none. */
+  /** Evicts the least recently used checkpoint. Returns false if there is none. */
   evict(): boolean {
     for (const checkpoint of this.#holders.keys()) {
       this.#remove(checkpoint)
@@ -113,7 +113,7 @@ export class StateSlabs {
   readonly #store: Checkpoints
   /** Empty before the first token. */
   #slabs: Ptr[] = []
-  /** Rising by position. */
+  /** Ascending by position. */
   #checkpoints: Checkpoint[] = []
   /** The checkpoint that `beginTrial` made, if it made one. */
   #trial: Checkpoint | undefined
@@ -130,7 +130,7 @@ export class StateSlabs {
     return this.#pools.length > 0
   }
 
-  /** Checkpoints that have not been evicted, rising by position. */
+  /** Checkpoints that have not been evicted, ascending by position. */
   get checkpoints(): readonly Checkpoint[] {
     return this.#checkpoints.filter((checkpoint) => this.#store.isKept(checkpoint))
   }
@@ -140,15 +140,13 @@ export class StateSlabs {
     return this.#slabs[group] ?? (0 as Ptr)
   }
 
-  /**
-   * True when a slab must be taken before this one can be written: it is absent, or it has another holder.
-   */
+  /** True if a slab must be taken before writing: the current one is absent, or has another holder. */
   isMissing(group: number): boolean {
     const slab = this.#slabs[group]
     return slab === undefined || this.#pools[group]!.references(slab) > 1
   }
 
-  /** Makes every slab writable. A new slab is zero. */
+  /** Makes every slab writable. New slabs are zero. */
   own(): void {
     for (let group = 0; group < this.#pools.length; group++) {
       if (!this.isMissing(group)) continue
@@ -165,7 +163,7 @@ export class StateSlabs {
     }
   }
 
-  /** Remembers the state after `position` tokens. */
+  /** Saves the state after `position` tokens. */
   checkpoint(position: number): void {
     if (this.#slabs.length === 0 || this.checkpoints.at(-1)?.position === position) return
     const taken = this.#store.take(position, this.#slabs)
@@ -174,8 +172,8 @@ export class StateSlabs {
   }
 
   /**
-   * Makes sure that there is a checkpoint at `position`, to which the next rows can be undone. False if there
-   * is no memory for it.
+   * Makes sure that there is a checkpoint at `position`, so that the next rows can be undone. Returns false
+   * if there is no memory for it.
    */
   beginTrial(position: number): boolean {
     if (!this.areUsed || this.checkpoints.at(-1)?.position === position) return true
@@ -197,7 +195,8 @@ export class StateSlabs {
   }
 
   /**
-   * Asks for a checkpoint at each of `positions`, rising, when `reach` gets there. Replaces earlier wishes.
+   * Requests a checkpoint at each of the ascending `positions`, to be made by `reach`. Replaces earlier
+   * requests.
    */
   markAt(positions: readonly number[]): void {
     if (this.areUsed) this.#marks = positions
@@ -213,7 +212,7 @@ export class StateSlabs {
     if (this.#marks.includes(position)) this.checkpoint(position)
   }
 
-  /** Goes back to a checkpoint, of this sequence or another, or to the beginning. */
+  /** Returns to a checkpoint of this or another sequence, or to the beginning. */
   restore(checkpoint: Checkpoint | undefined): void {
     const old = this.#slabs
     this.#slabs = []

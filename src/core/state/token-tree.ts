@@ -1,4 +1,4 @@
-// Finds the longest beginning of some tokens whose state is stored.
+// Finds the longest prefix of a list of tokens whose state is stored.
 import { ABI } from '../abi/constants.ts'
 import type { Ptr } from '../runtime/memory/arena.ts'
 import type { BlockPool } from './block-pool.ts'
@@ -9,15 +9,15 @@ const { BLOCK_POSITIONS } = ABI
 /** Up to 64 tokens and their state. */
 export interface TokenRun {
   readonly ids: readonly number[]
-  /** Per group. Absent where a window has dropped the block. */
+  /** Per group. Absent if a window has dropped the block. */
   readonly blocks: readonly (Ptr | undefined)[]
   readonly checkpoints: readonly Checkpoint[]
 }
 
-/** A beginning of some tokens whose state is stored. */
+/** A prefix of a list of tokens whose state is stored. */
 export interface Prefix {
   readonly tokens: number
-  /** In order. Each but the last has 64 tokens. */
+  /** In order. Each except the last has 64 tokens. */
   readonly runs: readonly TokenRun[]
   /** The recurrent state there. Absent for models without recurrent layers. */
   readonly checkpoint: Checkpoint | undefined
@@ -45,9 +45,9 @@ export class TreeNode implements TokenRun {
   readonly checkpoints: Checkpoint[] = []
   /** When this node was last used, in ticks of the tree's clock. */
   used = 0
-  /** The same for blocks of groups with a window. A window reads only the end of a path. */
+  /** When its blocks of groups with a window were last used. A window reads only the end of a path. */
   windowUsed = 0
-  /** No longer in the tree. */
+  /** True once it is no longer in the tree. */
   isGone = false
 
   constructor(ids: readonly number[], parent: TreeNode | undefined, groups: number) {
@@ -63,7 +63,7 @@ export interface TokenTreeOptions {
   /** Positions that each group attends to. 0: all. */
   readonly windows: readonly number[]
   readonly checkpoints: Checkpoints
-  /** True when there is recurrent state: then a sequence can continue only from a checkpoint. */
+  /** True if there is recurrent state; a sequence can then continue only from a checkpoint. */
   readonly isRecurrent: boolean
 }
 
@@ -93,7 +93,7 @@ export class TokenTree {
     return bytes
   }
 
-  /** Every node but the root, parents before their children. */
+  /** Every node except the root, parents before their children. */
   get nodes(): readonly TreeNode[] {
     const found = [...this.root.children]
     for (let index = 0; index < found.length; index++) found.push(...found[index]!.children)
@@ -101,7 +101,7 @@ export class TokenTree {
   }
 
   /**
-   * Puts `run` below `node` and returns its node. An existing node keeps its own blocks. A run
+   * Inserts `run` below `node` and returns its node. An existing node keeps its own blocks. A run
    * of fewer than 64 tokens may become part of a longer one.
    */
   extend(node: TreeNode, run: TokenRun): TreeNode {
@@ -132,7 +132,7 @@ export class TokenTree {
     return prefix
   }
 
-  /** Evicts the least recently used state that only the tree holds. False when there is none. */
+  /** Evicts the least recently used state that only the tree holds. Returns false if there is none. */
   evict(): boolean {
     let oldest: TreeNode | undefined
     let age = Number.POSITIVE_INFINITY
@@ -322,7 +322,7 @@ function* candidates(node: TreeNode, tails: Iterable<Tail>): Generator<TokenRun>
   }
 }
 
-/** How many tokens `run` has in common with `ids` from `start` on. None beyond `most`. */
+/** How many tokens `run` has in common with `ids` from `start` on, up to index `most`. */
 function commonLength(run: readonly number[], ids: ArrayLike<number>, start: number, most: number): number {
   const end = Math.min(run.length, Math.min(most, ids.length) - start)
   let length = 0

@@ -1,5 +1,4 @@
-// Addresses. In: model names as users write them. Out: the requested files, and errors for names that cannot
-// be right.
+// Addresses. In: model names as users write them. Out: the requested files, and errors for invalid names.
 import { expect, test } from 'vitest'
 import { givenPlace } from '../formats/names/named-files.ts'
 import { fileName, filesOf, isFileOf, shardsOf } from './address.ts'
@@ -13,13 +12,13 @@ test('a name is the last part of the path, decoded if possible', () => {
   expect(fileName(`${HOST}100%.gguf`)).toBe('100%.gguf')
 })
 
-test('one file means itself', () => {
+test('the address of a single file means that file', () => {
   expect(filesOf(givenPlace(`${HOST}tiny.gguf?v=2`))).toEqual([
     { url: `${HOST}tiny.gguf?v=2`, optional: false },
   ])
 })
 
-test('any part of a split model means all parts', () => {
+test('the address of any part of a split model means all parts', () => {
   for (const ending of ['gguf', 'hbm']) {
     const parts = ['1', '2', '3'].map((part) => `${HOST}big-0000${part}-of-00003.${ending}?token=x`)
     for (const part of parts) expect(urls(filesOf(givenPlace(part)))).toEqual(parts)
@@ -56,7 +55,7 @@ test('the index names the shards, each once; without an index there is one file'
   expect(urls(shardsOf(givenPlace(HOST), undefined))).toEqual([`${HOST}model.safetensors`])
 })
 
-test('without safetensors, the graphs of a repository are its weights, small ones first', () => {
+test('in a repository without safetensors the graphs are the weights, small ones first', () => {
   const [file] = shardsOf(givenPlace(HOST), undefined)
   expect(file?.instead?.slice(0, 3)).toEqual([
     `${HOST}model.onnx`,

@@ -29,10 +29,10 @@ const FOLDER_FILES = [
   [INDEX, true],
 ] as const
 
-/** Say how a vision model prepares images. */
+/** Files that describe how a vision model prepares images. */
 const PROCESSORS = ['preprocessor_config.json', 'processor_config.json']
 
-/** Further files of a folder with this config.json. */
+/** Additional files of a folder with this config.json. */
 export const processorsOf = (folder: Place, config: Uint8Array | undefined): readonly RemoteFile[] =>
   new TextDecoder().decode(config).includes('"vision_config"')
     ? PROCESSORS.map((name) => ({ url: own(folder, name), optional: true }))
@@ -54,8 +54,8 @@ export function fileName(url: string): string {
 }
 
 /**
- * The files of one address: a `.gguf` or a `.hbm` pack (all splits when the name contains `-00001-of-00003`),
- * or a folder of safetensors when the address ends with a slash. Shards of safetensors are found later, from
+ * The files of one address: a `.gguf` or a `.hbm` pack (all splits if the name contains `-00001-of-00003`),
+ * or a folder of safetensors if the address ends with a slash. Shards of safetensors are found later, from
  * the index.
  */
 export function filesOf(address: Place): readonly RemoteFile[] {
@@ -86,12 +86,12 @@ export function filesOf(address: Place): readonly RemoteFile[] {
   }))
 }
 
-/** Folders of sentence-transformers' modules, as `1_Pooling/`, and of graphs. */
+/** Folders of sentence-transformers modules, such as `1_Pooling/`, and of graphs. */
 const INNER_FOLDER = new RegExp(`^(${GRAPH_FOLDER}|\\d+_[A-Za-z]+/)?[^/]*$`)
 
 /**
  * Whether a file's URL belongs to `address`. A folder's files are directly in it, in its folder of graphs or
- * in those of its modules. Nothing is opened.
+ * in those of its modules. Opens nothing.
  */
 export function isFileOf(address: string): (url: string) => boolean {
   if (address.endsWith('/'))
@@ -101,9 +101,8 @@ export function isFileOf(address: string): (url: string) => boolean {
 }
 
 /**
- * The weight files that a folder's index names. Without an index it is the single file of safetensors, or one
- * of the ONNX graphs that a repository made for transformers.js has in its place; with `dtype` only the graph
- * of that precision.
+ * The weight files that a folder's index names. Without an index: the single safetensors file, or one of the
+ * ONNX graphs that a transformers.js repository has instead; with `dtype`, only the graph of that precision.
  */
 export function shardsOf(
   folder: Place,

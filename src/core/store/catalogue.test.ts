@@ -1,11 +1,12 @@
-// In: the catalogue. Out: whether each entry can be downloaded as described, and is found by what users type.
+// In: the catalogue. Out: whether each entry can be downloaded as described, and whether users' input finds
+// it.
 import { describe, expect, test } from 'vitest'
 import { REAL_MODELS } from '../../../scripts/models/real-models.mjs'
 import { CATALOGUE, catalogued } from './catalogue.ts'
 import { hubUrl, parseHubAddress } from './hub.ts'
 
 describe.each(CATALOGUE)('$id', (model) => {
-  test('names files at one commit, whose hash and size are known', () => {
+  test('names files at a fixed commit, with known hash and size', () => {
     const parts = parseHubAddress(model.address)!
     expect(parts.revision).toMatch(/^[0-9a-f]{40}$/)
     expect(model.sha256).toMatch(/^[0-9a-f]{64}$/)
@@ -16,7 +17,7 @@ describe.each(CATALOGUE)('$id', (model) => {
     )
   })
 
-  test('is called checked with the weights that were set up, and only then', () => {
+  test('is marked as checked if its weights were set up, and only then', () => {
     const name = parseHubAddress(model.address)!.repo.replace(/^.*\/|-GGUF$/g, '')
     const [first] = Object.values(REAL_MODELS).filter(({ title }) => title.startsWith(`${name}, `))
     expect(model.checked).toBe(first && /GGUF, (\w+)$/.exec(first.title)?.[1])
@@ -28,7 +29,7 @@ describe.each(CATALOGUE)('$id', (model) => {
       expect(catalogued(text)).toBe(model)
   })
 
-  test('is not taken for another file or revision of its repository', () => {
+  test('does not match another file or revision of its repository', () => {
     const { repo } = parseHubAddress(model.address)!
     for (const text of [`${repo}:other.gguf`, `${repo}@v1`, `${repo}/`, `./${repo}`, `${model.id}.gguf`])
       expect(catalogued(text)).toBeUndefined()

@@ -1,4 +1,4 @@
-// The catalogue of small open models of the hub, with address, size, licence and use. docs/guide/models.md
+// The catalogue of small open models on the hub, with address, size, licence and use. docs/guide/models.md
 // says how each address was checked.
 //
 // docs/guide/models.md says how each address was checked.
@@ -7,13 +7,13 @@ import { parseHubAddress } from './hub.ts'
 export interface CatalogueModel {
   /** Short name for the command line. */
   readonly id: string
-  /** Name for people. */
+  /** Display name. */
   readonly title: string
   /** `owner/name[:file]@revision`; the revision is a commit, so the files cannot change. */
   readonly address: string
   /** Bytes of all files that are downloaded. */
   readonly sizeBytes: number
-  /** Hexadecimal hash of the weight file, as others published it. */
+  /** Hexadecimal hash of the weight file, as published by a third party. */
   readonly sha256: string
   readonly licence: string
   /** Tokens the model was trained for. */
@@ -23,8 +23,8 @@ export interface CatalogueModel {
   /** One or two sentences that help a user choose. */
   readonly about: string
   /**
-   * The type of the file of this model that was loaded, answered, and was compared with llama.cpp
-   * (lab/measurements/real-models.md). It may be another than that of `address`.
+   * The type of the file with which this model was loaded, answered, and was compared with llama.cpp
+   * (lab/measurements/real-models.md). It may differ from that of `address`.
    */
   readonly checked?: string
 }
@@ -118,7 +118,7 @@ export const CATALOGUE: readonly CatalogueModel[] = [
     id: 'mamba-130m',
     title: 'Mamba 130M',
     address: 'state-spaces/mamba-130m-hf@1e76775f628fbf1350fbe4dbb3d971ba64af25a1',
-    // The hub's listing rounds 517 MB of weights and 2.1 MB of tokenizer.
+    // The hub's listing rounds the 517 MB of weights and 2.1 MB of tokenizer.
     sizeBytes: 519_000_000,
     sha256: '1a5ed29c492ef4d485df3b7c2c8109771696589855b2162ad1ba618b6067cbea',
     licence: 'Apache-2.0',
@@ -163,8 +163,8 @@ export const CATALOGUE: readonly CatalogueModel[] = [
 ]
 
 /**
- * The model of the catalogue that a text names: its id, its address, or its repository without a file and a
- * revision. Undefined for everything else.
+ * The catalogue model with this id, address, or repository without a file and a revision. Undefined if there
+ * is none.
  */
 export function catalogued(text: string): CatalogueModel | undefined {
   const named = CATALOGUE.find(({ id, address }) => text === id || text === address)
@@ -175,7 +175,7 @@ export function catalogued(text: string): CatalogueModel | undefined {
     : CATALOGUE.find(({ address }) => parseHubAddress(address)?.repo.toLowerCase() === asked.toLowerCase())
 }
 
-/** The repository of an address that has nothing else. */
+/** The repository, if the address consists of nothing else. */
 function repositoryOf(text: string): string | undefined {
   const [, repo] = /^(?:hf:)?([\w.-]+\/[\w.-]+)$/.exec(text) ?? []
   return repo

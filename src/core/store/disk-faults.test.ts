@@ -1,5 +1,5 @@
-// Tests of disks. In: a download with a full disk, or a closed tab, at each of its changes.
-// Out: a typed error, and the very bytes the next time.
+// Tests of disks. In: a download with a full disk, or a closed tab, at each of its changes. Out: a typed
+// error, and the exact bytes the next time.
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { isHalfbyteError } from '../base/errors.ts'
 import { givenPlace } from '../formats/names/named-files.ts'
@@ -11,12 +11,12 @@ import { type Disk, memoryStorage } from './testing/memory-folders.ts'
 
 const URL = 'https://example.org/m.gguf'
 const OTHER = 'https://example.org/other.gguf'
-/** A chunk and a bit: two connections that write alternately. */
+/** Slightly more than a chunk: two connections write alternately. */
 const BYTES = new Uint8Array(CHUNK_BYTES + 300_000).map((_, index) => (index * 31 + (index >> 9)) & 255)
-/** Stored bytes of the other address before each step: short, because each byte is fetched again. */
+/** Bytes of another address stored before each step: few, because each byte is fetched again. */
 const OTHER_BYTES = BYTES.subarray(0, 5000)
 const bytesOf = (url: string): Uint8Array => (url === OTHER ? OTHER_BYTES : BYTES)
-/** More than any download here needs. */
+/** A quota that is larger than any download here. */
 const MOST_STEPS = 200
 
 let folder: ReturnType<ReturnType<typeof memoryStorage>>
@@ -70,7 +70,7 @@ async function atEachStep(
     await once()
     folder.disk = sound
     expect(await load(), `after step ${at}`).toBe(true)
-    // What was stored before is there, too.
+    // What was stored before is still there.
     const store = (await Opfs.open())!
     expect((await store.list()).map(({ isComplete }) => isComplete)).toEqual([true, true])
     expect([...folder.entries.keys()].map(ending).sort()).toEqual(['bin', 'bin', 'json', 'json'])
@@ -81,7 +81,7 @@ async function atEachStep(
 
 const full = () => new DOMException('there is no room', 'QuotaExceededError')
 
-describe('a disk that is full from a write on', () => {
+describe('a disk that becomes full at a write', () => {
   test.each([
     ['takes nothing', () => 0],
     ['returns what Chromium returns in a private window', () => 2 ** 32 - 8],
@@ -93,12 +93,12 @@ describe('a disk that is full from a write on', () => {
       },
     ],
     ['writes half of it first', (bytes: number) => bytes >> 1],
-  ])('and %s ends in storage-full at each of them', async (_, answer) => {
+  ])('and %s fails with storage-full at each of them', async (_, answer) => {
     const codes = new Set<true | string>()
     const steps = await atEachStep(
       (isNow) => ({
         step() {},
-        // Half a byte is zero: in the end nothing is written.
+        // Half a byte rounds to zero, so the last write writes nothing.
         take: (bytes) => (isNow('write') ? answer(bytes) : bytes),
       }),
       async () => void codes.add(await load()),
@@ -107,7 +107,7 @@ describe('a disk that is full from a write on', () => {
     expect([...codes].sort()).toEqual(['storage-full', true])
   })
 
-  test('and refuses to extend a file ends in storage-full', async () => {
+  test('and refuses to extend a file fails with storage-full', async () => {
     const codes = new Set<true | string>()
     await atEachStep(
       (isNow) => ({
@@ -152,7 +152,10 @@ test.each(['before it', 'in its middle'])(
 )
 
 describe('a tab that closes during a load from storage', () => {
-  /** Loads once more, then ends the tab at the change with this number. Returns whether that happened. */
+  /**
+   * Loads once more and closes the tab at the change with this number. Returns whether that change was
+   * reached.
+   */
   const endedAt = async (at: number, folder: ReturnType<ReturnType<typeof memoryStorage>>) => {
     let steps = 0
     const sound = folder.disk
@@ -181,7 +184,7 @@ describe('a tab that closes during a load from storage', () => {
       globalThis.fetch = online
       expect([...folder.entries.keys()].sort()).toEqual(entries)
     }
-    // The note of its use and that of its trust: a write, a truncation, a flush and a close each.
+    // The records of its use and of its trust: a write, a truncation, a flush and a close each.
     expect(at).toBeGreaterThan(8)
   })
 })

@@ -24,8 +24,8 @@ const NEXT_WEIGHTS = WEIGHTS.map((byte) => byte ^ 1)
 const HURRY = 12
 
 /**
- * What a load has waited for, in milliseconds: each timer that ends sets it to the time at which it would
- * have ended. Time for computing and sending is not counted.
+ * How long a load has waited, in milliseconds: each timer that fires sets it to the time at which it would
+ * have fired. Computing and sending are not counted.
  */
 interface Waited {
   ms: number
@@ -34,7 +34,7 @@ interface Waited {
 const waits = new AsyncLocalStorage<Waited>()
 const timer = globalThis.setTimeout
 
-/** Timers of a load count for it; others are unchanged. */
+/** Timers of a load count towards it; others are unchanged. */
 function countedTimer(run: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) {
   const waited = waits.getStore()
   const end = waited === undefined ? 0 : waited.ms + ms * waited.hurry
@@ -74,7 +74,7 @@ async function load(url: string, hurry: number, stands = false): Promise<Uint8Ar
   }
 }
 
-/** Waiting for it reports nothing. */
+/** Waiting for it is not reported. */
 const stands = ({ behaviour: { isSilent, stalls } }: Fault) => isSilent === true || stalls === true
 
 async function outcomeOf(fault: Fault): Promise<Outcome> {
@@ -127,14 +127,14 @@ describe.each(FAULTS)('a server that $title', (fault) => {
     expect(seconds).toBeLessThanOrEqual(fault.seconds)
   })
 
-  test('gives the model once it works', () => {
+  test('delivers the model once it works', () => {
     const { then } = outcomes.get(fault)!
     expect(typeof then === 'string' ? then : then.length).toBe(WEIGHTS.length)
     expect(Buffer.compare(then as Uint8Array, WEIGHTS) === 0 || fault.isNext).toBe(true)
   })
 })
 
-test('the table for people is this one', () => {
+test('the table in the guide matches this one', () => {
   const text = readFileSync(new URL('../../../docs/guide/loading.md', import.meta.url), 'utf8')
   const rows = FAULTS.map(
     ({ title, sees, code, requests, seconds }) =>

@@ -1,5 +1,5 @@
-// Hub addresses. In: names as users write them, a server that acts as a hub. Out: URLs, private files with a
-// token, no token elsewhere.
+// Hub addresses. In: names as users write them, a server that acts as a hub. Out: URLs, private files opened
+// with a token, and no token sent elsewhere.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type FileServer, serveFiles } from '../../../test/helpers/file-server.ts'
 import type { HalfbyteError } from '../base/errors.ts'
@@ -37,7 +37,7 @@ describe('addresses', () => {
     ['https://huggingface.co/owner/name/resolve/main/x.gguf?download=true', 'x.gguf'],
     ['https://huggingface.co/owner/name/raw/main/sub/x%20y.gguf', 'sub/x%20y.gguf'],
     ['https://huggingface.co/owner/name/resolve/main/', ''],
-  ])('%s is one as people copy it', (text, file) => {
+  ])('%s is an address as people copy it', (text, file) => {
     const address = parseHubAddress(text)
     expect(address && hubUrl(address)).toBe(`https://huggingface.co/owner/name/resolve/main/${file}`)
   })
@@ -52,7 +52,7 @@ describe('addresses', () => {
     'https://huggingface.co/owner/name/blob/main/%2e%2e/x.gguf',
     'https://huggingface.co/owner/name/blob/main/a//x.gguf',
     'https://huggingface.co/owner/name/blob/%E0%A4%A/x.gguf',
-  ])('%s leads out of its repository, or nowhere', (text) => {
+  ])('%s leads out of its repository or is invalid', (text) => {
     expect(() => {
       const address = parseHubAddress(text)
       return address && hubUrl(address)
@@ -89,7 +89,7 @@ describe('addresses', () => {
     'blob:null/0',
     'data:,owner/name',
     '',
-  ])('%s is none', (text) => expect(parseHubAddress(text)).toBeUndefined())
+  ])('%s is not a hub address', (text) => expect(parseHubAddress(text)).toBeUndefined())
 
   test.each([
     'hf:',
@@ -126,11 +126,11 @@ describe('addresses', () => {
     { repo: 'a/..' },
     { repo: 'o/n', file: '../f' },
     { repo: 'o/n', revision: '..' },
-  ])('nor may an address in parts: %j', (address) =>
+  ])('an address in parts is rejected too: %j', (address) =>
     expect(() => hubUrl(address)).toThrow(/is not a hub address/),
   )
 
-  test('become URLs in which names cannot leave their place', () => {
+  test('become URLs in which names cannot leave their repository', () => {
     const base = { baseUrl: 'https://hub.example/mirror' }
     expect(hubUrl({ repo: 'o/n' })).toBe('https://huggingface.co/o/n/resolve/main/')
     expect(hubUrl({ repo: 'o/n', file: 'a b/c?.gguf', revision: 'refs/pr/1' }, base)).toBe(
@@ -180,7 +180,7 @@ describe('a hub', () => {
     })
   }
 
-  test('gives the only GGUF of a repository that has no safetensors, beside its tower', async () => {
+  test('opens the only GGUF of a repository without safetensors, with its tower', async () => {
     const [source] = await open('o/n')
     expect(source).toMatchObject({ name: 'only.gguf', size: 100 })
   })
@@ -198,7 +198,7 @@ describe('a hub', () => {
     await expect(open(repo)).rejects.toThrow(says)
   })
 
-  test('without such a repository explains how the name was interpreted, and how to write a path', async () => {
+  test('explains, if there is no such repository, how the name was interpreted and how to write a path', async () => {
     const says = (repo: string) =>
       new RegExp(`${repo} was taken for a repository of ${server.address}; write \\./${repo} for`)
     for (const repo of ['o/many', 'o/none', 'o/gone']) await expect(open(repo)).rejects.toThrow(says(repo))

@@ -2,7 +2,7 @@
 import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 import { addressInside, isTowerName, type Place } from '../formats/names/named-files.ts'
 
-/** Where repositories are looked up. */
+/** The hub on which repositories are looked up. */
 export interface Hub {
   /** Address of a hub with Hugging Face's paths. Default: Hugging Face. */
   readonly baseUrl?: string | undefined
@@ -23,12 +23,12 @@ export interface RepoAddress {
   readonly revision?: string | undefined
 }
 
-/** Files that are read in parts. Exports of more than 2 GB have `model.onnx_data_1` and so on. */
+/** Files that are read in ranges. Exports of more than 2 GB have `model.onnx_data_1` and so on. */
 export const WEIGHTS = /\.(gguf|hbm|safetensors|onnx|(onnx[._])?data(_\d+)?)$/i
 
 const HUGGING_FACE = 'https://huggingface.co/'
 
-/** A page or a file of Hugging Face, as its address is copied: repository, revision, path. */
+/** The copied address of a page or file on Hugging Face: repository, revision, path. */
 const PAGE = new RegExp(
   '^(?:https?://)?(?:www\\.)?(?:huggingface|hf)\\.co/(?!api/|datasets/|spaces/)([\\w.-]+/[\\w.-]+)' +
     '(?:/?|/(?:tree|blob|raw|resolve)/([^/?#]+)/?|/(?:blob|raw|resolve)/([^/?#]+)/([^?#]*[^/?#]))(?:[?#].*)?$',
@@ -37,9 +37,9 @@ const PAGE = new RegExp(
 
 /**
  * Parses `owner/name[:file][@revision]`: two plain names with one slash between them. The address of a page
- * or a file of Hugging Face means the same, with or without a query. Without the prefix `hf:`, a text with
- * the extension of a model file is not a hub address but a file next to the page. Returns undefined for
- * other kinds of address. Throws `unsupported` for a malformed address after `hf:`.
+ * or a file of Hugging Face means the same, with or without a query. Without the prefix `hf:`, a name with
+ * the extension of a model file is not a hub address but a file next to the page. Returns undefined for other
+ * kinds of address. Throws `unsupported` for a malformed address after `hf:`.
  */
 export function parseHubAddress(text: string): RepoAddress | undefined {
   const page = PAGE.exec(text)
@@ -70,7 +70,7 @@ const malformed = (text: string): HalfbyteError =>
     `"${text.slice(0, 100)}" is not a hub address; write owner/name, owner/name:file.gguf or owner/name@revision`,
   )
 
-/** True when no segment of a path is empty, `.` or `..`, even if a server decodes the path twice. */
+/** True if no segment of a path is empty, `.` or `..`, even if a server decodes the path twice. */
 const isInside = (path: string): boolean => !/(^|[/\\]|%2f|%5c)(\.|%2e){0,2}([/\\]|%2f|%5c|$)/i.test(path)
 
 /** The URL of the file or folder. Throws `unsupported` for a path that leads out of the repository. */
@@ -89,14 +89,14 @@ export function hubHeaders(url: string, hub: Hub = {}): Record<string, string> {
     : {}
 }
 
-/** Repository, revision and file of an address; all undefined when it is not on the hub. */
+/** Repository, revision and file of an address; all undefined if it is not on the hub. */
 function partsOf(url: string, hub: Hub): readonly (string | undefined)[] {
   const base = baseOf(hub)
   const path = url.startsWith(base) ? url.slice(base.length) : ''
   return /^([^/]+\/[^/]+)\/resolve\/([^/]+)\/(.*)$/.exec(path)?.slice(1) ?? []
 }
 
-/** The URL of a folder's JSON listing; undefined when the folder is not on the hub. */
+/** The URL of a folder's JSON listing; undefined if the folder is not on the hub. */
 export function hubListing(folder: string, hub: Hub = {}): string | undefined {
   const [repo, revision, file] = partsOf(folder, hub)
   return file === '' ? `${baseOf(hub)}api/models/${repo}/tree/${revision}` : undefined
@@ -119,7 +119,7 @@ export function lookupError(error: unknown, url: string, hub: Hub = {}): unknown
   )
 }
 
-/** The only model of a listing's GGUF files. Throws `format` when there is none or more than one. */
+/** The only model among a listing's GGUF files. Throws `format` if there is none or more than one. */
 export function onlyGguf(listing: unknown, folder: Place): Place {
   const paths = (Array.isArray(listing) ? listing : [])
     .map((entry: { path?: unknown } | null) => entry?.path)

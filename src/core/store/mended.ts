@@ -1,4 +1,4 @@
-// A source that fetches damaged bytes again when a read finds them.
+// A source that refetches damaged bytes when a read finds them.
 import type { ByteSource } from '../base/bytes.ts'
 import { readInto } from '../base/bytes.ts'
 import { isHalfbyteError } from '../base/errors.ts'
@@ -8,15 +8,15 @@ import type { LostBytes } from './device/part-file.ts'
 const RENEWALS = 2
 
 /**
- * `again` fetches bytes and reopens the file; the earlier source is closed by then. Reads wait for it, and
- * throw its error.
+ * `again` fetches bytes and reopens the file; the earlier source has been closed by then. Reads wait for it
+ * and throw its error.
  */
 export function mendedSource(
   opened: ByteSource,
   again: (lost: LostBytes) => Promise<ByteSource>,
 ): ByteSource {
   let source = opened
-  /** Resolves when no part is being fetched. */
+  /** Resolves once no part is being fetched. */
   let renewal = Promise.resolve()
   const reads = new Set<Promise<unknown>>()
 
@@ -68,7 +68,7 @@ export function mendedSource(
   return mended
 }
 
-/** The damaged bytes of a stored file, as the error of the read names them. */
+/** The damaged bytes of a stored file, according to the read's error. */
 function lostBytes(error: unknown): LostBytes | undefined {
   if (!isHalfbyteError(error) || error.code !== 'integrity') return undefined
   const { start, end } = error.detail

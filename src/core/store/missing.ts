@@ -8,18 +8,19 @@ import { WEIGHTS } from './hub.ts'
 /**
  * `noted`: the server had no such file when the model was stored. `assumed`: an earlier release stored the
  * model without recording missing files, so this one may have been missing or lost. `lost`: the file, or the
- * record that it is missing, is no longer on this device. Undefined: nothing is known, or the file is stored.
+ * record that it is missing, is no longer on this device. Undefined if nothing is known or the file is
+ * stored.
  */
 export type Absence = 'noted' | 'assumed' | 'lost' | undefined
 
 /**
- * Whether a file that is opened as a part of the model at `address` may be one that its folder lacks. Weights
- * that a user names are always requested.
+ * Whether this file of the model at `address` may be absent from its folder. Weights that a user names are
+ * always requested.
  */
 export const mayBeMissing = (address: string, url: string): boolean =>
   address.endsWith('/') || !WEIGHTS.test(fileName(url))
 
-/** Nothing is known about a folder until its weights are stored, which are fetched last. */
+/** Nothing is known about a folder until its weights, which are fetched last, have been stored. */
 export function absenceOf(address: string, file: RemoteFile, known: readonly KnownFile[]): Absence {
   const { url, optional, instead } = file
   const isStored = (other: string) => known.some((each) => each.url === other && each.isComplete)
@@ -41,7 +42,7 @@ export function absenceOf(address: string, file: RemoteFile, known: readonly Kno
     !known.some((each) => each.url === url) &&
     isStored(`${folder}config.json`) &&
     weights.some((each) => each.url.endsWith('.safetensors')) &&
-    // If there is neither the file nor a note in its place, the device has lost it.
+    // If there is neither the file nor a record that it is missing, the device has lost it.
     (instead === undefined || instead.some(isStored)) &&
     (!url.endsWith('.index.json') || isStored(`${folder}model.safetensors`))
   return isAssumed ? 'assumed' : undefined

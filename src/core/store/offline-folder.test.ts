@@ -1,5 +1,5 @@
 // Folders without a network. In: a folder of safetensors that lacks optional files, on a server that goes
-// away. Out: whether it opens from the device, and only if it was stored whole.
+// away. Out: whether it opens from the device, which it may only if it was stored completely.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type FileServer, serveFiles } from '../../../test/helpers/file-server.ts'
 import { storedFiles, unstore } from '../../engine/api/stored.ts'
@@ -36,7 +36,7 @@ afterEach(async () => {
 const names = async () =>
   (await openAddress(givenPlace(`${server.address}m/`), { firstWaitMs: 1 })).map(({ name }) => name)
 
-test('a folder that was loaded opens again, though it lacks files that may be missing', async () => {
+test('a loaded folder opens again although optional files are missing', async () => {
   const online = await names()
   expect(online).toEqual(['config.json', 'tokenizer.json', 'tokenizer_config.json', 'model.safetensors'])
   await goOffline()
@@ -92,7 +92,7 @@ describe.each([[['bin']], [['json']], [['json', 'bin']]])('an optional file whos
     server.requests.length = 0
   })
 
-  test.each(OPTIONAL)('comes again: %s', async (name) => {
+  test.each(OPTIONAL)('is fetched again: %s', async (name) => {
     const whole = await names()
     await lose(name, endings)
     expect(await names()).toEqual(whole)
@@ -101,7 +101,7 @@ describe.each([[['bin']], [['json']], [['json', 'bin']]])('an optional file whos
     expect(paths()).toEqual([])
   })
 
-  test.each(OPTIONAL)('is named where the server cannot be reached: %s', async (name) => {
+  test.each(OPTIONAL)('is named in the error if the server cannot be reached: %s', async (name) => {
     await lose(name, endings)
     await goOffline()
     await expect(names()).rejects.toMatchObject({
@@ -217,7 +217,7 @@ describe('a repository in the layout of transformers.js', () => {
   }
   const REST = ['config.json', 'tokenizer.json', 'tokenizer_config.json']
 
-  test('opens the first existing graph, and requests none again', async () => {
+  test('opens the first existing graph, and requests no graph again', async () => {
     expect(await opened()).toEqual([...REST, 'onnx/model_q4.onnx'])
     expect(paths()).toContain('/m/onnx/model_quantized.onnx')
     expect(await opened()).toEqual([...REST, 'onnx/model_q4.onnx'])

@@ -1,4 +1,4 @@
-// Opening addresses. In: a real server, well-behaved or not. Out: the very bytes, or a typed error, never
+// Opening addresses. In: a real server, well-behaved or not. Out: the exact bytes or a typed error, never
 // half a file.
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type FileServer, serveFiles } from '../../../test/helpers/file-server.ts'
@@ -62,7 +62,7 @@ describe('a whole file', () => {
     expect(await whole(await open('moved/notes.txt'))).toEqual(SMALL)
   })
 
-  test.each([404, 410])('that is not there (%i) is a network error', async (status) => {
+  test.each([404, 410])('that does not exist (%i) is a network error', async (status) => {
     server.behaviour.status = status
     await expect(open('small.gguf')).rejects.toEqual(failure('network', /small\.gguf does not exist/))
   })
@@ -77,7 +77,7 @@ describe('a whole file', () => {
     },
   )
 
-  test('of no server is a network error', async () => {
+  test('of an unreachable server is a network error', async () => {
     await server.close()
     await expect(open('small.gguf')).rejects.toEqual(failure('network', /small\.gguf could not be fetched/))
     server = await serveFiles({})
@@ -91,7 +91,7 @@ describe('a whole file', () => {
     await expect(open('small.gguf')).rejects.toEqual(failure('network', /small\.gguf broke off after 300 of/))
   })
 
-  test('that is aborted rejects with the very reason', async () => {
+  test('that is aborted rejects with the signal’s reason', async () => {
     server.behaviour.stalls = true
     const abort = new AbortController()
     const reason = new Error('enough')
@@ -99,7 +99,7 @@ describe('a whole file', () => {
     await expect(opened).rejects.toBe(reason)
   })
 
-  test('that the browser evicts is an error that says what to do', async () => {
+  test('that the browser evicts causes an error that says what to do', async () => {
     const source = await open('small.gguf')
     const reason = new DOMException('out of room', 'NotReadableError')
     const read = vi
@@ -122,7 +122,7 @@ function freedBlocks(): () => number {
 }
 
 describe('a file on a server with ranges', () => {
-  test('is fetched only where it is read, with each block once', async () => {
+  test('is fetched only where it is read, each block once', async () => {
     const seen: DownloadProgress[] = []
     const source = await open('large.gguf?v=1', { onProgress: (progress) => seen.push(progress) })
     expect(source).toMatchObject({ name: 'large.gguf', size: LARGE.length })
@@ -216,7 +216,7 @@ describe('a file on a server with ranges', () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  test('that sends less of a range than requested is asked for the rest at once', async () => {
+  test('is asked for the rest at once if the server sends less than requested', async () => {
     const source = await open('large.gguf')
     server.requests.length = 0
     server.behaviour.most = MIB + 1000
@@ -225,7 +225,7 @@ describe('a file on a server with ranges', () => {
     expect(server.requests).toEqual(starts.map((at) => `GET /large.gguf bytes=${at}-${12 * MIB - 1}`))
   })
 
-  test('that sends next to nothing of a range is a network error', async () => {
+  test('is a network error if the server sends almost nothing of a range', async () => {
     const source = await open('large.gguf')
     server.behaviour.most = 10
     await expect(source.read(8 * MIB, 10)).rejects.toEqual(
@@ -270,7 +270,7 @@ describe('a file on a server with ranges', () => {
 })
 
 describe('a model of several files', () => {
-  test('in splits is found by any of them', async () => {
+  test('in splits is found by the name of any split', async () => {
     for (const part of [1, 2]) server.files.set(`big-0000${part}-of-00002.gguf`, bytes(10 * part))
     const sources = await openAddress(givenPlace(`${server.address}big-00002-of-00002.gguf`), {
       cache: 'none',
@@ -312,7 +312,7 @@ describe('a model of several files', () => {
     )
   })
 
-  test('in a folder without tokenizer.json has its tokenizer.model, and one of them it must have', async () => {
+  test('in a folder without tokenizer.json uses tokenizer.model, and fails if it has neither', async () => {
     const json = new TextEncoder().encode('{}')
     server.files.set('s/config.json', json)
     server.files.set('s/tokenizer.model', bytes(3))

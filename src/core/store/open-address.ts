@@ -22,9 +22,7 @@ export interface OpenOptions extends RetryOptions {
   readonly cache?: 'opfs' | 'none' | undefined
   /** The hub's URL, and the token for private repositories. */
   readonly hub?: Hub | undefined
-  /**
-   * The precision of the graph of a repository made for transformers.js. Default: the first that is there.
-   */
+  /** The precision of the graph in a transformers.js repository. Default: the first that exists. */
   readonly dtype?: GraphDtype | undefined
   /** Milliseconds without data after which a connection counts as broken; default 30 000. */
   readonly stallMs?: number | undefined
@@ -33,12 +31,11 @@ export interface OpenOptions extends RetryOptions {
 /** Opens every file of `address`. Throws `network`, `integrity`, `storage-full` or the signal's reason. */
 export async function openAddress(address: Place, options: OpenOptions = {}): Promise<ByteSource[]> {
   const store = options.cache === 'none' ? undefined : await Opfs.open()
-  // The state before this load, because the load stores config.json before it reaches the optional files of a
-  // folder.
+  // Read before the load, because the load stores config.json before it reaches a folder's optional files.
   const known = (mayBeMissing(address, address) && (await store?.known())) || []
   const tally = new Tally(options.onProgress)
   const told = { ...options, onRetry: (retry: Retry) => tally.retry(retry) }
-  /** If the server has answered for each missing file. */
+  /** True if the server has been asked about each missing file. */
   let knowsMissing = true
   return openEach(address, told, async (file, left) => {
     tally.left = left
@@ -52,7 +49,7 @@ export async function openAddress(address: Place, options: OpenOptions = {}): Pr
     if (absence === 'noted') return withoutFile(file)
     if (absence === 'assumed') {
       if (!knowsMissing) return undefined
-      // Only once, because a stored model opens without a network.
+      // Asked only once, because a stored model opens without a network.
       return open({ attempts: 1 }).catch((error) => {
         if (!isHalfbyteError(error) || error.code !== 'network') throw error
         knowsMissing = false
@@ -65,7 +62,7 @@ export async function openAddress(address: Place, options: OpenOptions = {}): Pr
   })
 }
 
-/** Undefined if the file is missing and may be. Throws if it may not. */
+/** Undefined if an optional file is missing. Throws if a required one is. */
 export function withoutFile({ url, optional }: RemoteFile): undefined {
   if (!optional) throw missingFile(url)
 }
@@ -109,7 +106,7 @@ export async function openEach(
   return sources
 }
 
-/** The file, or the first existing one of its alternatives. The error names the usual one. */
+/** The file, or the first existing one of its alternatives. The error names the preferred one. */
 async function openOrInstead(
   file: RemoteFile,
   openOne: (file: RemoteFile) => Promise<ByteSource | undefined>,
@@ -133,7 +130,7 @@ function at(address: string, source: ByteSource | undefined): ByteSource | undef
 }
 
 /**
- * The address of the only GGUF file in a hub folder without config.json. Throws `error` when there is no
+ * The address of the only GGUF file in a hub folder without config.json. Throws `error` if there is no
  * listing.
  */
 async function onlyFile(folder: Place, error: unknown, { hub, ...options }: EachOptions): Promise<Place> {
@@ -211,9 +208,7 @@ type UnstoredOptions = Omit<OpenOptions, 'onProgress'> & {
   readonly onProgress?: (loaded: number, total: number) => void
 }
 
-/**
- * Opens a file without storing it. If the server supports ranges, the file is not held in memory as a whole.
- */
+/** Opens a file without storing it. If the server supports ranges, the file is never in memory as a whole. */
 export async function openUnstored(url: string, options: UnstoredOptions): Promise<ByteSource | undefined> {
   const found = WEIGHTS.test(fileName(url)) ? await openRanges(url, options) : 'refused'
   if (found !== 'refused' && !(found instanceof Response)) return found

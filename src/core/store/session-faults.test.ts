@@ -1,5 +1,5 @@
 // Faults while sessions are stored. In: a full disk, or a closed tab, at each change of a file in turn. Out:
-// the session before or the one after, whole.
+// either the old or the new session, complete.
 import { describe, expect, test } from 'vitest'
 import { isHalfbyteError } from '../base/errors.ts'
 import { SessionStore } from './device/sessions.ts'
@@ -20,10 +20,7 @@ const textOf = async (name: string) =>
     new TextDecoder().decode(await source.read(0, source.size)),
   )
 
-/**
- * A stored session, and a store of another over it, whose file changes are reported to `onChange`, which can
- * reject them.
- */
+/** Stores one session over another. `onChange` is called for each file change and can reject it. */
 async function storedOver(onChange: (change: number, what: string) => void) {
   const folder = memoryStorage()('halfbyte-sessions')
   const store = (await SessionStore.open())!
@@ -48,7 +45,7 @@ const changesOf = async () => {
   return seen
 }
 
-/** As a browser rejects writes that need space. */
+/** The error with which browsers reject writes that need space. */
 const full = () => new DOMException('no room', 'QuotaExceededError')
 
 describe('a session that is stored over another', () => {
@@ -64,12 +61,12 @@ describe('a session that is stored over another', () => {
       })
       expect(isHalfbyteError(error) && error.code).toBe('storage-full')
       expect(await textOf('trip')).toBe(OLD.join(''))
-      // Nothing of the new one takes up space.
+      // The new one leaves nothing behind.
       expect(folder.entries.size).toBe(2)
     }
   })
 
-  test('is the one or the other when the tab ends at any change, and the next that is stored clears up', async () => {
+  test('is the old or the new one if the tab closes at any change, and the next store cleans up', async () => {
     const all = (await changesOf()).length
     const found = new Set<string | undefined>()
     for (let at = 1; at <= all; at++) {

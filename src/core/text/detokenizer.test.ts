@@ -6,7 +6,7 @@ import { Detokenizer, type TokenSource } from './detokenizer.ts'
 const utf8 = new TextEncoder()
 const text = (bytes: Uint8Array) => new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes)
 
-/** Tokens are the pieces themselves, by index; those in `special` control. */
+/** Tokens are the pieces themselves, by index; those in `special` are control tokens. */
 function pieces(
   list: readonly Uint8Array[],
   special: readonly number[] = [],
@@ -30,7 +30,7 @@ const hardText = fc.string({
   maxLength: 30,
 })
 
-test('text split into tokens at any byte comes out whole, and no chunk ends in half a character', () => {
+test('text split into tokens at any byte is restored, and no chunk ends in half a character', () => {
   fc.assert(
     fc.property(hardText, fc.array(fc.nat(), { maxLength: 60 }), (whole, cuts) => {
       const tokens = cutAt(utf8.encode(whole), cuts)
@@ -42,7 +42,7 @@ test('text split into tokens at any byte comes out whole, and no chunk ends in h
   )
 })
 
-test('bytes that are not UTF-8 come out as the whole decodes', () => {
+test('bytes that are not UTF-8 give the same text as decoding them all at once', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 40 }), fc.array(fc.nat(), { maxLength: 40 }), (bytes, cuts) => {
       const tokens = cutAt(bytes, cuts)
@@ -63,7 +63,7 @@ test('half an emoji is held back until its last byte, or until the end', () => {
   expect(detokenizer.flush()).toBe('')
 })
 
-test('special tokens write nothing unless requested, nor do ids without a token', () => {
+test('special tokens produce no text unless requested, and ids without a token never do', () => {
   const list = ['a', '<end>', 'b'].map((token) => utf8.encode(token))
   const plain = new Detokenizer(pieces(list, [1]))
   expect([0, 1, 2, 99].map((id) => plain.push(id))).toEqual(['a', '', 'b', ''])

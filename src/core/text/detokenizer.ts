@@ -17,7 +17,7 @@ export class Matcher {
     this.length = 0
   }
 
-  /** Adds a unit; returns true when it completes the text. */
+  /** Adds a unit; returns true if it completes the text. */
   push(unit: number): boolean {
     this.#next(unit)
     if (this.length < this.#units.length) return false
@@ -32,13 +32,14 @@ export class Matcher {
 }
 
 /**
- * Finds the stop string that is completed first, across any number of chunks. If several end at one place,
- * the longest wins. No part of a stop string is released, and only text that could become one is held back.
+ * Finds the stop string that is completed first, across any number of chunks. If several end at the same
+ * position, the longest wins. No part of a stop string is released, and only text that could become one is
+ * held back.
  */
 interface StopMatcher {
   /** The stop string that was found. After a match no more text is released. */
   readonly matched: string | undefined
-  /** The text that may be shown now. */
+  /** Returns the text that may be shown now. */
   push(chunk: string): string
   /** Call when no more text follows. Returns the held-back text; empty after a match. */
   flush(): string
@@ -99,8 +100,8 @@ export interface DetokenizeOptions {
   /** Writes special tokens too. Default false. */
   readonly special?: boolean
   /**
-   * True when the ids begin a text: the space that encoding prepended is removed. False when they
-   * continue a prompt. Default false, but true in `Tokenizer.decode`.
+   * True if the ids begin a text: the space that encoding prepended is removed. False if they continue a
+   * prompt. Default false, but true in `Tokenizer.decode`.
    */
   readonly atStart?: boolean
 }

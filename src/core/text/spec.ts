@@ -1,4 +1,4 @@
-// The two specifications of tokenizers, their limits and errors.
+// The two kinds of tokenizer specification, their limits and errors.
 import { type ErrorDetail, HalfbyteError } from '../base/errors.ts'
 import type { JsonObject } from '../base/values.ts'
 
@@ -8,7 +8,7 @@ export { shown } from '../base/check-options.ts'
 export interface JsonTokenizerSpec {
   readonly kind: 'json'
   readonly tokenizer: JsonObject
-  /** Names the special tokens and holds `chat_template`; without it there is no BOS, EOS or template. */
+  /** Names the special tokens and contains `chat_template`; without it there is no BOS, EOS or template. */
   readonly config?: JsonObject | undefined
 }
 
@@ -46,7 +46,7 @@ export type TokenizerSpec = JsonTokenizerSpec | GgufTokenizerSpec
 /** The largest published vocabularies have about 270,000 tokens and 520,000 merges. */
 export const MAX_TOKENS = 1 << 20
 export const MAX_MERGES = 1 << 21
-/** UTF-16 units of one token. */
+/** Maximum UTF-16 units of a token. */
 export const MAX_TOKEN_LENGTH = 1 << 14
 
 /** `what` is a clause with the numbers, e.g. `has 12 scores for 32000 tokens`. */

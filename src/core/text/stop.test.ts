@@ -15,7 +15,7 @@ function firstMatch(text: string, stops: readonly string[]): { start: number; st
 const unit = fc.constantFrom('a', 'b', '\n', '👩', '🦙')
 const chunk = fc.string({ unit, maxLength: 4 })
 
-test('the same as indexOf on the joined text, whatever the chunks', () => {
+test('finds the same as indexOf on the joined text, whatever the chunks', () => {
   fc.assert(
     fc.property(fc.array(chunk, { maxLength: 20 }), fc.array(chunk, { maxLength: 4 }), (chunks, stops) => {
       const text = chunks.join('')
@@ -57,7 +57,7 @@ test('a stop string split over two tokens is still caught', () => {
   expect(matcher.flush()).toBe('')
 })
 
-test('a beginning that leads nowhere is shown after all', () => {
+test('the beginning of a stop string that does not complete is released', () => {
   const matcher = stopMatcher(['aab'])
   expect(matcher.push('aa')).toBe('')
   expect(matcher.push('a')).toBe('a')

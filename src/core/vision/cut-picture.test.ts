@@ -1,5 +1,5 @@
-// Cut images. In: patterns. Out: the tiles of transformers' Idefics3ImageProcessor by their hash, the
-// places of tiles in a prompt, and patches.
+// Tiles of images. In: patterns. Out: the same tiles as transformers' Idefics3ImageProcessor, by hash; the
+// positions of tiles in a prompt; and patches.
 import { describe, expect, test } from 'vitest'
 import { joinBytes } from '../base/bytes.ts'
 import { sha256 } from '../base/sha256.ts'
@@ -66,10 +66,10 @@ test.each(PROCESSED)('%i x %i in tiles of %i, at most %i', async (...given) => {
   expect(parts).toEqual([...texts.flat(), whole, count - 1, frame])
 })
 
-describe('a tower that reads one square', () => {
+describe('a tower that reads a single square', () => {
   const tower = towerOf(8, { cut: 'padded', filter: 'bicubic' })
 
-  test('gets the image in the middle of the mean colour', () => {
+  test('gets the image centred on the mean colour', () => {
     const { tiles, parts } = cutPicture(tower, pattern(8, 4))
     expect(parts).toEqual([0])
     const { data } = tiles[0]!
@@ -98,7 +98,7 @@ describe('a thin image', () => {
     [7, 40],
   ] as const
 
-  test.each(sizes)('of %i x %i is padded as if its square were drawn', (width, height) => {
+  test.each(sizes)('of %i x %i is padded without creating the whole square', (width, height) => {
     const tower = towerOf(8, { cut: 'padded', filter: 'bicubic' })
     const side = Math.max(width, height)
     const colour = tower.mean.map((value) => Math.trunc(value * 255))
@@ -113,7 +113,7 @@ describe('a thin image', () => {
     expect(cutPicture(tower, pattern(width, height)).tiles).toEqual(drawn.tiles)
   })
 
-  test.each(sizes)('of %i x %i is cropped as if it were resized as a whole', (width, height) => {
+  test.each(sizes)('of %i x %i is cropped as if it were resized completely', (width, height) => {
     const tower = towerOf(8, { cut: 'cropped', filter: 'bicubic', shortestEdge: 9 })
     const side = (own: number) => Math.trunc((9 * own) / Math.min(width, height))
     const rgb = pattern(width, height).data.filter((_, at) => at % 4 < 3)
@@ -136,7 +136,7 @@ describe('a thin image', () => {
   })
 })
 
-test('patches come row by row, and each is channel by channel', () => {
+test('patches are ordered row by row, and each one channel by channel', () => {
   const tower = towerOf(8)
   const tile = cutPicture({ ...tower, cut: 'padded' }, pattern(8, 8)).tiles[0]!
   const { data } = tile
@@ -158,7 +158,7 @@ test.each([
   [{ width: 0, height: 0, data: new Uint8ClampedArray() }, '0 x 0'],
   [{ width: 1.5, height: 2, data: new Uint8ClampedArray(12) }, '1.5 x 2'],
   [{ width: 20_000, height: 1, data: new Uint8ClampedArray(80_000) }, '20000 x 1'],
-])('an image of impossible size is rejected: %#', (pixels, words) => {
+])('an image with an impossible size is rejected: %#', (pixels, words) => {
   expect(() => cutPicture(towerOf(8), pixels)).toThrow(
     expect.objectContaining({ code: 'unsupported', message: expect.stringContaining(words) }),
   )

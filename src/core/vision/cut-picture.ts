@@ -1,18 +1,18 @@
-// Cuts an image into the squares that a tower reads, as the processor of each model does.
+// Splits an image into the squares that a tower reads, like each model's processor.
 import { checkPixels, type Pixels } from '../formats/pixels.ts'
 import { crop, type Picture, type Rows, resize, resizeRows } from './resize.ts'
 import { patchesIn, type Sides, type Tower } from './tower.ts'
 import { wholeSides } from './whole-picture.ts'
 
-/** What a tower reads of an image. */
+/** An image in the form that a tower reads. */
 export interface CutPicture {
-  /** Squares of the tower's size, or the whole image: three bytes a pixel. */
+  /** Squares of the tower's size, or the whole image, with three bytes per pixel. */
   readonly tiles: readonly Picture[]
-  /** How the image stands in the prompt: texts, and the indices of tiles. */
+  /** How the image appears in the prompt: texts, and the indices of tiles. */
   readonly parts: readonly (string | number)[]
 }
 
-/** What `cutPicture` asks of a tower. It can be sent to another thread. */
+/** The properties of a tower that `cutPicture` uses. Can be sent to another thread. */
 export type CutRules = Pick<
   Tower,
   | 'cut'
@@ -58,11 +58,11 @@ export function cutPicture(rules: CutRules, pixels: Pixels): CutPicture {
 
 const asOne = ({ projector }: CutRules, square: Picture): CutPicture => ({
   tiles: [square],
-  // The texts of transformers' Gemma3Processor.
+  // The same texts as in transformers' Gemma3Processor.
   parts: projector === 'gemma3' ? ['\n\n<start_of_image>', 0, '<end_of_image>\n\n'] : [0],
 })
 
-/** What is transparent shows the white of a page. */
+/** Transparent pixels show a white background. */
 // hot
 function opaque({ width, height, data }: Pixels): Rows {
   const rgb = new Uint8ClampedArray(width * 3)
@@ -86,8 +86,8 @@ function opaque({ width, height, data }: Pixels): Rows {
 }
 
 /**
- * LLaVA 1.5's `expand2square`: the image in the middle of a square of the mean colour, which CLIP's
- * processor then resizes.
+ * LLaVA 1.5's `expand2square`: the image is centred on a square of the mean colour, which CLIP's processor
+ * then resizes.
  */
 function padded({ mean, imageSize, filter }: CutRules, rows: Rows): Picture {
   const { width, height } = rows
@@ -99,7 +99,7 @@ function padded({ mean, imageSize, filter }: CutRules, rows: Rows): Picture {
   return resizeRows(rows, imageSize, imageSize, filter, { frame })
 }
 
-/** transformers' CLIPImageProcessor: the middle of an image whose shorter side has a given length. */
+/** transformers' CLIPImageProcessor: resizes the shorter side to a given length, then crops the centre. */
 function cropped({ imageSize, shortestEdge, filter }: CutRules, rows: Rows): Picture {
   const side = (own: number) => Math.trunc((shortestEdge * own) / Math.min(rows.width, rows.height))
   const [width, height] = [side(rows.width), side(rows.height)]
@@ -108,12 +108,12 @@ function cropped({ imageSize, shortestEdge, filter }: CutRules, rows: Rows): Pic
   return resizeRows(rows, width, height, filter, { part })
 }
 
-/** Longest side that transformers gives an image whatever its configuration says. */
+/** Maximum side of an image in transformers, regardless of its configuration. */
 const LONGEST = 4096
 
 /**
  * transformers' Idefics3ImageProcessor and Idefics3Processor: the image is enlarged or reduced to its
- * longest side, then to whole tiles; the tiles come row by row, and after them the image as one tile.
+ * longest side, then to whole tiles; the tiles are ordered row by row, followed by the image as one tile.
  */
 function cutIntoTiles({ imageSize: tile, longestEdge, filter }: CutRules, given: Rows): CutPicture {
   const [width, height] = reducedTo(LONGEST, ...longestOf(longestEdge, given))
@@ -160,7 +160,7 @@ function tilesOf(tile: number, width: number, height: number): [columns: number,
     : [Math.max(1, up(Math.trunc(up(height) * tile * ratio))), up(height)]
 }
 
-/** Texts that follow each other as one. */
+/** Merges adjacent texts. */
 function joined(parts: readonly (string | number)[]): (string | number)[] {
   const found: (string | number)[] = []
   for (const part of parts) {

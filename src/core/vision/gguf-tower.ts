@@ -1,11 +1,11 @@
-// What an mmproj file, as llama.cpp writes it, says about its vision tower.
+// Reads the settings of a vision tower from an mmproj file written by llama.cpp.
 import { Fields, unbuiltVariant } from '../arch/config/fields.ts'
 import type { ModelFile } from '../formats/readers.ts'
 import { checkTower, noTower, type Projector, type Tower, type TowerWindows } from './tower.ts'
 import type { TowerNames } from './tower-weights.ts'
 import { pixelRange, windowSide } from './whole-picture.ts'
 
-/** `last`: the projector's last matrix, whose shape has the outputs at `axis`. `merge`: the usual one. */
+/** `last`: the projector's last matrix, whose shape has the outputs at `axis`. `merge`: the default. */
 const KINDS = {
   mlp: { cut: 'padded', filter: 'bicubic', merge: 1, last: 'mm.2.weight', axis: 0 },
   idefics3: { cut: 'tiles', filter: 'lanczos', merge: undefined, last: 'mm.model.fc.weight', axis: 0 },
@@ -14,17 +14,17 @@ const KINDS = {
   'qwen2.5vl_merger': { cut: 'whole', filter: 'bicubic', merge: 2, last: 'mm.2.weight', axis: 0 },
 } as const satisfies Record<Projector, object>
 
-/** Pixels on a side of a window where a file does not say. */
+/** Pixels per side of a window, if a file does not say. */
 const LLAMA_WINDOW = 112
 
-/** Fewest and most rows of the language model for an image where a file does not say. */
+/** Minimum and maximum rows of the language model per image, if a file does not say. */
 const LLAMA_ROWS = [4, 16_384]
 
 const PROJECTORS: readonly string[] = Object.keys(KINDS)
 
 /**
  * Throws `architecture` for a file that is not a tower or whose numbers are impossible, `unsupported` for
- * towers that are not built. `tiles`: of the option `imageTiles`.
+ * towers that are not implemented. `tiles`: the option `imageTiles`.
  */
 export function ggufTower(file: ModelFile, tiles?: number): Tower {
   const all = new Fields(file.name, (key) => file.metadata.get(key))
@@ -74,7 +74,7 @@ export function ggufTower(file: ModelFile, tiles?: number): Tower {
   })
 }
 
-/** The last of every `n_wa_pattern` layers sees all rows. */
+/** The last of every `n_wa_pattern` layers attends to all rows. */
 function windowsOf(fields: Fields, sizes: Pick<Tower, 'patchSize' | 'merge'>): TowerWindows {
   const pattern = fields.number('n_wa_pattern')
   if (!Number.isInteger(pattern) || pattern < 1)
@@ -88,7 +88,7 @@ function activationOf(all: Fields): Tower['activation'] {
   return all.fact('clip.use_silu', false) ? 'silu' : 'quick_gelu'
 }
 
-/** Older files exchange `ffn_up` and `ffn_down`. */
+/** Older files swap `ffn_up` and `ffn_down`. */
 export const GGUF_NAMES: TowerNames = {
   names: {
     patch: 'v.patch_embd',

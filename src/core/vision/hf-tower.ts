@@ -1,4 +1,4 @@
-// What config.json and preprocessor_config.json of a model that sees say about its vision tower.
+// Reads the settings of a vision tower from a vision model's config.json and preprocessor_config.json.
 import { ACTIVATIONS } from '../arch/config/config-hf.ts'
 import { Fields, unbuiltVariant } from '../arch/config/fields.ts'
 import { HalfbyteError } from '../base/errors.ts'
@@ -9,7 +9,7 @@ import type { Filter } from './resize.ts'
 import { checkSteps, checkTower, noTower, PICTURE_STEPS, type Projector, type Tower } from './tower.ts'
 import type { TowerNames } from './tower-weights.ts'
 
-/** The defaults of a class of transformers, for keys that its files leave out. */
+/** The defaults of a transformers class, for keys that its files omit. */
 interface Kind {
   readonly projector: Projector
   readonly tower: Readonly<Record<string, MetaValue>>
@@ -54,13 +54,13 @@ const KINDS: ReadonlyMap<string, Kind> = new Map(
   }),
 )
 
-/** Pillow's numbers of its filters. */
+/** Pillow's filter numbers. */
 const FILTERS: Readonly<Record<number, Filter>> = { 1: 'lanczos', 2: 'bilinear', 3: 'bicubic' }
 
 /**
- * The tower that lies in a folder of safetensors. Throws `format` where the folder does not say how images
- * are prepared, `architecture` for impossible numbers, `unsupported` for towers that are not built. `tiles`:
- * of the option `imageTiles`.
+ * The tower in a folder of safetensors. Throws `format` if the folder does not say how images are prepared,
+ * `architecture` for impossible numbers, `unsupported` for towers that are not implemented. `tiles`: the
+ * option `imageTiles`.
  */
 export function hfTower(file: ModelFile, tiles?: number): Tower {
   const all = new Fields(file.name, (key) => file.metadata.get(key))
@@ -127,14 +127,14 @@ function mergeOf(config: Fields, vision: Fields, projector: Projector): number {
   return vision.number('image_size') / vision.number('patch_size') / Math.sqrt(rows)
 }
 
-/** 0 if the projector's last matrix is not there, which `checkTower` refuses. */
+/** 0 if the projector's last matrix is missing, which `checkTower` rejects. */
 function widthOf({ tensors }: ModelFile, projector: Projector): number {
   const { merged, project, pooled } = HF_NAMES.names
   if (projector === 'gemma3') return tensors.get(pooled)?.shape[1] ?? 0
   return tensors.get(`${projector === 'mlp' ? project : merged}.weight`)?.shape[0] ?? 0
 }
 
-/** Choices of LLaVA's configuration that other models of the class have. */
+/** Rejects settings that other models of LLaVA's class have. */
 function refuseLlava(config: Fields, file: ModelFile): void {
   const refuse = (found: string, supported: string) => unbuiltVariant(file.name, found, supported)
   const layer = config.number('vision_feature_layer', -2)
@@ -157,7 +157,7 @@ function activationOf(fields: Fields, key: string, fallback: string): Tower['act
 
 type Preparation = Pick<Tower, 'cut' | 'filter' | 'longestEdge' | 'shortestEdge'>
 
-/** How the processor makes squares of `imageSize` pixels. */
+/** How the processor turns images into squares of `imageSize` pixels. */
 function preparation(
   processor: Fields,
   { projector, imageSize }: Pick<Tower, 'projector' | 'imageSize'>,
@@ -193,7 +193,7 @@ function preparation(
   return { ...rest, cut: 'cropped', shortestEdge }
 }
 
-/** The names of tensors in transformers' files, without what stands before those of the tower. */
+/** Tensor names in transformers files, without the tower's prefix. */
 export const HF_NAMES: TowerNames = {
   names: {
     patch: 'embeddings.patch_embedding',

@@ -1,4 +1,5 @@
-// What config.json and preprocessor_config.json of Qwen2-VL and Qwen2.5-VL say about their vision towers.
+// Reads the settings of the vision towers of Qwen2-VL and Qwen2.5-VL from config.json and
+// preprocessor_config.json.
 //
 // P. Wang and others, "Qwen2-VL: Enhancing Vision-Language Model's Perception of the World at Any
 // Resolution", 2024. S. Bai and others, "Qwen2.5-VL Technical Report", 2025.
@@ -10,7 +11,7 @@ import { pixelRange, windowSide } from './whole-picture.ts'
 
 const SIZES = { patch_size: 14, spatial_merge_size: 2, temporal_patch_size: 2, in_channels: 3 }
 const TOWER = { depth: 32, embed_dim: 1280, num_heads: 16, mlp_ratio: 4, hidden_act: 'quick_gelu', ...SIZES }
-/** Of Qwen2.5-VL. */
+/** Settings of Qwen2.5-VL. */
 const WINDOWED = {
   ...{ depth: 32, hidden_size: 3584, num_heads: 16, intermediate_size: 3420, hidden_act: 'silu', ...SIZES },
   ...{ window_size: 112, fullatt_block_indexes: [7, 15, 23, 31] },
@@ -33,11 +34,11 @@ interface Stated {
   readonly vision: Fields
   readonly processor: Fields
   readonly hasWindows: boolean
-  /** Of the option `imageTiles`. */
+  /** The option `imageTiles`. */
   readonly tiles: number | undefined
 }
 
-/** Throws `architecture` for impossible numbers, `unsupported` for what is not built. */
+/** Throws `architecture` for impossible numbers, `unsupported` for variants that are not implemented. */
 export function qwenTower(file: ModelFile, stated: Stated): Tower {
   const { tiles, hasWindows } = stated
   const vision = stated.vision.renamed({}, hasWindows ? WINDOWED : TOWER)
@@ -83,7 +84,7 @@ function windowsOf(vision: Fields, sizes: Pick<Tower, 'patchSize' | 'merge'>): T
   }
 }
 
-/** Choices that other models of the class could have. */
+/** Rejects settings that other models of the class could have. */
 function refuseOthers(vision: Fields, processor: Fields, usual: typeof TOWER | typeof WINDOWED): void {
   const { file } = vision
   const check = (fields: Fields, key: string, wanted: number) => {
@@ -104,7 +105,7 @@ function refuseOthers(vision: Fields, processor: Fields, usual: typeof TOWER | t
   checkSteps(processor, PICTURE_STEPS)
 }
 
-/** The names of tensors in transformers' files, without what stands before those of the tower. */
+/** Tensor names in transformers files, without the tower's prefix. */
 export const QWEN_NAMES: TowerNames = {
   names: {
     ...{ patch: 'patch_embed.proj', layers: 'blocks', attn_norm: 'norm1', mlp_norm: 'norm2' },

@@ -1,4 +1,4 @@
-// Resized images. In: patterns of odd sizes. Out: Pillow's bytes, by their hashes.
+// Resized images. In: patterns of odd sizes. Out: the same bytes as Pillow's, by hash.
 import { expect, test } from 'vitest'
 import { sha256 } from '../base/sha256.ts'
 import { crop, type Filter, type Picture, resize, resizeRows } from './resize.ts'
@@ -15,7 +15,7 @@ function pattern(width: number, height: number): Picture {
   return { width, height, data }
 }
 
-/** Made by Pillow 12.1.0: `Image.fromarray(pattern).resize((width, height), filter)`. */
+/** Generated with Pillow 12.1.0: `Image.fromarray(pattern).resize((width, height), filter)`. */
 const PILLOW: readonly (readonly [number, number, number, number, Filter, string])[] = [
   [37, 23, 16, 16, 'bilinear', 'bb947380b8afd08e6e3be3601a17dfdb8f4e2ec1e94596647a8493878f10a0d5'],
   [37, 23, 16, 16, 'bicubic', '9a96c25c98abd287e0353d590fd6aeee90374b7aa4530442ffa30978980df720'],
@@ -44,7 +44,7 @@ const PILLOW: readonly (readonly [number, number, number, number, Filter, string
 ]
 
 test.each(PILLOW)(
-  '%i x %i to %i x %i by the filter %s',
+  '%i x %i to %i x %i with the filter %s matches Pillow',
   async (fromWidth, fromHeight, width, height, filter, hash) => {
     const found = resize(pattern(fromWidth, fromHeight), width, height, filter)
     expect([found.width, found.height]).toEqual([width, height])
@@ -52,7 +52,7 @@ test.each(PILLOW)(
   },
 )
 
-test('a part of an image has its own pixels', () => {
+test('a part of an image has the same pixels as in the whole result', () => {
   const whole = pattern(7, 5)
   const part = crop(whole, 2, 1, 3, 2)
   expect([...part.data]).toEqual([

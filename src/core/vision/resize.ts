@@ -1,10 +1,10 @@
-// Resizes images as Pillow's `Image.resize` does, to the bit: filters that widen when an image shrinks,
-// two passes, weights and sums in whole numbers.
+// Resizes images with the same bits as Pillow's `Image.resize`: filters that widen when an image shrinks, two
+// passes, integer weights and sums.
 //
 // Source: Pillow 12, `src/libImaging/Resample.c`. From version 13 on, Pillow may resize columns before
-// rows, which changes some bytes by 1; the processors of today's models were used with earlier versions.
+// rows, which changes some bytes by 1; today's models were trained with earlier versions.
 
-/** Three bytes a pixel: red, green, blue; row by row. */
+/** Three bytes per pixel: red, green, blue; row by row. */
 export interface Picture {
   readonly width: number
   readonly height: number
@@ -13,7 +13,7 @@ export interface Picture {
 
 export type Filter = 'bilinear' | 'bicubic' | 'lanczos'
 
-/** Bits after the point in a weight: 32 without those of a channel and two to spare. */
+/** Fractional bits of a weight: 32 minus those of a channel and two spare bits. */
 const PRECISION = 22
 
 const sinc = (x: number): number => (x === 0 ? 1 : Math.sin(x * Math.PI) / (x * Math.PI))
@@ -33,11 +33,11 @@ function cubic(distance: number): number {
   return x < 2 ? (((x - 5) * x + 8) * x - 4) * a : 0
 }
 
-/** An image whose rows are made one after the other, so that none is kept for its sake. */
+/** An image whose rows are computed one after the other, so that none has to be stored. */
 export interface Rows {
   readonly width: number
   readonly height: number
-  /** The bytes of a row, three a pixel; they may change with the next call. */
+  /** The bytes of a row, three per pixel; valid until the next call. */
   readonly row: (y: number) => Uint8Array | Uint8ClampedArray
 }
 
@@ -49,15 +49,15 @@ interface Area {
   readonly height: number
 }
 
-/** A larger image of one colour (red, green, blue) in which the rows lie at `left` and `top`. */
+/** A larger image of one colour (red, green, blue) with the rows placed at `left` and `top`. */
 export interface Frame extends Area {
   readonly colour: readonly number[]
 }
 
 interface ResizeOptions {
-  /** The part of the result that is wanted. Default: all of it. */
+  /** The requested part of the result. Default: all of it. */
   readonly part?: Area | undefined
-  /** What is resized instead of the rows alone. */
+  /** A frame that is resized together with the rows. */
   readonly frame?: Frame | undefined
 }
 
@@ -73,13 +73,13 @@ interface Weights {
   readonly most: number
 }
 
-/** One side of an image: `own` inputs of which the first is number `offset` of `from`. */
+/** One dimension of an image: `own` inputs, starting at index `offset` of `from`. */
 interface Side {
   readonly from: number
   readonly to: number
   readonly offset: number
   readonly own: number
-  /** The first output that is wanted, and how many are. */
+  /** The first requested output, and the number of outputs. */
   readonly start: number
   readonly wanted: number
 }
@@ -119,7 +119,7 @@ function weightsOf({ from, to, offset, own, start, wanted }: Side, filter: Filte
 
 const HALF = 1 << (PRECISION - 1)
 
-/** Sides are at least 1. The same object if the sides stay. */
+/** Dimensions are at least 1. Returns the same object if the dimensions do not change. */
 export const resize = (picture: Picture, width: number, height: number, filter: Filter): Picture =>
   picture.width === width && picture.height === height
     ? picture
@@ -131,7 +131,7 @@ const rowsOf = ({ width, height, data }: Picture): Rows => ({
   row: (y) => data.subarray(y * width * 3, (y + 1) * width * 3),
 })
 
-/** The same of rows. Takes the memory of the part, and of the rows that it needs in the part's width. */
+/** Like `resize`, for rows. Needs memory for the part, and for the rows that it needs in the part's width. */
 export function resizeRows(
   rows: Rows,
   width: number,
@@ -155,7 +155,7 @@ interface Band extends Picture {
   readonly start: number
 }
 
-/** The rows that `lines` needs. */
+/** Computes the rows that `lines` needs. */
 // hot
 function resizeEach(rows: Rows, columns: Weights, lines: Weights, colour: readonly number[]): Band {
   const { first, count, values, framed, most } = columns
@@ -199,7 +199,7 @@ function neededRows({ first, count }: Weights): [start: number, end: number] {
   return [Math.min(start, end), end]
 }
 
-/** A row of the frame alone, in the width of the result. */
+/** A row of only the frame, in the width of the result. */
 function framedRow({ first, count, values, framed, most }: Weights, colour: readonly number[]): Picture {
   const data = new Uint8ClampedArray(first.length * 3)
   for (let x = 0; x < first.length; x++) {

@@ -1,18 +1,21 @@
-// The order in which a tower reads the patches of an image: those of a window lie together.
+// The order in which a tower reads the patches of an image: patches of the same window are adjacent.
 import type { Sides, Tower } from './tower.ts'
 
 export interface RowOrder {
-  /** Patches beside each other in the image. */
+  /** Patches per row of the image. */
   readonly columns: number
-  /** The patch that each row is, counted from the upper left, row by row of the image. */
+  /** The patch of each row, numbered from the upper left, row by row. */
   readonly patches: Uint32Array
   /** The row of each patch. */
   readonly rows: Uint32Array
-  /** How many rows each window has, in their order. Without windows: all. */
+  /** How many rows each window has, in order. Without windows: all rows. */
   readonly windows: readonly number[]
 }
 
-/** `width`, `height`: of the image, in patches. Windows come row by row, and so do the patches in them. */
+/**
+ * `width`, `height`: of the image, in patches. Windows are ordered row by row, and so are the patches in
+ * them.
+ */
 export function rowOrder({ windows: own }: Pick<Tower, 'windows'>, { width, height }: Sides): RowOrder {
   const count = width * height
   const patches = new Uint32Array(count)

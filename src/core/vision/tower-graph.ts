@@ -1,7 +1,7 @@
 // Builds the graphs of a vision tower and of its projector.
 //
-// The tower: A. Dosovitskiy and others, "An Image is Worth 16x16 Words", 2021, with norms before each
-// block as CLIP and SigLIP have them.
+// The tower: A. Dosovitskiy and others, "An Image is Worth 16x16 Words", 2021, with norms before each block,
+// as in CLIP and SigLIP.
 
 import type { GraphBuilder } from '../graph/builder.ts'
 import { matrix, vector } from '../graph/builder.ts'
@@ -9,14 +9,14 @@ import { EVERY_POSITION, type Value } from '../graph/ir.ts'
 import type { Graph } from '../graph/nodes.ts'
 import { gatheredWidth, hasGates, isPlaced, type Tower, towerRows } from './tower.ts'
 
-/** Every layer writes its keys and values over those of the layer before, which nothing reads any more. */
+/** Every layer overwrites the previous layer's keys and values, which nothing reads any more. */
 const ONE_LAYER = 0
 const QUICK = 1.702
 
 type Builder = GraphBuilder
 
 /**
- * From patches [rows][channel, y, x] to hidden states. The table of positions contains what is added to every
+ * From patches [rows][channel, y, x] to hidden states. The position table contains the vectors added to each
  * patch, and the class's own row.
  */
 export function towerGraph(tower: Tower, b: Builder): Graph {
@@ -49,7 +49,7 @@ export function towerGraph(tower: Tower, b: Builder): Graph {
   return b.finish(tower.hasPostNorm ? norm('post_norm', x) : x)
 }
 
-/** What the second product of a feed-forward block reads. */
+/** The input of the second product of a feed-forward block. */
 function innerOf(tower: Tower, b: Builder, at: string, input: Value): Value {
   const { intermediateSize, hiddenSize, activation } = tower
   if (!hasGates(tower))
@@ -61,7 +61,10 @@ function innerOf(tower: Tower, b: Builder, at: string, input: Value): Value {
   return b.swiglu(`${at}.mlp_act`, b.parts(gateUp, weight))
 }
 
-/** From rows of the tower, or squares of them side by side or their mean, to rows of the language model. */
+/**
+ * From rows of the tower, squares of rows side by side, or the mean of squares, to rows of the language
+ * model.
+ */
 export function projectorGraph(tower: Tower, b: Builder): Graph {
   const { projector, hiddenSize, normEpsilon, width, projectorActivation } = tower
   const input = b.inputRows('states', gatheredWidth(tower))

@@ -19,7 +19,7 @@ export interface TowerWeights {
 /** The modules of a layer; the first product of the feed-forward block is `mlp_up`. */
 const MODULES = ['attn_norm', 'attn_q', 'attn_k', 'attn_v', 'attn_output', 'mlp_norm'] as const
 
-/** The parts of a product that some files store as one, in its order. */
+/** The parts of a product that some files store as one tensor, in order. */
 const THIRDS: readonly string[] = ['attn_q', 'attn_k', 'attn_v']
 
 type Module =
@@ -27,14 +27,14 @@ type Module =
   | ('patch' | 'positions' | 'class' | 'pre_norm' | 'post_norm' | 'layers')
   | ('mlp_gate' | 'mlp_up' | 'mlp_down' | 'inner' | 'project' | 'merged' | 'pooled_norm' | 'pooled')
 
-/** How a format names a tower's tensors. */
+/** A format's names for a tower's tensors. */
 export interface TowerNames {
   /**
-   * `layers`: what stands before a layer's number. `merged`, `pooled`: the projectors of squares and of their
+   * `layers`: the prefix of a layer's number. `merged`, `pooled`: the projectors of squares and of their
    * means.
    */
   readonly names: Readonly<Record<Module, string>>
-  /** Tensors of other tasks, and the end of a tower whose last layers are not read. */
+  /** Tensors of other tasks, and those at the end of a tower whose last layers are not read. */
   readonly unused: RegExp
 }
 
@@ -60,7 +60,7 @@ export function towerWeights(file: ModelFile, tower: Tower, { names, unused }: T
     into.set(`${name}.weight`, stored(`${own}.weight`, shape))
     into.set(`${name}.bias`, stored(`${own}.bias`, shape.slice(0, 1)))
   }
-  /** One of the three parts of a product that is stored as one. */
+  /** One of the three parts of a product that is stored as one tensor. */
   const thirdOf = (part: number, name: string, own: string): void => {
     const third = (kind: string, shape: readonly number[]): void => {
       const whole = stored(`${own}.${kind}`, [3 * hiddenSize, ...shape.slice(1)])
@@ -113,7 +113,7 @@ export function towerWeights(file: ModelFile, tower: Tower, { names, unused }: T
   return { tower: body, projector }
 }
 
-/** How a tensor of the file is found, or a product with its bias is put among others. */
+/** Finds a tensor of the file, or adds a product and its bias to others. */
 interface Finders {
   readonly stored: (name: string, shape: readonly number[]) => TensorInfo
   readonly both: (into: Map<string, TensorInfo>, name: string, own: string, shape: readonly number[]) => void
@@ -131,7 +131,7 @@ function projectorWeights(
     projector.set('project.weight', stored(`${names.merged}.weight`, [width, hiddenSize * merge * merge]))
   } else if (tower.projector === 'gemma3') {
     const norm = stored(names.pooled_norm, [hiddenSize])
-    // transformers stores the weight less 1.
+    // transformers stores the weight minus 1.
     const place = file.format === 'safetensors' ? { change: { scale: 1, offset: 1 } } : {}
     projector.set('pooled_norm.weight', pieceOf(norm, { tensor: norm.name, ...place }, [hiddenSize]))
     projector.set('project.weight', turned(file.name, stored(names.pooled, [hiddenSize, width])))
@@ -182,7 +182,7 @@ function frameSum({ hiddenSize, patchSize }: Tower, frames: readonly TensorInfo[
   return { name, dtype: 'F32', shape: [hiddenSize, width], offset: 0, byteLength, source }
 }
 
-/** A matrix that is stored as [inputs, outputs]. Throws `unsupported` where that is quantised. */
+/** A matrix that is stored as [inputs, outputs]. Throws `unsupported` if it is quantised. */
 function turned(file: string, tensor: TensorInfo): TensorInfo {
   if (BLOCKS[tensor.dtype].elements > 1)
     throw unbuiltVariant(file, `${tensor.name} in ${tensor.dtype}`, 'it in F32, F16 or BF16')
@@ -194,8 +194,8 @@ const swapsMlp = ({ tensors }: ModelFile, up: string, { hiddenSize, intermediate
   hiddenSize !== intermediateSize && tensors.get(up)?.shape[0] === hiddenSize
 
 /**
- * What is added at each position, f32 [rows][hiddenSize]: the position's embedding and the bias of patches,
- * or at the first position the embedding of the class, whose patch is zeros.
+ * The vectors added at each position, f32 [rows][hiddenSize]: the position's embedding plus the bias of
+ * patches, or at the first position the class embedding, whose patch is zeros.
  */
 function positionTable(places: TensorInfo, bias?: TensorInfo, own?: TensorInfo): TensorInfo {
   const [rows = 0, width = 0] = places.shape

@@ -1,7 +1,7 @@
 // The vision tower of a multimodal model: its sizes, and how its rows become rows of the language model.
 //
-// A tower reads a square image as patches and attends from each to all; a projector turns its rows into
-// rows of the language model.
+// A tower reads an image as patches that attend to each other; a projector turns its rows into rows of the
+// language model.
 import { type Fields, unbuiltVariant } from '../arch/config/fields.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import type { Activation } from '../graph/ir.ts'
@@ -10,14 +10,15 @@ import type { Filter } from './resize.ts'
 /**
  * `mlp`: LLaVA's; `idefics3`: SmolVLM's, which merges squares of rows; `gemma3`: Gemma 3's, which takes the
  * mean of squares; `qwen2vl_merger` and `qwen2.5vl_merger`: those of Qwen2-VL and Qwen2.5-VL, which merge
- * squares and then are `mlp`. The names are those of llama.cpp.
+ * squares and then apply an `mlp`. The names are llama.cpp's.
  */
 export type Projector = 'mlp' | 'idefics3' | 'gemma3' | 'qwen2vl_merger' | 'qwen2.5vl_merger'
 
 /**
- * How an image becomes squares. `tiles`: SmolVLM's. `padded`: in the middle of a square of the mean colour.
- * `cropped`: the middle of an image whose shorter side is `shortestEdge`. `stretched`: resized to a square.
- * `whole`: no square but a whole number of merged squares on each side, as near to the image as may be.
+ * How an image becomes squares. `tiles`: SmolVLM's tiles. `padded`: centred on a square of the mean colour.
+ * `cropped`: the centre of an image whose shorter side is `shortestEdge`. `stretched`: resized to a square.
+ * `whole`: not a square, but resized to a whole number of merged squares per side, as close to the image as
+ * possible.
  */
 type Cut = 'tiles' | 'padded' | 'cropped' | 'stretched' | 'whole'
 
@@ -25,7 +26,7 @@ export interface Tower {
   /** The file's name, for messages. */
   readonly name: string
   readonly projector: Projector
-  /** Pixels of a side of the image, for `whole` of a square as large as the largest, and of a patch. */
+  /** Pixels per side of the image (for `whole`: of a square as large as the largest image) and of a patch. */
   readonly imageSize: number
   readonly patchSize: number
   readonly hiddenSize: number
@@ -33,38 +34,38 @@ export interface Tower {
   readonly heads: number
   readonly intermediateSize: number
   readonly normEpsilon: number
-  /** `quick_gelu`: x * sigmoid(1.702 x), as CLIP has it. */
+  /** `quick_gelu`: x * sigmoid(1.702 x), as in CLIP. */
   readonly activation: Activation | 'quick_gelu'
   readonly projectorActivation: Activation
-  /** Its own row before those of the patches, which the projector does not read. */
+  /** A class row before those of the patches, which the projector does not read. */
   readonly hasClass: boolean
   /** Norms before the first and after the last layer. */
   readonly hasPreNorm: boolean
   readonly hasPostNorm: boolean
-  /** Rows on a side of the square that becomes one row of the language model. */
+  /** Rows per side of the square that becomes one row of the language model. */
   readonly merge: number
   /** Numbers in a row of the language model. */
   readonly width: number
-  /** Of each channel, red first, for pixels from 0 to 1. */
+  /** Per channel, red first, for pixels from 0 to 1. */
   readonly mean: readonly number[]
   readonly deviation: readonly number[]
   readonly cut: Cut
   readonly filter: Filter
-  /** Pixels of the longest side of an image that is cut into tiles. */
+  /** Pixels of the longer side of an image that is split into tiles. */
   readonly longestEdge: number
   /** Pixels of the shorter side of an image that is cropped. */
   readonly shortestEdge: number
-  /** Fewest and most pixels of an image that is `whole`. */
+  /** Minimum and maximum number of pixels of an image that is read `whole`. */
   readonly pixels?: readonly [least: number, most: number] | undefined
-  /** Absent: every layer sees all rows. */
+  /** Absent: every layer attends to all rows. */
   readonly windows?: TowerWindows | undefined
 }
 
-/** Layers whose rows see only those of the same square window of the image. */
+/** Layers whose rows attend only to those of the same square window of the image. */
 export interface TowerWindows {
-  /** Patches on a side of a window; those at the right and lower edge of an image may be smaller. */
+  /** Patches per side of a window; windows at the right and lower edges of an image may be smaller. */
   readonly side: number
-  /** Whether a layer sees all rows. */
+  /** Whether a layer attends to all rows. */
   readonly isFull: (layer: number) => boolean
 }
 
@@ -74,10 +75,10 @@ export interface Sides {
   readonly height: number
 }
 
-/** Patches on a side of a square image. */
+/** Patches per side of a square image. */
 const gridOf = ({ imageSize, patchSize }: Tower): number => imageSize / patchSize
 
-/** Patches on the sides of an image. */
+/** Patches per row and column of an image. */
 export const patchesIn = (
   { patchSize, imageSize }: Tower,
   { width, height }: Sides = { width: imageSize, height: imageSize },
@@ -86,7 +87,7 @@ export const patchesIn = (
 /** Maximum number of rows of the tower for one image. */
 export const towerRows = (tower: Tower): number => gridOf(tower) ** 2 + (tower.hasClass ? 1 : 0)
 
-/** Whether rows are rotated by their places, and squares merged, so that there is no table of positions. */
+/** Whether rows are rotated by their coordinates and squares merged, so that there is no position table. */
 export const isPlaced = ({ projector }: Pick<Tower, 'projector'>): boolean =>
   projector === 'qwen2vl_merger' || projector === 'qwen2.5vl_merger'
 
@@ -97,13 +98,13 @@ export const hasGates = ({ projector }: Pick<Tower, 'projector'>): boolean => pr
 export const gatheredWidth = ({ projector, hiddenSize, merge }: Tower): number =>
   projector === 'gemma3' ? hiddenSize : hiddenSize * merge ** 2
 
-/** Rows of the language model for one image. Default: the most. */
+/** Rows of the language model for one image. Default: the maximum. */
 export const pictureRows = (tower: Tower, { width, height } = patchesIn(tower)): number =>
   (width * height) / tower.merge ** 2
 
 /**
- * The rows of each square side by side, from above and from the left, as `pixel_shuffle` of transformers'
- * Idefics3 orders them, or their mean. The class's row is left out.
+ * The rows of each square side by side, top to bottom and left to right, in the order of `pixel_shuffle` in
+ * transformers' Idefics3, or their mean. The class row is omitted.
  */
 export function gather(
   tower: Tower,
@@ -133,7 +134,7 @@ function addTo(sum: Float32Array, row: Float32Array, share: number): void {
   for (let i = 0; i < sum.length; i++) sum[i]! += row[i]! * share
 }
 
-/** No tower has ever exceeded these: a header that says more is lying. */
+/** No tower has ever exceeded these limits, so a header with larger numbers must be wrong. */
 const MOST = {
   imageSize: 1 << 11,
   patchSize: 1 << 7,
@@ -146,10 +147,12 @@ const MOST = {
   longestEdge: 1 << 13,
   shortestEdge: 1 << 12,
 } as const
-/** Patches in one step. */
+/** Maximum number of patches per step. */
 const MOST_ROWS = 1 << 13
 
-/** Throws `architecture` for impossible numbers, `unsupported` for heads that kernels cannot have. */
+/**
+ * Throws `architecture` for impossible numbers, `unsupported` for head sizes that the kernels do not support.
+ */
 export function checkTower(tower: Tower): Tower {
   const { name, imageSize, patchSize, merge, hiddenSize, heads, normEpsilon, mean, deviation, windows } =
     tower
@@ -188,10 +191,10 @@ export function checkTower(tower: Tower): Tower {
   }
 }
 
-/** What every processor of transformers does to an image. */
+/** The steps that every processor of transformers applies to an image. */
 export const PICTURE_STEPS: readonly string[] = ['do_resize', 'do_rescale', 'do_normalize']
 
-/** Throws `unsupported` for a processor that leaves out one of `steps`, or makes other numbers of pixels. */
+/** Throws `unsupported` for a processor that skips one of `steps`, or scales pixels differently. */
 export function checkSteps(processor: Fields, steps: readonly string[]): void {
   const { file } = processor
   for (const key of steps)
@@ -201,7 +204,7 @@ export function checkSteps(processor: Fields, steps: readonly string[]): void {
     throw unbuiltVariant(file, `rescale_factor ${factor}`, 'rescale_factor 1/255')
 }
 
-/** A model without a tower that is given as one. */
+/** The error for a file that is given as a tower but is not one. */
 export const noTower = (file: string): HalfbyteError =>
   new HalfbyteError(
     'architecture',

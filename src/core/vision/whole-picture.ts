@@ -1,18 +1,20 @@
-// The sizes of images that a tower reads whole, whatever their shape, as transformers'
-// Qwen2VLImageProcessor finds them.
+// The sizes of images that a tower reads whole, whatever their shape, computed like in transformers'
+// Qwen2VLImageProcessor.
 import { HalfbyteError } from '../base/errors.ts'
 import type { Sides, Tower } from './tower.ts'
 
-/** Rows of the language model for a tile of the option `imageTiles`, and the most tiles of a side. */
+/**
+ * Rows of the language model per tile of the option `imageTiles`, and the maximum number of tiles per side.
+ */
 const TILE_ROWS = 256
 const MOST_TILES = 2
-/** The longer side may be so many times as long as the shorter one. */
+/** Maximum ratio of the longer side to the shorter one. */
 const MOST_RATIO = 200
 
-/** Fewest and most pixels of an image, and the side of a square with the most. */
+/** Minimum and maximum pixels of an image, and the side of a square with the maximum. */
 export type PixelRange = Required<Pick<Tower, 'pixels' | 'imageSize'>>
 
-/** What `stated` allows, but no more than `tiles` tiles on a side. */
+/** The range that `stated` allows, limited to `tiles` tiles per side. */
 export function pixelRange(
   { patchSize, merge }: Pick<Tower, 'patchSize' | 'merge'>,
   stated: readonly [least: number, most: number],
@@ -23,7 +25,9 @@ export function pixelRange(
   return { pixels: [Math.min(stated[0], most), most], imageSize: Math.ceil(Math.sqrt(most) / step) * step }
 }
 
-/** Patches on a side of a window of so many pixels: a whole number of merged squares, as in transformers. */
+/**
+ * Patches per side of a window with this many pixels: a whole number of merged squares, as in transformers.
+ */
 export const windowSide = (
   pixels: number,
   { patchSize, merge }: Pick<Tower, 'patchSize' | 'merge'>,
@@ -39,7 +43,8 @@ export function wholeSides({ patchSize, merge, pixels, imageSize }: PictureRules
   const area = width * height
   const sides = (side: (own: number) => number): Sides => ({ width: side(width), height: side(height) })
   let found = sides((own) => nearest(own / step) * step)
-  // The order of each formula is Python's: in another one, whole results round to the next step.
+  // Each formula has the same order as in Python: in a different order, whole results may round to the next
+  // step.
   if (found.width * found.height > most) {
     const factor = Math.sqrt(area / most)
     found = sides((own) => Math.max(step, Math.floor(own / factor / step) * step))
@@ -60,7 +65,7 @@ export function wholeSides({ patchSize, merge, pixels, imageSize }: PictureRules
   )
 }
 
-/** Halves become even, as in Python. */
+/** Rounds halves to even, as in Python. */
 function nearest(value: number): number {
   const rounded = Math.round(value)
   return rounded - value === 0.5 && rounded % 2 === 1 ? rounded - 1 : rounded

@@ -21,7 +21,7 @@ function tensorOf(name: string, shape: readonly number[], value: (at: number) =>
 }
 
 /**
- * What each row of the first layer's queries has in its first column, where the adapter adds its own number.
+ * The first column of the first layer's queries, to which the adapter adds a different number in each row.
  */
 async function rowsOf(config: ModelConfig, adapter: 'gguf' | 'safetensors'): Promise<number[]> {
   const name = 'layers.0.attn_q.weight'
@@ -51,7 +51,7 @@ test.each([
   // Helium's files rotate neighbours, so nothing moves.
   ['helium', 'interleaved', 'safetensors', IN_ORDER],
 ] as const)(
-  '%s with pairs in %s gets the rows of an adapter in %s',
+  '%s with pairs in %s gets an adapter’s rows in the order of %s',
   async (family, pairing, format, rows) => {
     expect(await rowsOf({ ...SMALL, family, rope: { ...SMALL.rope, pairing } }, format)).toEqual(rows)
   },

@@ -1,5 +1,5 @@
-// Forged adapters. In: a tiny model and LoRA files with one thing in them that no trainer writes, through the
-// real load. Out: a typed error that names it, or the documented result.
+// Forged adapters. In: a tiny model, and LoRA files with one defect that no trainer produces, through the
+// real load. Out: a typed error that names the defect, or the documented result.
 import { describe, expect, test } from 'vitest'
 import { safetensorsFiles } from '../../../test/conformance/testing/model-files.ts'
 import {
@@ -37,7 +37,7 @@ interface Forgery {
   readonly more?: readonly string[]
   /** Additional tensors, by the suffix after the matrix's name. */
   readonly others?: Readonly<Record<string, Half>>
-  /** Another name of the matrix. */
+  /** Another name for the matrix. */
   readonly matrix?: string
   readonly settings?: object
 }
@@ -186,7 +186,7 @@ describe.each(KINDS)('a forged adapter in %s', (kind) => {
     expect(await failure(load(kind, forgery, { dtype }))).toMatch(/^unsupported: .*up_proj.*at most 65504/)
   })
 
-  test('that quantised codes cannot hold is an error', async () => {
+  test('with values that quantised codes cannot represent is an error', async () => {
     for (const weights of ['w8', 'w4', 'w4_channel'] as const) {
       const forgery = { a: half(RANK, INPUTS, () => 1e4), b: half(OUTPUTS, RANK, () => 1e4) }
       expect(await failure(load(kind, forgery, { weights }))).toMatch(/^(unsupported|format): .*up_proj/)
@@ -199,7 +199,7 @@ const rowsOf = async (lora: readonly File[]) =>
     logitsOf(built, [1, 2, 3]),
   )
 
-test('alpha 0 is interpreted as by its program: no change in PEFT, scale 1 in llama.cpp', async () => {
+test('alpha 0 has the meaning of its program: no change in PEFT, scale 1 in llama.cpp', async () => {
   const bare = await withBuilt(safetensorsFiles(MODEL), {}, (built) => logitsOf(built, [1, 2, 3]))
   const whole = await rowsOf(await adapterOf('PEFT', {}))
   expect(largestDifference(await rowsOf(await adapterOf('PEFT', { alpha: 0 })), bare)).toBe(0)
@@ -284,7 +284,7 @@ describe('of PEFT alone', () => {
     },
   )
 
-  test('a row of zeros has no length', async () => {
+  test('a row of zeros cannot be scaled to a length', async () => {
     const weights = new Map(MODEL.weights)
     const name = `${MATRIX.hub}.weight`
     const zeros = { shape: [OUTPUTS, INPUTS], values: new Float32Array(OUTPUTS * INPUTS) }
@@ -298,7 +298,7 @@ describe('of PEFT alone', () => {
     expect(await failure(opening)).toMatch(/^format: .*gives a length to row 0 .*all zeros/)
   })
 
-  test('a whole matrix is taken with the scale 1 alone, and of one adapter', async () => {
+  test('a whole matrix is accepted only with scale 1, and only from one adapter', async () => {
     const forgery = { lacks: 'both', others: { '.weight': whole } } as const
     expect(await endOf(() => load('PEFT', forgery))).toBe('result')
     expect(await failure(load('PEFT', forgery, { scale: 0.5 }))).toMatch(/^unsupported: .*the scale 1/)

@@ -1,4 +1,5 @@
-// Finds the weights that adapters change, and replaces them by what `merge.ts` computes while they are read.
+// Finds the weights that adapters change, and replaces them with the merged values that `merge.ts` computes
+// while they are read.
 
 import type { ModelConfig } from '../arch/config/config.ts'
 import { familyFile } from '../arch/families.ts'
@@ -11,7 +12,7 @@ import { shown } from '../formats/malformed.ts'
 import type { TensorInfo } from '../formats/tensors.ts'
 import { type Change, merged, shifted } from './merge.ts'
 
-/** An adapter and the factor with which it is added. */
+/** An adapter and the factor that multiplies it. */
 export interface ScaledAdapter {
   readonly adapter: Adapter
   readonly scale: number
@@ -26,11 +27,11 @@ export interface Adapted {
 }
 
 /**
- * W + scale * B * A for each matrix that an adapter changes; with DoRA, its rows are then scaled to the
- * lengths given by the adapter. Sums are f64, rounded to f32 or to the file's F16 or BF16. Quantised matrices
- * are dequantised first, also for the lengths, and become 8-bit groups, because 4-bit codes would round most
- * of an adapter away. Throws `architecture` for an adapter of another model, `unsupported` for matrices
- * stored without their zeros, for ranks and scales that no adapter needs, and for whole tensors with a scale.
+ * W + scale * B * A for each matrix that an adapter changes; with DoRA, its rows are then scaled to the norms
+ * given by the adapter. Sums are f64, rounded to f32 or to the file's F16 or BF16. Quantised matrices are
+ * dequantised first, also for the norms, and become 8-bit groups, because 4-bit codes would round most of an
+ * adapter away. Throws `architecture` for an adapter of another model, `unsupported` for matrices stored
+ * without their zeros, for ranks and scales that no adapter needs, and for whole tensors with a scale.
  * Reading throws `format` for values that are not finite, `unsupported` for sums that are too large.
  */
 export function adaptWeights(
@@ -109,7 +110,7 @@ class Names {
 
 type Taken = { [K in Kind]: NonNullable<Adapter[K]> extends ReadonlyMap<string, infer T> ? T : never }
 
-/** `place` may name several, separated by |. */
+/** `place` may have several names, separated by |. */
 const foundName = (of: ReadonlyMap<string, unknown> | undefined, place: string): string | undefined =>
   place.split('|').find((name) => of?.has(name))
 
@@ -134,9 +135,7 @@ function withBases(weights: Weights, config: ModelConfig, adapters: readonly Sca
 const TABLE = 'embed.weight'
 const OUTPUT = 'output.weight'
 
-/**
- * PEFT changes either the table or the logits' matrix of a tied model, and leaves the other one unchanged.
- */
+/** PEFT changes either the table or the logits matrix of a tied model, and leaves the other unchanged. */
 function untied(weights: Weights, config: ModelConfig, adapters: readonly ScaledAdapter[]): Adapted {
   const table = weights.get(TABLE)
   if (!config.tiedEmbeddings || table === undefined) return { weights, config }
@@ -154,7 +153,7 @@ function untied(weights: Weights, config: ModelConfig, adapters: readonly Scaled
   return { weights: new Map([...weights, [OUTPUT, table]]), config: apart }
 }
 
-/** How one adapter fits one weight of the model. */
+/** Applies an adapter to a weight of the model. */
 class Fit {
   readonly #file: string
   readonly #scale: number
@@ -215,7 +214,7 @@ class Fit {
     return { tensor, scale: this.#factor(scale), rowOf: this.#rowOf() }
   }
 
-  /** A whole tensor, stored like the one it replaces. */
+  /** A complete tensor, stored like the one it replaces. */
   replacement({ tensor, isBase }: Replacement, base: TensorInfo): TensorInfo {
     const { shape, place } = this.#expected
     if (this.#scale !== 1 && !isBase)

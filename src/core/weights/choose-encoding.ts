@@ -1,5 +1,5 @@
 // Chooses the encoding of a weight in memory from the caller's policy, its role, and its dtypes in the file;
-// and says for each dtype which encoding keeps it, and by which functions it is packed.
+// and defines for each dtype the encoding that preserves it and the functions that pack it.
 
 import type { Encoding } from '../abi/encodings.ts'
 import type { StoredRows } from '../formats/dtypes.ts'
@@ -23,17 +23,20 @@ export interface Panels {
   readonly f32: Float32Array
 }
 
-/** Lays `count` rows of `k` elements, which fill whole panels. */
+/** Packs `count` rows of `k` elements, which fill whole panels. */
 type Packer = (rows: StoredRows, count: number, k: number, out: Panels) => void
 
 export interface Packing {
   /** The encoding in which `auto` keeps the type. */
   readonly own: Encoding
-  /** Functions that move codes, by the encoding that they move them to. Only scales are rounded, to f16. */
+  /** Functions that copy codes without changing them, by target encoding. Only scales are rounded, to f16. */
   readonly moves?: Readonly<Partial<Record<Encoding, Packer>>>
-  /** Takes the nearest codes of `w4m_g32`: the levels are so evenly spaced that 4 bits come close to them. */
+  /**
+   * Chooses the nearest codes of `w4m_g32`: the levels are so evenly spaced that 4 bits approximate them
+   * well.
+   */
   readonly nearest?: Packer
-  /** Fills whole blocks with zeros. Default: zero bytes are zeros. */
+  /** Fills whole blocks with zeros. Default: zero bytes represent zeros. */
   readonly clear?: (blocks: Uint8Array) => void
 }
 
@@ -47,7 +50,7 @@ const W4M_CODES: Packing = {
   own: 'w4m_g32',
   moves: { w4m_g32: (rows, count, k, { u32 }) => packCoded(rows, 'w4m_g32', count, k, u32) },
 }
-/** No kernel has groups of 16 or minimums under 5 bits, and 8 bits under one scale come nearest. */
+/** No kernel supports groups of 16, or minimums with 5-bit codes, and 8 bits with one scale come closest. */
 const ROUNDED_TO_W8: Packing = { own: 'w8_g32' }
 
 const halves: Packer = (rows, count, k, { u16 }) => packHalves(rows, count, k, u16)
@@ -67,7 +70,7 @@ export const PACKINGS: Readonly<Record<DType, Packing>> = {
       w4m_g32: (rows, count, k, { u32 }) => relayQ4_0AsW4m(rows, count, k, u32),
       w8_g32: (rows, count, k, { u32 }) => relayQ4_0AsW8(rows, count, k, u32),
     },
-    // A nibble of 8 is its zero. The scale stays zero too.
+    // A nibble of 8 represents zero. The scale stays zero too.
     clear: (blocks) => {
       blocks.fill(0x88)
       for (let at = 0; at < blocks.length; at += 18) blocks.fill(0, at, at + 2)
@@ -102,7 +105,7 @@ export const PACKINGS: Readonly<Record<DType, Packing>> = {
     nearest: (rows, count, k, { u32 }) =>
       packCoded(rows, 'w4m_g32', count, k, u32, { step: 17, offset: 42.5 }),
   },
-  // 4 and each eighth level from there to 52 stay as they are, and 62 becomes 60.
+  // 4 and every eighth level up to 52 stay unchanged, and 62 becomes 60.
   IQ3_XXS: {
     own: 'w8_g32',
     moves: { w8_g32: w8Codes },
@@ -119,7 +122,7 @@ export const PACKINGS: Readonly<Record<DType, Packing>> = {
   NVFP4: ROUNDED_TO_W8,
 }
 
-/** From the values of any type. */
+/** Packers that convert the values of any type. */
 const FROM_VALUES: Readonly<Partial<Record<Encoding, Packer>>> = {
   f32: (rows, count, k, { f32 }) => packFloats(rows, count, k, f32),
   w8_g32: (rows, count, k, { u32 }) => packQuantized(rows, count, k, 'w8_g32', u32),
@@ -127,7 +130,7 @@ const FROM_VALUES: Readonly<Partial<Record<Encoding, Packer>>> = {
   w4_channel: (rows, count, k, { u32 }) => packQuantized(rows, count, k, 'w4_channel', u32),
 }
 
-/** The function that packs a type in an encoding. Throws RangeError for a pair that nothing chooses. */
+/** The function that packs a type in an encoding. Throws RangeError for a pair that is never chosen. */
 export function packerOf(dtype: DType, encoding: Encoding): Packer {
   const { moves, nearest } = PACKINGS[dtype]
   const pack = moves?.[encoding] ?? (encoding === 'w4m_g32' ? nearest : undefined) ?? FROM_VALUES[encoding]
@@ -163,8 +166,8 @@ export function chooseEncoding(policy: WeightPolicy, role: WeightRole, dtypes: r
 }
 
 /**
- * The smallest encoding that stores every part as `auto` would store it alone. A Q4_0 group is also a w8
- * group with the same scale, and a w4m group with the minimum -8 scales. Other mixtures become f32.
+ * The smallest encoding that stores every part as exactly as `auto` would store it alone. A Q4_0 group is
+ * also a w8 group with the same scale, and a w4m group with the minimum -8 scales. Other mixtures become f32.
  */
 function lossless(dtypes: readonly DType[]): Encoding {
   const [own, ...others] = new Set(dtypes.map(ownOf))

@@ -19,7 +19,7 @@ const tensorOf = (shape: readonly number[], bytes: Uint8Array): TensorInfo => ({
   source: bufferSource('model', bytes),
 })
 
-/** A deal that transfers bytes, as messages do: a later reader finds nothing. */
+/** A deal that transfers bytes like messages: the sender's buffer is empty afterwards. */
 const into =
   (slots: readonly Uint8Array[]): Deal =>
   (shard, offset, bytes) =>
@@ -40,39 +40,34 @@ describe('dealMatrix', () => {
     ['w4_g32', 96, 64],
     // Rows of 300 KB: 32 of them are one slab, so runs continue in the next slab.
     ['w8_g32', 72, 76_800],
-  ] as const)(
-    'in %s gives each shard its runs of %i rows of %i, one after another',
-    async (encoding, n, k) => {
-      const values = new Float32Array(concat([...randomTensor('F32', [n, k], 3)]).buffer)
-      const held: (readonly Range[])[] = [
-        [
-          { first: 8, count: 16 },
-          { first: 40, count: 24 },
-        ],
-        [
-          { first: 0, count: 8 },
-          { first: 24, count: 16 },
-          { first: 64, count: n - 64 },
-        ],
-      ]
-      const shards = held.map((runs, shard) => heldRows(n, runs, k, 32 * shard, k - 32))
-      const slots = shards.map(({ parts, k }) => new Uint8Array(matrixBytes(encoding, parts[0]!.n, k)))
-      const part = { tensor: tensorOf([n, k], new Uint8Array(values.buffer)), n }
-      await dealMatrix([part], k, encoding, shards, into(slots))
-      for (const [shard, runs] of held.entries()) {
-        const rows = runs.flatMap(({ first, count }) =>
-          Array.from({ length: count }, (_, row) => first + row),
-        )
-        const own = new Float32Array(rows.length * (k - 32))
-        for (const [row, from] of rows.entries())
-          own.set(values.subarray(from * k + 32 * shard, (from + 1) * k - 32 * (1 - shard)), row * (k - 32))
-        const alone = await slotOf(own, rows.length, k - 32, encoding)
-        // Padding is unchanged.
-        const bytes = (rows.length / PANEL_ROWS) * panelBytes(encoding, k - 32)
-        expect(Buffer.compare(slots[shard]!.subarray(0, bytes), alone.subarray(0, bytes))).toBe(0)
-      }
-    },
-  )
+  ] as const)('in %s gives each shard its runs of %i rows of %i in sequence', async (encoding, n, k) => {
+    const values = new Float32Array(concat([...randomTensor('F32', [n, k], 3)]).buffer)
+    const held: (readonly Range[])[] = [
+      [
+        { first: 8, count: 16 },
+        { first: 40, count: 24 },
+      ],
+      [
+        { first: 0, count: 8 },
+        { first: 24, count: 16 },
+        { first: 64, count: n - 64 },
+      ],
+    ]
+    const shards = held.map((runs, shard) => heldRows(n, runs, k, 32 * shard, k - 32))
+    const slots = shards.map(({ parts, k }) => new Uint8Array(matrixBytes(encoding, parts[0]!.n, k)))
+    const part = { tensor: tensorOf([n, k], new Uint8Array(values.buffer)), n }
+    await dealMatrix([part], k, encoding, shards, into(slots))
+    for (const [shard, runs] of held.entries()) {
+      const rows = runs.flatMap(({ first, count }) => Array.from({ length: count }, (_, row) => first + row))
+      const own = new Float32Array(rows.length * (k - 32))
+      for (const [row, from] of rows.entries())
+        own.set(values.subarray(from * k + 32 * shard, (from + 1) * k - 32 * (1 - shard)), row * (k - 32))
+      const alone = await slotOf(own, rows.length, k - 32, encoding)
+      // Padding is unchanged.
+      const bytes = (rows.length / PANEL_ROWS) * panelBytes(encoding, k - 32)
+      expect(Buffer.compare(slots[shard]!.subarray(0, bytes), alone.subarray(0, bytes))).toBe(0)
+    }
+  })
 })
 
 async function slotOf(values: Float32Array<ArrayBuffer>, n: number, k: number, encoding: Encoding) {
@@ -112,7 +107,7 @@ describe('dealVector', () => {
     expect([...slots[1]!]).toEqual([...from(8, 32), ...both])
   })
 
-  test('rejects a vector of another length than the graph expects', async () => {
+  test('rejects a vector whose length differs from the graph’s', async () => {
     const held: WeightRef = { parts: [{ name: 'w', n: 50 }], k: 1, kind: 'vector' }
     const part = { ...vector(49, 0), n: 50 }
     await expect(dealVector([part], [held], into([]))).rejects.toMatchObject({ code: 'architecture' })

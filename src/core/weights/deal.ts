@@ -1,4 +1,4 @@
-// Cuts the tensors of a slot into the parts of each shard, one slab of rows at a time.
+// Splits the tensors of a slot into the parts of each shard, one slab of rows at a time.
 import { type Encoding, matrixBytes, PANEL_ROWS, panelBytes } from '../abi/encodings.ts'
 import type { Range, WeightPart, WeightRef } from '../graph/ir.ts'
 import { checkMatrix, readPart, type StreamOptions, type StreamPart } from './part.ts'
@@ -6,8 +6,8 @@ import { rowSlabs } from './slabs.ts'
 
 /**
  * Takes ownership of bytes that belong at `offset` of a shard's slot: sending them in a message transfers
- * their memory. So offsets are computed from the shard's contents, never from bytes already given. The next
- * bytes follow when it is done.
+ * their memory. So offsets are computed from the shard's contents, never from bytes already sent. The next
+ * bytes follow once it has finished.
  */
 export type Deal = (shard: number, offset: number, bytes: Uint8Array<ArrayBuffer>) => Promise<void> | void
 
@@ -19,7 +19,7 @@ export interface DealOptions extends StreamOptions {
 /**
  * Reads each tensor once and gives every shard the rows and columns in `held[shard]`, in kernel layout.
  * Padding is not written, because fresh memory is zero. Row cuts are multiples of 8. Column cuts are
- * multiples of 32 where groups share a scale. Throws what `streamMatrix` throws.
+ * multiples of 32 if groups share a scale. Throws the same errors as `streamMatrix`.
  */
 export async function dealMatrix(
   parts: readonly StreamPart[],
@@ -62,7 +62,7 @@ export async function dealMatrix(
   }
 }
 
-/** The same for norm weights and biases, as f32. */
+/** Like `dealMatrix`, for norm weights and biases, as f32. */
 export async function dealVector(
   parts: readonly StreamPart[],
   held: readonly WeightRef[],
@@ -99,7 +99,7 @@ function beginsOf({ parts }: WeightRef, bytesOf: (n: number) => number): number[
   })
 }
 
-/** The rows of a part that are held. */
+/** The rows of a part that the shard has. */
 function runsOf({ parts }: WeightRef, index: number): readonly Range[] {
   const { rows, n } = parts[index] as WeightPart
   return rows?.runs ?? [{ first: 0, count: n }]
@@ -108,7 +108,7 @@ function runsOf({ parts }: WeightRef, index: number): readonly Range[] {
 const panelsOf = (rows: number): number => Math.ceil(rows / PANEL_ROWS)
 
 /**
- * Some columns of whole panels. In each panel they are contiguous, after the bytes that all columns share.
+ * Some columns of whole panels. They are contiguous in each panel, after the bytes that all columns share.
  */
 function columnsOf(
   panels: Uint8Array<ArrayBuffer>,

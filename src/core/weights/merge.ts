@@ -1,4 +1,4 @@
-// The numbers of a matrix with its adapters: sums of low rank, and lengths of rows or columns (DoRA).
+// Computes a matrix with its adapters: low-rank sums, and norms of rows or columns (DoRA).
 
 import { isSparse, PANEL_ROWS, panelBytes } from '../abi/encodings.ts'
 import { filledSource } from '../base/bytes.ts'
@@ -11,13 +11,13 @@ import { malformed, shown } from '../formats/malformed.ts'
 import type { TensorInfo } from '../formats/tensors.ts'
 import { unpackPanels } from './unpack.ts'
 
-/** A change of a matrix. The scale is included in the factor with which the adapter is added. */
+/** A change to a matrix. Its scale includes the factor of the adapter. */
 export interface Change extends LowRank {
   /** The row of B, or of a table, that changes a row of the matrix. */
   readonly rowOf: (row: number) => number
 }
 
-/** A change's numbers. */
+/** The loaded numbers of a change. */
 interface Loaded extends Pick<Change, 'rowOf' | 'scale'> {
   readonly change: Change
   readonly rank: number
@@ -25,15 +25,15 @@ interface Loaded extends Pick<Change, 'rowOf' | 'scale'> {
   readonly a: Float32Array
   /** [rows, rank] */
   readonly b: Float32Array
-  /** DoRA: the length of each row, which the rows get while they are read. */
+  /** DoRA: the norm to which each row is scaled while it is read. */
   readonly rowLengths?: Float32Array | undefined
   /** DoRA of a table: a factor for each column. */
   readonly columnFactors?: Float64Array | undefined
 }
 
 /**
- * The matrix with its changes. Each DoRA's lengths are those of the matrix with only this change, and it
- * scales the result of the earlier changes, as PEFT does with several adapters.
+ * The matrix with its changes. Each DoRA's norms are computed with only this change, and it scales the result
+ * of the earlier changes, as PEFT does with several adapters.
  */
 export function merged(base: TensorInfo, changes: readonly Change[]): TensorInfo {
   const { name, packed, like = base.dtype } = base
@@ -60,7 +60,7 @@ export function merged(base: TensorInfo, changes: readonly Change[]): TensorInfo
       loading = undefined
       throw error
     })
-    // The numbers of A and B stay in memory only while their matrix is read.
+    // A and B stay in memory only while their matrix is read.
     if (offset + length === n * bytes) loading = undefined
     changeRows(name, values, first, loaded)
     return new Uint8Array(stored(dtype, values).buffer)
@@ -79,7 +79,7 @@ export function merged(base: TensorInfo, changes: readonly Change[]): TensorInfo
   }
 }
 
-/** Rows from `first` on, in place. */
+/** Changes the rows from `first` on in place. */
 // hot
 function changeRows(name: string, values: Float32Array, first: number, loaded: readonly Loaded[]): void {
   const k = (loaded[0]?.a.length ?? 0) / (loaded[0]?.rank ?? 1)
@@ -133,7 +133,7 @@ const withoutLength = ({ magnitude, down }: Change, place: string): HalfbyteErro
     `${shown(magnitude?.name)} gives a length to ${place} of its matrix, which is all zeros with the adapter`,
   )
 
-/** Rows of a table that are read at once to measure its columns: a multiple of a panel. */
+/** How many rows of a table are read at once to measure its columns: a multiple of a panel. */
 const MEASURED_ROWS = 512
 
 async function loadedChange(base: TensorInfo, change: Change, signal?: AbortSignal): Promise<Loaded> {
@@ -207,8 +207,8 @@ export function shifted(base: TensorInfo, shifts: readonly (Shift & Pick<Change,
 }
 
 /**
- * The largest F16. No trained matrix comes near it; with values far beyond it, sums of squares overflow,
- * which norms turn into zeros instead of an error.
+ * The largest F16. No trained matrix has such values; with far larger ones, sums of squares overflow, and
+ * norms then return zeros instead of an error.
  */
 const LARGEST = 65504
 
@@ -220,7 +220,7 @@ const tooLarge = (file: string, tensor: string, peak: number): HalfbyteError =>
     { file, tensor },
   )
 
-/** `values`, of `tensor`. Throws `format` when one of them is not finite. */
+/** Returns `values`, which belong to a tensor. Throws `format` if one of them is not finite. */
 function finite({ name, source }: TensorInfo, values: Float32Array): Float32Array {
   const wrong = values.find((value) => !Number.isFinite(value))
   if (wrong === undefined) return values

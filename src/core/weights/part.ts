@@ -1,4 +1,4 @@
-// A stored tensor together with the shape that the graph expects of it, and the numbers of a vector.
+// A stored tensor together with the shape that the graph expects, and the numbers of a vector.
 
 import { isSparse, matrixBytes } from '../abi/encodings.ts'
 import { HalfbyteError } from '../base/errors.ts'
@@ -7,7 +7,7 @@ import { BLOCKS } from '../formats/dtypes.ts'
 import { malformed, shown } from '../formats/malformed.ts'
 import type { TensorInfo } from '../formats/tensors.ts'
 
-/** One stored tensor and the outputs the graph expects of it. */
+/** A stored tensor and the number of outputs that the graph expects. */
 export interface StreamPart {
   readonly tensor: TensorInfo
   readonly n: number
@@ -15,25 +15,25 @@ export interface StreamPart {
 
 export interface StreamOptions {
   readonly signal?: AbortSignal | undefined
-  /** Called with the bytes of the file that were consumed since the last call. */
+  /** Called with the number of the file's bytes consumed since the last call. */
   readonly onBytes?: ((bytes: number) => void) | undefined
 }
 
-/** The numbers of a vector. Throws `architecture` when there are not as many as the graph expects. */
+/** The numbers of a vector. Throws `architecture` if there are not as many as the graph expects. */
 export async function readPart({ tensor, n }: StreamPart, { signal }: StreamOptions): Promise<Float32Array> {
   const values = await readVector(tensor, signal)
   if (values.length !== n) throw wrongShape(tensor, `[${n}]`)
   return values
 }
 
-/** Throws `architecture` when a tensor is not [n, k], `format` when it does not have the bytes for that. */
+/** Throws `architecture` if a tensor is not [n, k], `format` if its size in bytes does not match. */
 export function checkMatrix({ tensor, n }: StreamPart, k: number): void {
   const [rows, inputs, ...others] = tensor.shape
   if (rows !== n || inputs !== k || others.length > 0) throw wrongShape(tensor, `[${n}, ${k}]`)
   if (tensor.packed === undefined && k % BLOCKS[tensor.dtype].elements !== 0)
     throw wrongShape(tensor, `rows of 32`)
   const { packed } = tensor
-  // The table of a sparse tensor says how long it is, and is checked when it is read.
+  // The table of a sparse tensor determines its length, and is checked when it is read.
   if (packed === undefined || isSparse(packed)) return
   if (tensor.byteLength !== matrixBytes(packed, n, k)) {
     throw malformed(

@@ -1,8 +1,8 @@
-// The precisions of weights that a caller may ask for.
+// The weight precisions that a caller may request.
 
 /**
  * `auto`: the file's own precision. `f32`: everything dequantised. `w8`, `w4`: matrices in 8 or 4 bits.
- * Matrices that already have as few bits are kept, and in `w4` IQ2_XXS and IQ3_XXS take the nearest codes.
+ * Matrices that already have as few bits are kept, and with `w4` IQ2_XXS and IQ3_XXS get the nearest codes.
  * The embedding and the logits matrix keep 8 bits unless the file itself has 4. `w4_channel`: the same,
  * with all other matrices in 4 bits under one scale per output.
  */

@@ -8,9 +8,9 @@
 // best scale is (sum w c) / (sum c^2), and it         leaves the squared error sum w^2 - (sum w c)^2 / (sum
 // c^2). So the candidate with the largest         (sum w c)^2 / (sum c^2) has the least error. On normally
 // distributed weights, these six clips leave         0.6 % more error than sixty do, and 11 % less than
-// Q4_0's own rounding. Where an error of each weight         counts h, all sums are over h w c and h c^2.
-// w4_channel  the same for all inputs of an output. With more inputs, the largest weight stands out further,
-// so narrower ranges are tried too.
+// Q4_0's own rounding. If the error of each weight has an importance h, all sums are over h w c and h c^2.
+// w4_channel the same for all inputs of an output. With more inputs, the largest weight is more of an
+// outlier, so narrower ranges are tried too.
 
 import { ABI } from '../abi/constants.ts'
 import { HalfbyteError } from '../base/errors.ts'
@@ -44,14 +44,14 @@ export function shiftedFloat(scale: number): number {
   )
 }
 
-/** Clips that are tried for a group of 32, and for longer ones. */
+/** Clips to try for a group of 32, and for longer groups. */
 const CLIPS: readonly number[] = [8, 8.5, 9, 7.6, 7.2, 6.8]
 const ROW_CLIPS: readonly number[] = [...CLIPS, 9.6, 10.4, 11.4, 12.6, 14, 16, 19, 23, 28]
 
 /**
  * The scale of weights[from..from+count) that leaves the least squared error in codes 0..15; the header has
- * the mathematics. `peak`: the weight of largest magnitude, not 0. `importance`: what an error of each weight
- * counts, by the same indices. Default: all the same.
+ * the mathematics. `peak`: the weight of largest magnitude, not 0. `importance`: how much an error of each
+ * weight counts, by the same indices. Default: all equal.
  */
 export function searchScale(
   weights: Float32Array | Float64Array,

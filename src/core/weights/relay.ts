@@ -1,11 +1,11 @@
-// Rearranges stored Q4_0, Q4_1, Q4_K, Q5_0 and Q8_0 rows into panels. Codes do not change. Nor do
-// scales, except that those of Q4_K, which are products, are rounded to f16.
+// Rearranges stored Q4_0, Q4_1, Q4_K, Q5_0 and Q8_0 rows into panels. Codes do not change. Neither do scales,
+// except those of Q4_K, which are products and are rounded to f16.
 //
 // A block of a panel, in 32-bit words (wasm/core/abi.h):   scales 4 | minimums 4 (w4m only) | vectors
 //   w4: 8 vectors of 4 words, word r of vector j = inputs 4j..4j+3 of row r (low nibbles), row r + 4 (high)
 //   w8: 16 vectors of 4 words, word 8j + r = inputs 4j..4j+3 of row r = 0..7, each code + 128
-// Q4_0 keeps inputs j and j + 16 in one byte, so one of its words gives word j of the low half and of the
-// high half.
+// Q4_0 keeps inputs j and j + 16 in one byte, so one of its words yields word j of both the low and the high
+// half.
 
 import { halfTable } from '../base/half.ts'
 import type { StoredRows } from '../formats/dtypes.ts'
@@ -136,7 +136,7 @@ export function relayQ4_K(rows: StoredRows, count: number, k: number, out: Uint3
   }
 }
 
-/** Moves the low or, at a shift of 4, the high nibbles of 32 bytes at `a` and `b`, as `layNibbles` does. */
+/** Moves the low or, at a shift of 4, the high nibbles of 32 bytes at `a` and `b`, like `layNibbles`. */
 function layHalfBytes(
   u16: Uint16Array,
   a: number,
@@ -152,7 +152,7 @@ function layHalfBytes(
   }
 }
 
-/** Bit i of the index as bit 4 of byte i. */
+/** Spreads bit i of the index to bit 4 of byte i. */
 const FIFTH_BITS = Uint32Array.from({ length: 16 }, (_, bits) =>
   [0, 1, 2, 3].reduce((word, i) => word + ((bits >>> i) & 1) * 2 ** (8 * i + 4), 0),
 )

@@ -24,13 +24,13 @@ import { checkMatrix, type StreamOptions, type StreamPart } from './part.ts'
 import { densePanels, stripRuns } from './sparse/matrix.ts'
 import { unpackPanels } from './unpack.ts'
 
-/** Rows of one tensor. `target` has room for them in whole panels of 8. */
+/** Rows of a tensor. `target` has room for them in whole panels of 8. */
 interface PackJob {
   readonly dtype: DType
-  /** Of rows in coded groups. */
+  /** For rows in coded groups. */
   readonly coding?: Coding | undefined
   readonly encoding: Encoding
-  /** Elements of a row. */
+  /** Elements per row. */
   readonly k: number
   /** Number of rows in `source`. `target` may have more, which become zero rows. */
   readonly rows: number
@@ -40,8 +40,8 @@ interface PackJob {
 }
 
 /**
- * Moves codes and scales into an encoding that holds them, or converts the values: see `PACKINGS`. Throws
- * `format` for weights or scales that the encoding cannot hold.
+ * Moves codes and scales into an encoding that can represent them, or converts the values: see `PACKINGS`.
+ * Throws `format` for weights or scales that the encoding cannot represent.
  */
 export function packRows(job: PackJob): void {
   const { dtype, coding, encoding, k, source, target } = job
@@ -72,12 +72,12 @@ function packPanels(
   })
 }
 
-/** Two slabs are held at once, one being packed and the next being read: together at most 16 MB. */
+/** Two slabs are in memory at once, one being packed and the next being read: together at most 16 MB. */
 export const SLAB_BYTES = 8 << 20
 
 /**
- * Some rows, read and waiting: `write` writes them as `bytes` bytes, which belong at `offset` of the part.
- * Call it before the next slab is asked for, whose rows may take the memory of these.
+ * Rows that have been read: `write` writes them as `bytes` bytes, which belong at `offset` of the part. Call
+ * it before requesting the next slab, which may reuse their memory.
  */
 export interface RowSlab {
   readonly write: (target: Uint8Array) => void
@@ -124,7 +124,7 @@ async function* slabsOfStrips(
   }
 }
 
-/** Reads one slab ahead, so that the file and the packer work at the same time. */
+/** Reads one slab ahead, so that reading and packing overlap. */
 async function* slabsOfRows(
   { tensor, n }: StreamPart,
   k: number,
@@ -138,7 +138,7 @@ async function* slabsOfRows(
   const rows = slabRows(tensor, Math.max(stored, widest))
   const stop = packed === undefined ? n : roundUp(n, ROW_PADDING)
   const { source: file, offset } = tensor
-  // Slabs take turns in two arrays, where the file can fill them.
+  // Slabs alternate between two arrays, if the file can fill them.
   const arrays: Uint8Array[] = []
   const fill = async (row: number, length: number): Promise<Uint8Array> => {
     const turn = (row / rows) % 2
@@ -178,7 +178,7 @@ interface SlabRows {
   readonly packed: Encoding | undefined
   readonly encoding: Encoding
   readonly k: number
-  /** Rows that exist. */
+  /** Number of rows without padding. */
   readonly count: number
 }
 
@@ -214,12 +214,12 @@ function changeTarget({ buffer, byteOffset, byteLength }: Uint8Array, change: Va
   changeValues(new Float32Array(buffer, byteOffset, byteLength / 4), change)
 }
 
-/** Rows of a slab: whole groups of 32 rows, or a panel where even those are too long. */
+/** Rows per slab: whole groups of 32 rows, or one panel if even those are too long. */
 function slabRows(tensor: TensorInfo, bytesPerRow: number): number {
   const rows = Math.floor(SLAB_BYTES / bytesPerRow)
   if (rows >= ROW_PADDING) return rows - (rows % ROW_PADDING)
-  // The padding of a part's last rows is laid with them, so slabs keep whole groups of 32 rows at twice the
-  // size.
+  // The padding of a part's last rows is packed with them, so slabs may have twice the size to contain whole
+  // groups of 32 rows.
   if (bytesPerRow * ROW_PADDING <= 2 * SLAB_BYTES) return ROW_PADDING
   throw new HalfbyteError(
     'unsupported',

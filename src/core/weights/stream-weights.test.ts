@@ -52,7 +52,7 @@ describe('streamMatrix', () => {
     expect(rows.subarray(96 * 64)).toEqual(storedMatrix('Q4_0', v.bytes, 32, 64))
   })
 
-  test('slabs that take turns in two arrays give what their own arrays give', async () => {
+  test('slabs that alternate between two arrays give the same result as separate arrays', async () => {
     const n = 300
     const k = 32768
     const tensor = random('F32', [n, k])
@@ -70,7 +70,7 @@ describe('streamMatrix', () => {
     expect(Buffer.compare(turned!, own!)).toBe(0)
   })
 
-  test('reads slabs of at most 16 MB and asks for the view again for each', async () => {
+  test('reads slabs of at most 16 MB and requests the view again for each', async () => {
     // 70 rows of 1 MB, so that slabs are 8 MB; rows of 300 KB, so that 32 of them are one slab.
     for (const [n, k] of [
       [1000, 16384],
@@ -107,7 +107,7 @@ describe('streamMatrix', () => {
     }
   }, 30_000)
 
-  test('many slabs lay the same bytes as one call of the packer', async () => {
+  test('many slabs produce the same bytes as one call of the packer', async () => {
     const tensor = random('Q8_0', [1100, 8192])
     const slot = await stream([tensor], 8192, 'w8_g32')
     // The reference is slow: a row of each slab and the last.
@@ -120,7 +120,7 @@ describe('streamMatrix', () => {
     }
   }, 30_000)
 
-  test('another shape is an architecture error with both shapes', async () => {
+  test('a different shape is an architecture error with both shapes', async () => {
     const tensor = random('F32', [8, 64])
     const view = () => new Uint8Array(0)
     await expect(streamMatrix([{ tensor, n: 9 }], 64, 'f32', view)).rejects.toMatchObject({
@@ -144,7 +144,7 @@ describe('streamMatrix', () => {
     })
   })
 
-  test('a weight no encoding holds is a format error that names file and tensor', async () => {
+  test('a weight that no encoding can represent is a format error that names file and tensor', async () => {
     const bytes = new Uint8Array(Float32Array.from({ length: 32 }, () => Number.NaN).buffer)
     await expect(stream([tensorOf('F32', [1, 32], bytes)], 32, 'w4_g32')).rejects.toMatchObject({
       code: 'format',
@@ -163,7 +163,7 @@ describe('streamMatrix', () => {
     await expect(work).rejects.toBe('enough')
   })
 
-  test('an error of the source arrives, also from the slab read ahead', async () => {
+  test('a source’s error is reported, even for the slab that is read ahead', async () => {
     const tensor = random('F32', [1000, 16384])
     const source: ByteSource = {
       ...tensor.source,
@@ -181,7 +181,7 @@ describe('a pack’s tensors', () => {
     return concat(chunks)
   }
 
-  test('are copied when they have the encoding', async () => {
+  test('are copied if they have the requested encoding', async () => {
     for (const [dtype, encoding] of [
       ['Q4_0', 'w4_g32'],
       ['Q4_1', 'w4m_g32'],
@@ -196,7 +196,7 @@ describe('a pack’s tensors', () => {
     }
   })
 
-  test('with one scale per output are copied too, and become others by their values', async () => {
+  test('with one scale per output are copied too, or converted through their values', async () => {
     const tensor = random('F32', [40, 96])
     const bytes = await pack(tensor, 'w4_channel')
     const packed = tensorOf('Q4_0', [40, 96], bytes, 'w4_channel')
@@ -230,14 +230,14 @@ describe('a pack’s tensors', () => {
       expect(right.subarray(row * 96, row * 96 + 96)).toEqual(whole.subarray(row * k + 64, row * k + k))
   })
 
-  test('are converted when they have another', async () => {
+  test('are converted if they have another encoding', async () => {
     const tensor = random('Q4_0', [40, 64])
     const packed = tensorOf('Q4_0', [40, 64], await pack(tensor, 'w4_g32'), 'w4_g32')
     const asFloats = packedMatrix('f32', await stream([packed], 64, 'f32'), 40, 64)
     expect(asFloats).toEqual(storedMatrix('Q4_0', tensor.bytes, 40, 64))
   })
 
-  test('with bytes that do not fit their shape are a format error', async () => {
+  test('whose size does not match their shape are a format error', async () => {
     const tensor = tensorOf('Q4_0', [40, 64], new Uint8Array(matrixBytes('w4_g32', 40, 64) - 16), 'w4_g32')
     await expect(stream([tensor], 64, 'w4_g32')).rejects.toMatchObject({ code: 'format' })
   })
@@ -259,14 +259,14 @@ describe('streamVector', () => {
     expect(values.slice(32, 96)).toEqual([...Array(33).keys(), ...new Array(31).fill(0)])
   })
 
-  test('widens f16 and takes a shape of [1, n]', async () => {
+  test('widens f16 and accepts a shape of [1, n]', async () => {
     const tensor = { ...tensorOf('F16', [1, 2], Uint8Array.from([0, 0x3c, 0, 0xc0])) }
     const slot = new Uint8Array(128)
     await streamVector([{ tensor, n: 2 }], () => slot)
     expect([...new Float32Array(slot.buffer, 0, 3)]).toEqual([1, -2, 0])
   })
 
-  test('another length, or a matrix, is an architecture error', async () => {
+  test('a different length, or a matrix, is an architecture error', async () => {
     const slot = new Uint8Array(512)
     await expect(streamVector([{ tensor: vector([1, 2]), n: 3 }], () => slot)).rejects.toMatchObject({
       code: 'architecture',

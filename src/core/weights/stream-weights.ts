@@ -21,9 +21,9 @@ export type SlotView = () => Uint8Array
 
 /**
  * Fills a slot, 64-byte aligned, in which the parts are stacked, each padded to 32 rows. A pack's tensors are
- * copied when they have the slot's encoding, and must have it when that is a sparse one. Throws
- * `architecture` when a tensor is not [n, k], `format` for weights that the encoding cannot hold, the
- * signal's reason when aborted.
+ * copied if they have the slot's encoding, and must have it if it is sparse. Throws `architecture` if a
+ * tensor is not [n, k], `format` for weights that the encoding cannot represent, the signal's reason if
+ * aborted.
  */
 export async function streamMatrix(
   parts: readonly StreamPart[],
@@ -46,7 +46,7 @@ export async function streamMatrix(
   }
 }
 
-/** From the file straight to its place. */
+/** Copies a part directly from the file to its place. */
 async function copyPart(
   { source, offset, byteLength }: TensorInfo,
   view: SlotView,

@@ -1,4 +1,4 @@
-// Turns panels in a kernel layout back into rows of f32, to load a pack at another precision.
+// Converts panels in a kernel layout back to f32 rows, to load a pack at another precision.
 
 import { type Encoding, GROUP_SIZE, PANEL_ROWS, panelBytes } from '../abi/encodings.ts'
 import { halfTable } from '../base/half.ts'

@@ -27,8 +27,9 @@ export type { Pooling } from '../service/embed-settings.ts'
 export { type FoundVector, VectorIndex } from './vector-index.ts'
 
 /**
- * Options of `Embedder.load`; every key is optional and means what it means for `Engine.load`. The script
- * `assets.worker` is that of the embedder's own worker. An unknown key rejects the load with `unsupported`.
+ * Options of `Embedder.load`; every key is optional and has the same meaning as for `Engine.load`.
+ * `assets.worker` is the script of the embedder's own worker. An unknown key rejects the load with
+ * `unsupported`.
  */
 export interface EmbedderOptions
   extends Pick<
@@ -36,48 +37,53 @@ export interface EmbedderOptions
     'signal' | 'onProgress' | 'threads' | 'pool' | 'weights' | 'cache' | 'build' | 'assets' | 'hub'
   > {
   /**
-   * Maximum number of tokens of a text. Default: what the model's files say, which is also the most, but 2048
-   * for Qwen3 and Gemma, whose steps for more would take hundreds of megabytes.
+   * Maximum number of tokens of a text. Default: the number in the model's files, which is also the upper
+   * limit; 2048 for Qwen3 and Gemma, because larger steps would take hundreds of megabytes.
    */
   readonly maxTokens?: number | undefined
 }
 
 interface Progress {
-  /** Called after each step with the number of texts that are done. A throw rejects the call with it. */
+  /**
+   * Called after each step with the number of finished texts. If it throws, the call rejects with that error.
+   */
   readonly onProgress?: ((event: { readonly done: number; readonly total: number }) => void) | undefined
 }
 
 /** Options of `Embedder.embed`; every key is optional. */
 export interface EmbedTextsOptions extends AbortOptions, Progress {
   /**
-   * What the texts are: some models read another prompt before a question than before a passage. Default: the
+   * The kind of the texts: some models use different prompts for questions and passages. Default: the
    * model's own default, usually no prompt.
    */
   readonly kind?: 'query' | 'document' | undefined
-  /** A text before each text, instead of the model's prompt. */
+  /** A prefix for each text, instead of the model's prompt. */
   readonly prompt?: string | undefined
   /**
-   * Length of the vectors: their first values, scaled again. Only models that were trained for it stay good
-   * (Matryoshka). Default: the whole vector.
+   * Length to which vectors are shortened and scaled again. Only models trained for this (Matryoshka) stay
+   * accurate. Default: the whole vector.
    */
   readonly dimensions?: number | undefined
-  /** Scales each vector to length 1: a dot product is then the cosine. Default: as the model's files say. */
+  /**
+   * Scales each vector to length 1, so that a dot product is the cosine. Default: as stated in the model's
+   * files.
+   */
   readonly normalize?: boolean | undefined
 }
 
 /** Options of `Embedder.rerank`; every key is optional. */
 export interface RerankOptions extends AbortOptions, Progress {
-  /** Most results, the best ones. Default: one for each document. */
+  /** Maximum number of results, the best ones. Default: one per document. */
   readonly topN?: number | undefined
 }
 
 export interface RerankResult {
   /**
-   * Best first. `index`: the document's, among those given. `score`: as the model's files say, often 0
-   * to 1.
+   * Best first. `index`: the document's index in the call. `score`: defined by the model's files, often 0 to
+   * 1.
    */
   readonly results: readonly { readonly index: number; readonly score: number }[]
-  /** Tokens that were read of each document with the query, in the order given. */
+  /** Number of tokens that were read of each document and the query, in the given order. */
   readonly tokens: readonly number[]
   /** Indices of the documents that were too long with the query. Only the beginning was read. */
   readonly truncated: readonly number[]
@@ -122,7 +128,7 @@ export class Embedder implements AsyncDisposable {
    * const { vectors } = await embedder.embed(['a cat', 'a dog'])
    * ```
    *
-   * Rejects as `Engine.load` does. The worker has then ended, and load may be called again.
+   * Rejects like `Engine.load`. The worker has then ended, and load may be called again.
    */
   static async load(source: ModelSource, options: EmbedderOptions = {}): Promise<Embedder> {
     const checked = checkedOptions(options)
@@ -130,10 +136,7 @@ export class Embedder implements AsyncDisposable {
     return Embedder.open(startEmbedderWorker(workerAddress(checked)), source, options)
   }
 
-  /**
-   * The same through a service that runs elsewhere.
-   * @internal
-   */
+  /** Like `load`, through a service that runs elsewhere. @internal */
   static async open(
     connection: Connection,
     source: ModelSource,
@@ -142,7 +145,7 @@ export class Embedder implements AsyncDisposable {
     const client = new EngineClient(connection)
     try {
       const checked = checkedOptions(options)
-      // The service of an embedder answers with what it has loaded.
+      // An embedder's service returns its settings.
       const info: unknown = await client.load(loadRequest(source, checked), checked)
       return new Embedder(client, info as EmbedderInfo)
     } catch (error) {
@@ -152,10 +155,10 @@ export class Embedder implements AsyncDisposable {
   }
 
   /**
-   * One vector for each text, in order, with the tokens that were read of it. Of a text that is too long only
-   * the beginning is read, and the result's `truncated` names it. An empty text has a vector too.
+   * One vector per text, in order, with the number of tokens that were read. Only the beginning of an
+   * overlong text is read, and the result's `truncated` lists it. An empty text has a vector too.
    *
-   * Rejects with `unsupported` for a wrong option, `integrity` if a vector is not made of numbers,
+   * Rejects with `unsupported` for a wrong option, `integrity` if a vector has NaN or infinite values,
    * `out-of-memory`, or the signal's reason.
    */
   async embed(texts: readonly string[], options: EmbedTextsOptions = {}): Promise<EmbedResult> {
@@ -171,14 +174,14 @@ export class Embedder implements AsyncDisposable {
   }
 
   /**
-   * Scores each document for the query with a reranker, best first. Of a pair that is too long, the
-   * longer text loses its end, and the result's `truncated` names the document.
+   * Scores each document for the query with a reranker, best first. In an overlong pair, the longer text
+   * loses its end, and the result's `truncated` lists the document.
    *
    * ```ts
    * const { results } = await reranker.rerank('How tall are giraffes?', passages, { topN: 3 })
    * ```
    *
-   * Rejects as `embed` does, and with `unsupported` if the model is not a reranker.
+   * Rejects like `embed`, and with `unsupported` if the model is not a reranker.
    */
   async rerank(
     query: string,

@@ -1,4 +1,4 @@
-// An index as bytes. In: its parts. Out: little-endian bytes, and from bytes of outside the parts again, or
+// Serialises an index. In: its parts. Out: little-endian bytes; and from untrusted bytes the parts, or
 // `format`.
 //
 //   "HBVI", version, dimensions, count, next id   u32 each
@@ -10,7 +10,7 @@ import { malformed } from '../../core/formats/malformed.ts'
 
 const MAGIC = 0x49_56_42_48
 const VERSION = 2
-/** Its bytes end with the vectors. */
+/** The version without a checksum: its bytes end with the vectors. */
 const WITHOUT_SUM = 1
 const HEADER_BYTES = 20
 const SUM_BYTES = 16
@@ -46,9 +46,7 @@ function sumOf(bytes: Uint8Array, end: number): number[] {
   )
 }
 
-/**
- * Looks at every size and at the checksum before it reads. Throws `format` with the numbers that do not fit.
- */
+/** Checks every size and the checksum before reading. Throws `format` with the numbers that do not match. */
 export function readIndex(
   bytes: Uint8Array,
   mostDimensions: number,

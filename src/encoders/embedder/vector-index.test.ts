@@ -1,5 +1,5 @@
-// Search among vectors. In: random, equal, huge and tiny vectors, and damaged bytes. Out: what a full search
-// in f32 finds, and typed errors.
+// Vector search. In: random, equal, huge and tiny vectors, and damaged bytes. Out: the same results as a full
+// search in f32, and typed errors.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Random } from '../../../test/helpers/random.ts'
@@ -15,7 +15,7 @@ function fullSearch(vectors: ReadonlyMap<number, Float32Array>, query: Float32Ar
   return all.sort((a, b) => b.score - a.score || a.id - b.id).slice(0, k)
 }
 
-/** Of length 1, near each other where `spread` is small. */
+/** Vectors of length 1, close to each other if `spread` is small. */
 function drawn(random: Random, dimensions: number, spread = 1): Float32Array {
   const values = Float64Array.from(
     { length: dimensions },
@@ -30,7 +30,7 @@ test.each([
   [7, 200, 1],
   [64, 500, 0.001],
   [384, 300, 0.1],
-])('%d dimensions: the best of %d vectors are those of a full search', (dimensions, count, spread) => {
+])('%d dimensions: finds the same best of %d vectors as a full search', (dimensions, count, spread) => {
   const random = new Random(dimensions)
   const index = new VectorIndex(dimensions)
   const vectors = Array.from({ length: count }, () => drawn(random, dimensions, spread))
@@ -59,7 +59,7 @@ const step = fc.oneof(
   fc.constant({ saved: true }),
 )
 
-test('any vectors, in any order of calls, are found as in a full search', () => {
+test('any vectors, in any order of calls, are found like in a full search', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 20 }), (steps) => {
       let index = new VectorIndex(3)
@@ -76,7 +76,7 @@ test('any vectors, in any order of calls, are found as in a full search', () => 
   )
 })
 
-test('an id is not used again, also after saving', () => {
+test('an id is not reused, even after saving', () => {
   const index = new VectorIndex(1)
   index.add([Float32Array.of(1), Float32Array.of(2)])
   index.remove(1)
@@ -90,7 +90,7 @@ function withoutSum(index: VectorIndex): Uint8Array<ArrayBuffer> {
   return bytes
 }
 
-test('bytes with any bit turned over are rejected', () => {
+test('bytes with any flipped bit are rejected', () => {
   const index = new VectorIndex(3)
   index.add([Float32Array.of(1, 2, -3), Float32Array.of(3, 4, 0.5), Float32Array.of(0, -0, 1e-9)])
   const bytes = new Uint8Array(index.toBytes())
@@ -110,7 +110,7 @@ test('bytes of an older release are read', () => {
   expect(new Uint8Array(again.toBytes())).toEqual(new Uint8Array(index.toBytes()))
 })
 
-test('bytes that were cut or changed are rejected, and none is read past its end', () => {
+test('truncated or changed bytes are rejected, and nothing is read past their end', () => {
   const index = new VectorIndex(2)
   index.add([Float32Array.of(1, 2), Float32Array.of(3, 4)])
   const bytes = new Uint8Array(index.toBytes())

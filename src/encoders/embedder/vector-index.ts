@@ -1,12 +1,12 @@
-// Exact search among vectors. In: vectors in f32. Out: those with the largest dot products with a query.
+// Exact vector search. In: vectors in f32. Out: those with the largest dot products with a query.
 //
 // A vector is kept in f32 and as 8-bit codes c: x = s c + e with a scale s. A query is q = t d + f in the
-// same form. Whole numbers give the product of the codes, and by the inequality of Cauchy and Schwarz
+// same form. The product of the codes is computed in integers, and by the Cauchy-Schwarz inequality
 //
 //   |q·x - s t (c·d)|  =  |q·e + f·(s c)|  <=  |q| |e| + |f| |s c|
 //
 // Only vectors whose upper bound reaches the k-th largest lower bound can be among the best k. Those are
-// scored again from f32, so the result is that of a full search in f32.
+// scored again from f32, so the result equals that of a full search in f32.
 
 import { wrongOption } from '../../core/base/check-options.ts'
 import { HalfbyteError } from '../../core/base/errors.ts'
@@ -22,12 +22,12 @@ export interface FoundVector {
 
 const MOST_DIMENSIONS = 65_536
 const MOST_CODE = 127
-/** Covers the rounding of every sum here, as a part of the vectors' lengths. */
+/** Covers the rounding of every sum here, as a fraction of the vectors' lengths. */
 const ROUNDING = 1e-9
 
 /**
- * Vectors of one length in memory, five bytes a value. A search looks at all of them and finds exactly what a
- * full search in f32 finds; equal scores are in the order of their ids. It is made for up to some 100,000
+ * Vectors of the same length in memory, with five bytes per value. A search visits all of them and returns
+ * exactly the result of a full search in f32; equal scores are sorted by id. Designed for up to about 100,000
  * vectors.
  *
  * ```ts
@@ -46,7 +46,7 @@ export class VectorIndex {
   private nextId = 0
   private values = new Float32Array(0)
   private codes = new Int8Array(0)
-  /** [row][scale, length of what the codes leave out, length of what they stand for] */
+  /** [row][scale, length of the rounding error e, length of s c] */
   private bounds = new Float64Array(0)
 
   /** Throws `unsupported` if `dimensions` is not a whole number from 1 to 65,536. */
@@ -61,9 +61,9 @@ export class VectorIndex {
   }
 
   /**
-   * Adds copies of vectors and returns an id for each. Ids count from 0, and a removed one is not used again.
+   * Adds copies of vectors and returns an id for each. Ids count from 0, and removed ones are not reused.
    *
-   * Throws `unsupported` for a vector of another length or with a value that is not finite, and
+   * Throws `unsupported` for a vector of the wrong length or with a value that is not finite, and
    * `out-of-memory`; nothing is added then.
    */
   add(vectors: readonly Float32Array[]): number[] {
@@ -86,7 +86,7 @@ export class VectorIndex {
   /**
    * The `k` vectors with the largest dot products, best first; all if there are fewer.
    *
-   * Throws `unsupported` for a query as `add` does, and for a `k` that is not a whole number from 1.
+   * Throws `unsupported` for an invalid query, like `add`, and for a `k` that is not a whole number from 1.
    */
   search(query: Float32Array, k: number): FoundVector[] {
     this.check('query', query)
@@ -113,7 +113,7 @@ export class VectorIndex {
     return found.sort((a, b) => b.score - a.score || a.id - b.id).slice(0, k)
   }
 
-  /** The index as bytes, for a file or a database of the browser. */
+  /** The index as bytes, for a file or a browser database. */
   toBytes(): ArrayBuffer {
     const { dimensions, nextId, ids } = this
     return writeIndex({ dimensions, nextId, ids, values: this.values.subarray(0, this.size * dimensions) })
@@ -147,7 +147,10 @@ export class VectorIndex {
     return this.values.subarray(row * this.dimensions, (row + 1) * this.dimensions)
   }
 
-  /** Makes room for `count` rows; at least twice as many as before, so that adding one by one stays cheap. */
+  /**
+   * Makes room for `count` rows, or twice as many as before if that is more, so that adding one by one stays
+   * cheap.
+   */
   private reserve(count: number): void {
     const { dimensions } = this
     const room = this.bounds.length / 3
@@ -183,7 +186,7 @@ export class VectorIndex {
     return id
   }
 
-  /** At most 127 * 127 * 65,536, which 31 bits hold. */
+  /** At most 127 * 127 * 65,536, which fits in 31 bits. */
   private codeProduct(query: Int8Array, row: number): number {
     const { codes, dimensions } = this
     const start = row * dimensions

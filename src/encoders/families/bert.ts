@@ -13,7 +13,7 @@ import { bertSizes, ggufSizes, NO_ROPE, RANK } from './stated.ts'
 
 type BertFamily = 'bert' | 'roberta'
 
-/** What the names of a class begin with, and what they end with. */
+/** The beginnings and endings of class names. */
 const CLASSES = /^(Bert|Roberta|XLMRoberta)(?:Model|ForMaskedLM|(ForSequenceClassification))$/
 const MODEL_TYPES: ReadonlyMap<string, BertFamily> = new Map([
   ['bert', 'bert'],
@@ -26,7 +26,7 @@ const MODEL_TYPES: ReadonlyMap<string, BertFamily> = new Map([
 const kindsOf = ({ isReranker, types }: Placed): number | undefined =>
   isReranker && types > 1 ? types : undefined
 
-/** What each name of a tensor is in the files; N is the layer. */
+/** Each tensor's name in the files; N is the layer. */
 const MODULES: readonly (readonly [name: string, gguf: string, safetensors: string])[] = [
   ['layers.N.attn_q', 'blk.N.attn_q', 'encoder.layer.N.attention.self.query'],
   ['layers.N.attn_k', 'blk.N.attn_k', 'encoder.layer.N.attention.self.key'],
@@ -152,13 +152,13 @@ function bertWeights(file: ModelFile, placed: Placed): Weights {
   return weights
 }
 
-/** Files of classes with a head begin the names of the encoder with its family. */
+/** In files of classes with a head, the encoder's tensor names begin with its family. */
 export const prefixOf = ({ tensors }: ModelFile): string =>
   ['', 'bert.', 'roberta.'].find((each) => tensors.has(`${each}embeddings.word_embeddings.weight`)) ?? ''
 
 /**
- * `count` rows of `table` from `first` on, each plus the first row of `added`, as f32. A text of one part has
- * tokens of the first kind only, so their embedding is part of the position's.
+ * `count` rows of `table` from `first` on, each plus the first row of `added`, as f32. A single text has only
+ * tokens of the first kind, so their embedding is added to the positions'.
  */
 const rowsWith = (table: TensorInfo, first: number, count: number, added?: TensorInfo): TensorInfo =>
   changedRows(table, first, count, async (values, _, signal) => {
@@ -167,7 +167,7 @@ const rowsWith = (table: TensorInfo, first: number, count: number, added?: Tenso
     for (let i = 0; i < values.length; i++) values[i] = values[i]! + row[i % row.length]!
   })
 
-/** BERT, RoBERTa and XLM-RoBERTa: transformers' BertModel and its kin. */
+/** BERT, RoBERTa and XLM-RoBERTa: transformers' BertModel and its relatives. */
 export const BERT: EncoderFamily = {
   name: 'BERT (MiniLM, BGE, E5, GTE), RoBERTa, XLM-RoBERTa',
   isOf: (file) => kindOf(file, configFields(file)) !== undefined,

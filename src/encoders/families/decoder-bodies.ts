@@ -1,4 +1,4 @@
-// Encoders that have the layers of a decoder: Qwen3-Embedding, which pools the last token, and
+// Encoders with the layers of a decoder: Qwen3-Embedding, which pools the last token, and
 // EmbeddingGemma, whose rows attend to both sides. From safetensors and GGUF.
 import type { ModelConfig } from '../../core/arch/config/config.ts'
 import { type Fields, unbuiltVariant } from '../../core/arch/config/fields.ts'
@@ -37,7 +37,7 @@ function refuseActivation(fields: Fields, key: string, right: string): void {
   if (found !== right) throw unbuiltVariant(fields.file, `the activation "${found}"`, right)
 }
 
-/** What both families state alike. `theta`: of RoPE, where the file does not say. */
+/** The settings that both families share. `theta`: RoPE's base if the file does not state it. */
 function commonConfig(file: ModelFile, fields: Fields, family: string, theta: number): ModelConfig {
   const of = isGguf(file) ? 0 : 1
   const sizes = Object.fromEntries(
@@ -62,7 +62,7 @@ function commonConfig(file: ModelFile, fields: Fields, family: string, theta: nu
 /** Names of a layer's norms in GGUF and safetensors. */
 type NormNames = Readonly<Record<string, readonly [gguf: string, safetensors: string]>>
 
-/** `change`: what files of safetensors need before a norm multiplies by them. */
+/** `offset`: added to norm weights from safetensors. */
 function bodyWeights(file: ModelFile, { config }: Placed, norms: NormNames, offset = 0): Weights {
   const { hiddenSize, heads, kvHeads, headDim, intermediateSize, vocabSize, layers } = config
   const prefix = file.tensors.has('model.embed_tokens.weight') ? 'model.' : ''
@@ -133,7 +133,7 @@ function gemmaConfig(file: ModelFile): Placed {
     activation: 'gelu',
     embeddingScale: Math.sqrt(common.hiddenSize),
     attentionScale: 1 / Math.sqrt(isInGguf ? common.headDim : fields.number('query_pre_attn_scalar', 256)),
-    // Half of it on each side, and the row itself.
+    // Half of the window on each side, and the row itself.
     window: {
       positions: Math.floor(window / 2) + 1,
       layers: windowLayers(fields, common.layers, key, (layer) => layer % every < every - 1),

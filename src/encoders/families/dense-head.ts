@@ -21,12 +21,12 @@ const ACTIVATIONS: ReadonlyMap<string, (x: number) => number> = new Map([
 
 /** The modules that a GGUF file has under these names, in order. */
 const GGUF_MODULES = ['dense_2', 'dense_3']
-/** No vector has ever been longer: a header that says more is lying. */
+/** No vector has ever been longer, so a header with a larger number must be wrong. */
 const MOST_OUTPUTS = 1 << 16
 
 /**
  * Reads the module of a folder, whose vectors have `inputs` numbers. Throws `architecture` for tensors that
- * are missing or of another shape, `unsupported` for other activations.
+ * are missing or have the wrong shape, `unsupported` for other activations.
  */
 export function readDenseHead(file: ModelFile, inputs: number, signal: AbortSignal): Promise<DenseHead> {
   const fields = fieldsOf(file, '')
@@ -40,7 +40,10 @@ export function readDenseHead(file: ModelFile, inputs: number, signal: AbortSign
   return readHead(file, { inputs, weight: 'linear.weight', bias, activation }, signal)
 }
 
-/** The modules in a GGUF file, which have no biases and no activation; none in most. Throws as above. */
+/**
+ * The modules in a GGUF file, which have no biases and no activation; most files have none. Throws like
+ * `readDenseHead`.
+ */
 export async function readGgufHeads(
   file: ModelFile,
   inputs: number,

@@ -1,4 +1,4 @@
-// Biases of scores by head and distance: makes the table that the attention of an encoder reads.
+// Biases of scores by head and distance: makes the table that an encoder's attention reads.
 import type { ModelConfig } from '../../core/arch/config/config.ts'
 import { filledSource } from '../../core/base/bytes.ts'
 import type { TensorInfo } from '../../core/formats/tensors.ts'

@@ -17,13 +17,13 @@ type Names = readonly [gguf: string, safetensors: string]
 interface Gatherer {
   /** A matrix or vector. */
   readonly put: (name: string, names: Names, shape: readonly number[], change?: ValueChange) => void
-  /** Equal parts of a stored matrix, one above the other. `shape`: of one part. */
+  /** Equal parts of a stored matrix, stacked by rows. `shape`: the shape of one part. */
   readonly split: (parts: readonly string[], names: Names, shape: readonly [number, number]) => void
-  /** Throws `unsupported` for tensors that were not asked for. */
+  /** Throws `unsupported` for tensors that were not requested. */
   readonly finish: () => Weights
 }
 
-/** Finds tensors, whose names in safetensors begin with `prefix`. Throws `architecture` as `weights` does. */
+/** Finds tensors whose names in safetensors begin with `prefix`. Throws `architecture` like `weights`. */
 export function gatherer(file: ModelFile, prefix = ''): Gatherer {
   const weights = new Map<string, TensorInfo>()
   const used = new Set<string>()

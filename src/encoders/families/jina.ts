@@ -1,6 +1,6 @@
 // jina-bert-v2: reads the configuration and the tensors of a BERT with gated blocks whose scores fall with
-// the distance, from safetensors and GGUF. The model for code also has norms of queries and keys, and one
-// more norm in each layer.
+// the distance, from safetensors and GGUF. The code model also has norms of queries and keys, and one more
+// norm in each layer.
 import type { ModelConfig } from '../../core/arch/config/config.ts'
 import { type Fields, unbuiltVariant } from '../../core/arch/config/fields.ts'
 import { requireTensor, type Weights } from '../../core/arch/tensors/names.ts'
@@ -59,7 +59,7 @@ function jinaConfig(file: ModelFile): Placed {
   return placed
 }
 
-/** Throws `unsupported` for texts that change the graph. */
+/** Throws `unsupported` for string settings that change the graph. */
 function refuseText(fields: Fields, texts: Readonly<Record<string, string>>): void {
   for (const [key, right] of Object.entries(texts)) {
     const found = fields.text(key, right)
@@ -99,7 +99,7 @@ function jinaWeights(file: ModelFile, { config, types, extras = {} }: Placed): W
     if (extras.secondNorm) both(`${at}.attn_second_norm`, names('attn_norm_2', 'layer_norm_1'), [hiddenSize])
     const own = ownNames(file, `${prefix}encoder.layer.${layer}`)
     const gated = names('ffn_up', own.gated)
-    // Earlier converters wrote the two halves by themselves.
+    // Earlier converters wrote the two halves separately.
     if (file.tensors.has(`blk.${layer}.ffn_gate.weight`)) {
       put(`${at}.mlp_gate`, names('ffn_gate', ''), wide)
       put(`${at}.mlp_up`, gated, wide)
@@ -110,7 +110,7 @@ function jinaWeights(file: ModelFile, { config, types, extras = {} }: Placed): W
   return new Map([...finish(), [DISTANCES, distanceTable(config, () => falling(config.heads))]])
 }
 
-/** Names in safetensors of a layer's feed-forward block: those of the model for code, or of the others. */
+/** Names of a layer's feed-forward block in safetensors: those of the code model, or of the others. */
 function ownNames({ tensors }: ModelFile, layer: string) {
   const isUpFirst = tensors.has(`${layer}.mlp.up_gated_layer.weight`)
   return isUpFirst
@@ -118,11 +118,11 @@ function ownNames({ tensors }: ModelFile, layer: string) {
     : { isUpFirst, gated: 'mlp.gated_layers', down: 'mlp.wo', norm: 'mlp.layernorm' }
 }
 
-/** The halves of a stored product in their order. Converters to GGUF keep that of the maker's files. */
+/** The halves of a stored product in order. Converters to GGUF keep the order of the original files. */
 const halvesOf = (layer: string, isUpFirst: boolean): readonly string[] =>
   isUpFirst ? [`${layer}.mlp_up`, `${layer}.mlp_gate`] : [`${layer}.mlp_gate`, `${layer}.mlp_up`]
 
-/** ALiBi on both sides: scores fall by a slope of each head for every position between. */
+/** ALiBi on both sides: scores fall with the distance, with a slope per head. */
 function falling(heads: number): BiasOf {
   const whole = 2 ** Math.floor(Math.log2(heads))
   // Heads past a power of two have the slopes between those of twice as many.
@@ -132,7 +132,7 @@ function falling(heads: number): BiasOf {
   return (head, distance) => -slopes[head]! * Math.abs(distance)
 }
 
-/** The maker's JinaBertModel, as of jina-embeddings-v2. */
+/** Jina's own JinaBertModel, as in jina-embeddings-v2. */
 export const JINA: EncoderFamily = {
   name: 'jina-bert-v2',
   isOf: (file) => isNamed(file, ARCHITECTURE, /^JinaBert(Model|ForMaskedLM)$/),

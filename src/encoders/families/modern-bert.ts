@@ -1,5 +1,5 @@
 // ModernBERT: reads the configuration and the tensors of a BERT with norms on inputs, gated blocks, and
-// windows that rotate by their own base, from safetensors and GGUF.
+// windows with their own RoPE base, from safetensors and GGUF.
 import type { ModelConfig } from '../../core/arch/config/config.ts'
 import type { Fields } from '../../core/arch/config/fields.ts'
 import { fullRope, hfRope, localRope } from '../../core/arch/config/hf-rope.ts'
@@ -41,7 +41,7 @@ function modernConfig(file: ModelFile): Placed {
   return { ...checkedSizes(file.name, config), isReranker }
 }
 
-/** `width`: of the window with both sides. The first layer of each `period` has none. */
+/** `width`: the window's width, including both sides. The first layer of each `period` has no window. */
 function windowOf(fields: Fields, width: number, layers: number, key: string, period: number) {
   return {
     positions: Math.floor(width / 2) + 1,
@@ -80,7 +80,7 @@ function hfConfig(file: ModelFile, fields: Fields): ModelConfig {
     contextLength: fields.number('max_position_embeddings', 8192),
   }
   const theta = fields.number('global_rope_theta', 160_000)
-  // With null, windows rotate as the others do.
+  // With null, layers with windows rotate like the others.
   const unset = file.metadata.get('unset')
   const isUnset = Array.isArray(unset) && unset.includes('local_rope_theta')
   const rope = hfRope(fields, fullRope(fields), sizes, theta)
@@ -110,7 +110,7 @@ function hfConfig(file: ModelFile, fields: Fields): ModelConfig {
   return { ...common, localRope: localRope(fields, common, own) }
 }
 
-/** Files of classes with a head begin the names of the encoder so. */
+/** In files of classes with a head, the encoder's tensor names have this prefix. */
 const prefixOf = ({ tensors }: ModelFile): string => (tensors.has('model.final_norm.weight') ? 'model.' : '')
 
 function modernWeights(file: ModelFile, { config }: Placed): Weights {

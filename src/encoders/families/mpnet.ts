@@ -17,7 +17,9 @@ const FIRST_POSITION = 2
 /** Distances share a bias by bucket. Half of the buckets are for earlier positions, half for later ones. */
 const BUCKETS = 32
 
-/** Each of the nearest distances has its own bucket; further ones share wider and wider ones, up to 128. */
+/**
+ * Each of the smallest distances has its own bucket; larger ones share increasingly wide buckets, up to 128.
+ */
 function bucketOf(distance: number): number {
   const half = BUCKETS / 2
   const near = BUCKETS / 4

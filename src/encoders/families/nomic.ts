@@ -11,7 +11,9 @@ import { ggufSizes } from './stated.ts'
 
 const ARCHITECTURE = 'nomic-bert'
 
-/** By the class, or where none is named by the type, in safetensors; by the architecture in GGUF. */
+/**
+ * Recognised by the class in safetensors, or by the type if no class is named; by the architecture in GGUF.
+ */
 function isNomic({ format, metadata, name }: ModelFile): boolean {
   if (format === 'gguf') return metadata.get('general.architecture') === ARCHITECTURE
   const fields = new Fields(name, (key) => metadata.get(key)).record('config') ?? Fields.of(name, {})
@@ -33,7 +35,7 @@ function nomicConfig(file: ModelFile): Placed {
   return placed
 }
 
-/** What the graph of the family has beside `config`. */
+/** What the family's graph needs in addition to `config`. */
 const SHARED = { family: 'nomic-bert', tiedEmbeddings: true, activation: 'silu' } as const
 
 function ggufConfig(file: ModelFile): ModelConfig {
@@ -46,7 +48,7 @@ function ggufConfig(file: ModelFile): ModelConfig {
   }
 }
 
-/** Facts that change the graph, and what each must be. */
+/** Flags that change the graph, and their required values. */
 const FACTS: readonly (readonly [key: string, right: boolean])[] = [
   ['prenorm', false],
   ['parallel_block', false],
@@ -58,7 +60,7 @@ const FACTS: readonly (readonly [key: string, right: boolean])[] = [
   ['rotary_emb_interleaved', false],
 ]
 
-/** Newer files of transformers have its usual keys, the maker's own those of GPT-2. */
+/** Newer transformers files have the usual keys, Nomic's own files those of GPT-2. */
 function hfConfig(file: ModelFile): ModelConfig {
   const all = new Fields(file.name, (key) => file.metadata.get(key))
   const fields = all.record('config') ?? Fields.of(file.name, {})

@@ -1,4 +1,4 @@
-// What a family of encoders is, and the checks of its sizes that all share.
+// The type of an encoder family, and the size checks that all families share.
 import type { ModelConfig } from '../../core/arch/config/config.ts'
 import { unbuiltVariant } from '../../core/arch/config/fields.ts'
 import type { Weights } from '../../core/arch/tensors/names.ts'
@@ -7,18 +7,18 @@ import type { ModelFile } from '../../core/formats/readers.ts'
 import type { Graph } from '../../core/graph/nodes.ts'
 import type { EncoderTraits } from '../encoder.ts'
 
-/** A configuration, and how a family's tables begin: RoBERTa's positions follow the id of padding. */
+/** A configuration, and where a family's tables begin: RoBERTa's positions start after the padding id. */
 export interface Placed {
   readonly config: ModelConfig
   readonly firstPosition: number
   readonly types: number
-  /** It reads pairs of texts, and its head scores them. */
+  /** True if it reads pairs of texts and its head scores them. */
   readonly isReranker: boolean
-  /** What some models of the family have beside its other traits. */
+  /** Additional traits of some models of the family. */
   readonly extras?: Partial<EncoderTraits>
 }
 
-/** Families whose positions are rotated have no table of them, and most no kinds of tokens. */
+/** Families with rotated positions have no position table, and most have no kinds of tokens. */
 export const UNTABLED = { firstPosition: 0, types: 1, isReranker: false } as const
 
 /** How encoders of one family are read. */
@@ -30,15 +30,15 @@ export interface EncoderFamily {
   readonly config: (file: ModelFile) => Placed
   /**
    * Every tensor of the graph by its name there. Reads nothing yet. Throws `architecture` for a tensor that
-   * is missing or of another shape, `unsupported` for tensors that the graph would ignore.
+   * is missing or has the wrong shape, `unsupported` for tensors that the graph would ignore.
    */
   readonly weights: (file: ModelFile, placed: Placed) => Weights
   readonly graph: (placed: Placed) => Graph
-  /** Chat models have the same architecture, but no file that says how texts become vectors. */
+  /** True if chat models have the same architecture, without files that say how texts become vectors. */
   readonly isDecoder?: boolean
 }
 
-/** No encoder has ever exceeded these: a header that says more is lying. */
+/** No encoder has ever exceeded these limits, so a header with larger numbers must be wrong. */
 const MOST = {
   hiddenSize: 1 << 14,
   layers: 1 << 8,
@@ -75,7 +75,7 @@ export function checkSizes(file: string, { config, firstPosition, types }: Place
   }
 }
 
-/** Throws `unsupported` for rotations that are not built. */
+/** Throws `unsupported` for unsupported rotations. */
 export function checkRopes(file: string, { headDim, rope, localRope = rope }: ModelConfig): void {
   for (const { dims, theta } of [rope, localRope]) {
     if (dims < 2 || dims % 2 !== 0 || dims > headDim)
@@ -85,7 +85,7 @@ export function checkRopes(file: string, { headDim, rope, localRope = rope }: Mo
   }
 }
 
-/** A configuration of a family that rotates and has no other tables, checked. */
+/** The checked configuration of a family that uses RoPE and has no other tables. */
 export function checkedSizes(file: string, config: ModelConfig): Placed {
   const placed = { ...UNTABLED, config }
   checkSizes(file, placed)

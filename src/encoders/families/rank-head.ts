@@ -11,8 +11,8 @@ import type { Placed } from './placed.ts'
 import { fieldsOf, isGguf, refuseOthers } from './stated.ts'
 
 /**
- * score = activation(out . pooled + outBias), where pooled = tanh(dense x + bias), as transformers'
- * classes for sequences have it, and in ModernBERT norm(gelu(dense x + bias)).
+ * score = activation(out . pooled + outBias), where pooled = tanh(dense x + bias), as in transformers'
+ * sequence classification classes, or norm(gelu(dense x + bias)) in ModernBERT.
  */
 interface Head {
   /** [width][width] */
@@ -25,7 +25,7 @@ interface Head {
   readonly activation: (score: number) => number
 }
 
-/** What scores a pair, and how its hidden states become the one that is scored. */
+/** Scores a pair, and defines how its hidden states are pooled for that. */
 export interface RankHead {
   readonly pooling: 'cls' | 'mean'
   readonly score: (state: Float32Array) => number
@@ -39,7 +39,7 @@ const ACTIVATIONS: ReadonlyMap<string, (score: number) => number> = new Map([
 /** Names of the first and of the last matrix. BERT's first is the encoder's own pooler. */
 function namesOf(file: ModelFile, family: string): readonly [dense: string, out: string] {
   if (isGguf(file)) {
-    // Converters leave out the pooler, so what they write of BERT's own rerankers scores otherwise.
+    // Converters omit the pooler, so converted BERT rerankers give different scores.
     if (file.tensors.has('cls.weight')) return ['cls', 'cls.output']
     throw unbuiltVariant(file.name, 'a head without its first matrix', 'its folder of safetensors')
   }
@@ -50,8 +50,8 @@ function namesOf(file: ModelFile, family: string): readonly [dense: string, out:
 const MODERN = 'modern-bert'
 
 /**
- * Reads the head. Throws `architecture` for tensors that are missing or of another shape, `unsupported` for
- * more than one label, another activation or pooling.
+ * Reads the head. Throws `architecture` for tensors that are missing or have the wrong shape, `unsupported`
+ * for more than one label, or for another activation or pooling.
  */
 export async function readRankHead(
   file: ModelFile,
@@ -79,7 +79,7 @@ export async function readRankHead(
     ? file.tensors.has(`${dense}.bias`)
     : !isModern || fields.fact('classifier_bias', false)
   if (isModern) refuseOthers(fields, { norm_bias: false })
-  // GGUF does not say how ModernBERT pools; llama.cpp takes the mean.
+  // GGUF does not state ModernBERT's pooling; llama.cpp uses the mean.
   const pooling = isModern ? fields.text('classifier_pooling', isGguf(file) ? 'mean' : 'cls') : 'cls'
   if (pooling !== 'cls' && pooling !== 'mean')
     throw unbuiltVariant(file.name, `the pooling ${shown(pooling)} of its head`, 'cls or mean')
@@ -100,7 +100,10 @@ export async function readRankHead(
   }
 }
 
-/** By the class that sentence-transformers writes into the configuration. Default: a sigmoid, as there. */
+/**
+ * The activation class that sentence-transformers writes into the configuration. Default: a sigmoid, as
+ * there.
+ */
 function activationOf({ name, metadata }: ModelFile): Head['activation'] {
   const config = new Fields(name, (key) => metadata.get(key)).record('config')
   const written =

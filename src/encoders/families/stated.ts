@@ -1,4 +1,4 @@
-// What an encoder's files state, under the names of their format.
+// Reads an encoder's settings under the names of the file's format.
 import type { ModelConfig } from '../../core/arch/config/config.ts'
 import { ACTIVATIONS } from '../../core/arch/config/config-hf.ts'
 import { Fields, layersOf, unbuiltVariant } from '../../core/arch/config/fields.ts'
@@ -9,14 +9,14 @@ import type { Activation } from '../../core/graph/ir.ts'
 
 export const isGguf = ({ format }: ModelFile): boolean => format === 'gguf'
 
-/** The keys of config.json, or in GGUF those of an architecture. */
+/** The keys of config.json, or those of an architecture in GGUF. */
 export function fieldsOf(file: ModelFile, architecture: string): Fields {
   const { name, metadata } = file
   if (isGguf(file)) return new Fields(name, (key) => metadata.get(`${architecture}.${key}`))
   return new Fields(name, (key) => metadata.get(key)).record('config') ?? Fields.of(name, {})
 }
 
-/** Throws `unsupported` for a fact that changes the graph. */
+/** Throws `unsupported` for a flag that changes the graph. */
 export function refuseOthers(fields: Fields, facts: Readonly<Record<string, boolean>>): void {
   for (const [key, right] of Object.entries(facts)) {
     if (fields.fact(key, right) !== right)
@@ -24,7 +24,7 @@ export function refuseOthers(fields: Fields, facts: Readonly<Record<string, bool
   }
 }
 
-/** Both formats name activations alike. Throws `unsupported` for others. */
+/** Both formats use the same names for activations. Throws `unsupported` for others. */
 export function activationOf(fields: Fields, key: string): Activation {
   const name = fields.text(key, 'gelu')
   const activation = ACTIVATIONS.get(name)
@@ -35,16 +35,19 @@ export function activationOf(fields: Fields, key: string): Activation {
 /** The pooling type of rerankers in GGUF. */
 export const RANK = 4
 
-/** Of encoders that learn their positions, or whose scores know distances. */
+/** RoPE settings for encoders with learned positions, or with score biases by distance. */
 export const NO_ROPE = { theta: 10_000, dims: 0, pairing: 'halves' } as const
 
-/** By the class in safetensors, by the architecture in GGUF. */
+/** Whether a file has this class in safetensors, or this architecture in GGUF. */
 export const isNamed = (file: ModelFile, architecture: string, classes: RegExp): boolean =>
   isGguf(file)
     ? file.metadata.get('general.architecture') === architecture
     : classes.test(fieldsOf(file, '').textList('architectures')[0] ?? '')
 
-/** Of `layers`, those with a window: those that the list under `key` marks; without it, as `has` says. */
+/**
+ * The layers with a window: those marked in the list under `key`, or without a list, those for which `has` is
+ * true.
+ */
 export function windowLayers(
   fields: Fields,
   layers: number,
@@ -56,7 +59,7 @@ export function windowLayers(
   return layersOf({ layers }).filter(kinds === undefined ? has : (layer) => isMarked(kinds[layer]))
 }
 
-/** The sizes of an encoder under GGUF's keys. Throws `unsupported` for attention to one side. */
+/** The sizes of an encoder under GGUF's keys. Throws `unsupported` for causal attention. */
 export function ggufSizes(file: ModelFile, fields: Fields) {
   if (fields.fact('attention.causal', false))
     throw unbuiltVariant(file.name, 'attention to earlier positions only', 'attention to both sides')
@@ -77,7 +80,7 @@ export function ggufSizes(file: ModelFile, fields: Fields) {
   }
 }
 
-/** The sizes of a model of BERT's form, in the names of transformers. `defaults` are the family's. */
+/** The sizes of a BERT-like model, under transformers' names. `defaults` are the family's. */
 export function bertSizes(
   { name }: ModelFile,
   fields: Fields,

@@ -1,4 +1,4 @@
-// The table of all families of encoders.
+// The table of all encoder families.
 import { HalfbyteError } from '../../core/base/errors.ts'
 import { isObject } from '../../core/base/values.ts'
 import { shown } from '../../core/formats/malformed.ts'
@@ -14,7 +14,7 @@ import type { EncoderFamily } from './placed.ts'
 
 const FAMILIES: readonly EncoderFamily[] = [BERT, MPNET, NOMIC, JINA, MODERN_BERT, QWEN3, GEMMA]
 
-/** How an encoder's files are read. Throws `architecture` for another family. */
+/** The family that reads an encoder's files. Throws `architecture` for other families. */
 export function encoderFamily(file: ModelFile): EncoderFamily {
   const found = FAMILIES.find(({ isOf }) => isOf(file))
   if (found !== undefined) return found
@@ -26,7 +26,7 @@ export function encoderFamily(file: ModelFile): EncoderFamily {
   )
 }
 
-/** What the file calls itself. */
+/** The architecture that the file names. */
 function architectureOf({ format, metadata }: ModelFile): string {
   if (format === 'hbm') return 'a .hbm pack'
   const config = metadata.get('config')

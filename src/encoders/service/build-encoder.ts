@@ -1,4 +1,4 @@
-// Loads a sentence encoder, with memory and its own threads.
+// Loads a sentence encoder with its own memory and threads.
 
 import { HalfbyteError } from '../../core/base/errors.ts'
 import type { InnerPath } from '../../core/formats/names/named-files.ts'
@@ -30,7 +30,7 @@ export interface LoadedEncoder {
   readonly tokenizer: EncoderTokenizer
   /** A reranker's score of a pair's pooled hidden states; undefined for other encoders. */
   readonly score: RankHead['score'] | undefined
-  /** One call at a time. */
+  /** Allows one call at a time. */
   embed(texts: readonly EncodedText[], run: Omit<EmbedRun, 'heads'>): Promise<Float32Array[]>
   memory(): MemoryUse
   dispose(): void
@@ -39,7 +39,7 @@ export interface LoadedEncoder {
 /** Implements the service's `load`. After a typed error or the signal's reason nothing is left allocated. */
 export type EncoderLoader = (request: LoadRequest, hooks: LoaderHooks) => Promise<LoadedEncoder>
 
-/** Throws what `Embedder.load` documents. */
+/** Throws the errors that `Embedder.load` documents. */
 export async function loadEncoder(
   request: LoadRequest,
   hooks: LoaderHooks,
@@ -172,7 +172,7 @@ function memoryUse({ weightsBytes, cache, plan }: PlacedModel, { arena }: Runtim
   }
 }
 
-/** Throws `format` if it is missing, malformed or of another model. */
+/** Throws `format` if it is missing, malformed or from another model. */
 function tokenizerOf(file: ModelFile, rows: number): EncoderTokenizer {
   if (file.tokenizer === undefined) {
     throw new HalfbyteError(
@@ -183,7 +183,7 @@ function tokenizerOf(file: ModelFile, rows: number): EncoderTokenizer {
   const idAt = (name: string) => file.metadata.get(`tokenizer.ggml.${name}_token_id`)
   const tokenizer = encoderTokenizer(file.tokenizer, {
     cls: idAt('cls'),
-    // The key is spelled like that in files of llama.cpp.
+    // llama.cpp's files spell the key like this.
     sep: idAt('seperator') ?? idAt('separator'),
     charsmap: file.metadata.get('tokenizer.ggml.precompiled_charsmap'),
     rows,

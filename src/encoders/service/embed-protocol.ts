@@ -1,4 +1,4 @@
-// What crosses between a page and the worker of an embedder.
+// The types of everything that is sent between a page and an embedder's worker.
 
 import type { EngineNote } from '../../core/base/engine-notes.ts'
 import type { Build } from '../../core/runtime/features.ts'
@@ -13,12 +13,12 @@ export interface EncoderInfo {
   readonly parameters: number
   /** Length of a vector. */
   readonly dimensions: number
-  /** Maximum number of tokens of a text, with those that are added around it. */
+  /** Maximum number of tokens of a text, including those added around it. */
   readonly maxTokens: number
-  /** Whether it makes vectors or, as a reranker, scores documents for a query. */
+  /** Whether it computes vectors or, as a reranker, scores documents for a query. */
   readonly task: 'embed' | 'rerank'
   readonly pooling: Pooling
-  /** Names of the prompts that the model's files have. */
+  /** Names of the prompts in the model's files. */
   readonly prompts: readonly string[]
 }
 
@@ -41,7 +41,7 @@ export interface EmbedRequest {
 export interface EmbedResult {
   /** One for each text, in order. */
   readonly vectors: Float32Array[]
-  /** Tokens that were read of each text, with those around it. */
+  /** Number of tokens that were read of each text, including those around it. */
   readonly tokens: number[]
   /** Indices of the texts that were too long. Only their beginning was read. */
   readonly truncated: number[]
@@ -55,13 +55,13 @@ export interface RerankRequest {
 export interface RerankScores {
   /** One for each document, in order. */
   readonly scores: number[]
-  /** Tokens that were read of each pair, with those around it. */
+  /** Number of tokens that were read of each pair, including those around it. */
   readonly tokens: number[]
   /** Indices of the documents that were too long with the query. Only the beginning was read. */
   readonly truncated: number[]
 }
 
-/** Told through the port of a call of `embed` or `rerank`. */
+/** A progress report, sent through the port of a call to `embed` or `rerank`. */
 export interface EmbedReport {
   readonly type: 'done'
   readonly done: number

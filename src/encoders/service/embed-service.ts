@@ -31,7 +31,7 @@ export function createEmbedderService(loadModel: EncoderLoader): EmbedderService
 class Service implements EmbedderService {
   readonly #loadModel: EncoderLoader
   #model: LoadedEncoder | undefined
-  /** Calls share one step. */
+  /** Calls share one step, so they run one at a time. */
   readonly #queue = new SerialQueue()
 
   constructor(loadModel: EncoderLoader) {
@@ -132,10 +132,10 @@ function dimensionsOf(asked: unknown, most: number): number | undefined {
   )
 }
 
-/** What a caller may say of texts, besides the length of their vectors. */
+/** The options of texts, besides the length of their vectors. */
 export const TEXT_OPTIONS = { kind: choice(['query', 'document']), prompt: TEXT }
 
-/** The text before each text. A kind that the model's files have no prompt for has none. */
+/** The prompt before each text. A kind without a prompt in the model's files has none. */
 function promptOf({ prompts, defaultPrompt }: EmbedSettings, { kind, prompt }: EmbedRequest): string {
   checkValues(TEXT_OPTIONS, { kind, prompt })
   if (prompt !== undefined) return prompt
@@ -143,7 +143,7 @@ function promptOf({ prompts, defaultPrompt }: EmbedSettings, { kind, prompt }: E
   return (kind === 'query' ? prompts['query'] : (prompts['document'] ?? prompts['passage'])) ?? ''
 }
 
-/** Rows of the prompt, with the ids before each text, if the model does not pool them. */
+/** Number of prompt rows, including the ids before each text, if the model does not pool them. */
 function skippedRows({ settings, tokenizer }: LoadedEncoder, prompt: string): number {
   if (settings.poolsPrompt || prompt === '') return 0
   return tokenizer.prefix.length + tokenizer.encode(prompt).length

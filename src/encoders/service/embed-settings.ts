@@ -1,4 +1,4 @@
-// How an encoder's files say that a text becomes a vector: pooling, normalisation, prompts, most tokens.
+// Reads from an encoder's files how a text becomes a vector: pooling, normalisation, prompts, maximum tokens.
 
 import { HalfbyteError } from '../../core/base/errors.ts'
 import { isCount, isObject, type JsonObject } from '../../core/base/values.ts'
@@ -12,22 +12,22 @@ export type Pooling = 'mean' | 'cls' | 'last' | 'weighted-mean' | 'max'
 const POOLINGS: readonly Pooling[] = ['mean', 'cls', 'last', 'weighted-mean', 'max']
 
 export interface EmbedSettings {
-  /** The files say how texts become vectors. Those of chat models do not. */
+  /** True if the files say how texts become vectors. Those of chat models do not. */
   readonly isStated: boolean
   readonly pooling: Pooling
   readonly normalize: boolean
-  /** Folders of Dense modules, which the pooled vector goes through in order. GGUF has them in the file. */
+  /** Folders of Dense modules, which are applied to the pooled vector in order. GGUF has them in the file. */
   readonly dense: readonly InnerPath[]
   /**
-   * Maximum number of tokens of a text, with those around it; undefined: as many as the model has positions
-   * for.
+   * Maximum number of tokens of a text, including those around it. Undefined: the model's number of
+   * positions.
    */
   readonly mostTokens: number | undefined
-  /** Texts before a text, by name: `query`, `document`, `passage` and others. */
+  /** Prompts by name: `query`, `document`, `passage` and others. */
   readonly prompts: Readonly<Record<string, string>>
-  /** The prompt of texts without a kind. */
+  /** The prompt for texts without a kind. */
   readonly defaultPrompt: string
-  /** False: what a prompt adds is read but not pooled. */
+  /** False: the rows of a prompt are read but not pooled. */
   readonly poolsPrompt: boolean
 }
 
@@ -42,15 +42,15 @@ const PLAIN: EmbedSettings = {
   poolsPrompt: true,
 }
 
-/** Reads a JSON file of the model's folder; undefined where there is none. */
+/** Reads a JSON file from the model's folder; undefined if it does not exist. */
 export type ReadJson = (path: InnerPath) => Promise<JsonObject | readonly unknown[] | undefined>
 
 /** Poolings by GGUF's numbers. */
 const GGUF_POOLINGS: readonly (Pooling | undefined)[] = [undefined, 'mean', 'cls', 'last']
-/** Architectures of rerankers, whose heads say what they read. */
+/** Architectures of rerankers, whose heads define the pooling. */
 const RANKING: readonly unknown[] = ['bert', 'modern-bert']
 
-/** Throws `unsupported` for a pooling that is not built. */
+/** Throws `unsupported` for an unsupported pooling. */
 export function ggufSettings({ name, metadata }: ModelFile): EmbedSettings {
   const stated = metadata.get('general.architecture')
   const architecture = typeof stated === 'string' ? stated : ''
@@ -63,17 +63,17 @@ export function ggufSettings({ name, metadata }: ModelFile): EmbedSettings {
   return { ...PLAIN, pooling, isStated: metadata.has(key) }
 }
 
-/** Lists the modules of a folder of sentence-transformers, with their folders. */
+/** Lists the modules of a sentence-transformers folder, with their subfolders. */
 export const MODULES = 'modules.json'
 
 const ownFile = (name: string): InnerPath => pathInside(name, 'an encoder')
 
-/** The last part of a module's type: `Pooling` of `sentence_transformers.models.Pooling`. */
+/** The last part of a module's type, e.g. `Pooling` for `sentence_transformers.models.Pooling`. */
 const kindOf = (type: unknown): string => (typeof type === 'string' ? (type.split('.').at(-1) ?? '') : '')
 
 /**
- * Reads what sentence-transformers writes. A folder without it has mean pooling. Throws `format` for files
- * that say something impossible, `unsupported` for modules and poolings that are not built.
+ * Reads sentence-transformers' files. A folder without them has mean pooling. Throws `format` for files with
+ * impossible values, `unsupported` for unsupported modules and poolings.
  */
 export async function folderSettings(name: string, readJson: ReadJson): Promise<EmbedSettings> {
   const modules = await readJson(ownFile(MODULES))
@@ -122,7 +122,7 @@ const POOLING_KEYS: ReadonlyMap<string, Pooling | undefined> = new Map([
   ['pooling_mode_lasttoken', 'last'],
   ['pooling_mode_mean_sqrt_len_tokens', undefined],
 ])
-/** The words of newer files for the same. */
+/** Newer files' names for the same poolings. */
 const POOLING_WORDS: ReadonlyMap<unknown, Pooling> = new Map([
   ['cls', 'cls'],
   ['mean', 'mean'],

@@ -1,4 +1,4 @@
-// Runs texts through an encoder: as many as fit into a step together, each with all of its rows.
+// Runs texts through an encoder, as many together as fit in a step, each with all of its rows.
 
 import { isHalfbyteError } from '../../core/base/errors.ts'
 import { RowsView } from '../../core/generate/schedule/step-buffer.ts'
@@ -18,7 +18,7 @@ export interface EncodedText {
 export interface EmbedRun extends VectorOptions {
   readonly pooling: Pooling
   readonly signal?: AbortSignal | undefined
-  /** Called after each step with the number of texts that are done. */
+  /** Called after each step with the number of finished texts. */
   readonly onDone?: ((done: number) => void) | undefined
 }
 
@@ -27,7 +27,7 @@ interface EncoderMachine extends Pick<PlacedModel, 'arena' | 'plan' | 'written' 
   readonly host: Pick<Host, 'yieldTask'>
 }
 
-/** A text in the step that is being made. */
+/** A text in the step that is being assembled. */
 interface Placed {
   readonly text: EncodedText
   readonly index: number
@@ -38,9 +38,9 @@ interface Placed {
 }
 
 /**
- * One vector for each text, in order. Steps hold neighbours of a list sorted by length, so that many short
+ * One vector for each text, in order. Steps take neighbours from a list sorted by length, so that many short
  * texts share one. A row's bits do not depend on the other texts of its step. One call at a time. Rejects
- * with errors of the pool, `out-of-memory`, `integrity` or the signal's reason.
+ * with the pool's errors, `out-of-memory`, `integrity` or the signal's reason.
  */
 export async function embedTexts(
   machine: EncoderMachine,
@@ -72,7 +72,7 @@ export async function embedTexts(
   return vectors
 }
 
-/** Describes a step of the texts from `next` on, as many as fit. Throws `out-of-memory` if not one does. */
+/** Describes a step of the texts from `next` on, as many as fit. Throws `out-of-memory` if none does. */
 function placeStep(
   { step, cache }: EncoderMachine,
   texts: readonly EncodedText[],
@@ -109,7 +109,7 @@ function placeStep(
   }
 }
 
-/** Scratch for the keys and values of a text; undefined where there is no room and the text `mayWait`. */
+/** Scratch memory for a text's keys and values; undefined if there is no room and the text `mayWait`. */
 function stateFor(cache: PlacedModel['cache'], rows: number, mayWait: boolean): SequenceState | undefined {
   let state: SequenceState | undefined
   try {

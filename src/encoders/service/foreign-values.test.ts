@@ -1,5 +1,5 @@
-// Foreign values. In: encoders' files that have something else where a text, a number or a list is due. Out:
-// settings or a typed error.
+// Foreign values. In: encoders' files with other values where a string, number or list belongs. Out: settings
+// or a typed error.
 import { expect, test } from 'vitest'
 import { isHalfbyteError } from '../../core/base/errors.ts'
 import type { JsonObject } from '../../core/base/values.ts'
@@ -8,7 +8,7 @@ import type { MetaValue } from '../../core/formats/tensors.ts'
 import { folderSettings, ggufSettings } from './embed-settings.ts'
 import { moduleFiles } from './module-files.ts'
 
-/** An object that JSON can hold and that no text or number can be made of. */
+/** An object that JSON can express but that cannot be converted to a string or number. */
 const NO_TEXT = { toString: 1, valueOf: 2 }
 const FOREIGN: readonly unknown[] = [
   NO_TEXT,
@@ -58,7 +58,7 @@ function replaced(document: unknown, value: unknown): unknown[] {
   return [value, ...whole]
 }
 
-test('every value of the files of sentence-transformers may be anything', async () => {
+test('sentence-transformers files with any value anywhere load or throw a typed error', async () => {
   const codes = new Set<unknown>()
   for (const [name, document] of Object.entries(FILES))
     for (const value of FOREIGN)
@@ -72,7 +72,7 @@ test('every value of the files of sentence-transformers may be anything', async 
   expect(codes).toEqual(new Set(['none', 'unsupported', 'format']))
 })
 
-test('architecture and pooling of GGUF may be anything', async () => {
+test('GGUF files with any architecture and pooling load or throw a typed error', async () => {
   for (const value of FOREIGN as MetaValue[])
     for (const [architecture, pooling] of [
       [value, 1],
@@ -87,7 +87,7 @@ test('architecture and pooling of GGUF may be anything', async () => {
     }
 })
 
-test('the sizes in picked files of Dense modules may be anything', async () => {
+test('picked files of Dense modules with any sizes load or throw a typed error', async () => {
   const { signal } = new AbortController()
   const path = pathInside('2_Dense', 'modules.json')
   for (const value of FOREIGN) {

@@ -1,5 +1,5 @@
-// Finds the files of a folder that sentence-transformers wrote: at its address, or among picked files, which
-// do not say in which folder they were.
+// Finds the files of a folder that sentence-transformers wrote: at its address, or among picked files, whose
+// folders are unknown.
 import { HalfbyteError, isHalfbyteError, reasonOf } from '../../core/base/errors.ts'
 import { parseJson } from '../../core/base/json.ts'
 import { isCount, isObject, type JsonObject } from '../../core/base/values.ts'
@@ -15,11 +15,11 @@ interface ModuleFiles {
   /** The files of the encoder itself. */
   readonly own: LoadRequest['source']
   readonly readJson: ReadJson
-  /** Weights and configuration of the Dense module at `path`, whose inputs have `inputs` numbers. */
+  /** Weights and configuration of the Dense module at `path` with `inputs` inputs. */
   readonly openDense: (path: InnerPath, inputs: number) => Promise<OpenFiles['sources']>
 }
 
-/** The model's own files, and readers of the others of its folder. */
+/** The model's own files, and readers for the other files in its folder. */
 export async function moduleFiles(
   source: LoadRequest['source'],
   open: Open,
@@ -28,7 +28,7 @@ export async function moduleFiles(
   return typeof source === 'string' ? filesAt(source, open, signal) : filesAmong(source, open, signal)
 }
 
-/** Only a place that ends with a slash is a folder. */
+/** Only a location that ends with a slash is a folder. */
 function filesAt(place: Place, open: Open, signal: AbortSignal): ModuleFiles {
   return {
     own: place,
@@ -79,7 +79,7 @@ interface Picked {
   readonly dense: { readonly configs: readonly DenseFile[]; readonly weights: readonly DenseFile[] }
 }
 
-/** Files of a picked folder have the same names as those of its modules, and are told apart by content. */
+/** Files of a picked folder have the same names as those of its modules, and are distinguished by content. */
 async function splitPicked(files: readonly File[]): Promise<Picked> {
   const own: File[] = []
   const configs: DenseFile[] = []
@@ -99,7 +99,7 @@ async function splitPicked(files: readonly File[]): Promise<Picked> {
   return { own, pooling, dense: { configs, weights } }
 }
 
-/** Undefined fits no module. */
+/** Undefined matches no module. */
 const sizeOf = (value: unknown): number | undefined => (isCount(value) ? value : undefined)
 
 /** Headers and configurations of modules are short. */

@@ -1,13 +1,13 @@
-// Pools the hidden states of a text into one vector, cuts it and scales it to length 1.
+// Pools the hidden states of a text into one vector, shortens it and scales it to length 1.
 import { HalfbyteError } from '../../core/base/errors.ts'
 import type { DenseHead } from '../families/dense-head.ts'
 import type { Pooling } from './embed-settings.ts'
 
 export interface VectorOptions {
   readonly normalize: boolean
-  /** Values that are kept, the first ones. Default: all. */
+  /** Number of leading values to keep. Default: all. */
   readonly dimensions?: number | undefined
-  /** What the pooled vector goes through before it is cut, in order. */
+  /** Modules that are applied to the pooled vector before it is shortened, in order. */
   readonly heads: readonly Pick<DenseHead, 'apply'>[]
 }
 

@@ -15,14 +15,14 @@ import { encoderFamily } from '../families/table.ts'
 import type { EmbedSettings } from './embed-settings.ts'
 
 /**
- * Rows of a step, if the longest text has no more: enough for the tiles of products to pay, few enough that
- * the activations stay in cache.
+ * Rows per step, unless the longest text has more: enough for GEMM tiles to pay off, few enough to keep the
+ * activations in cache.
  */
 const STEP_ROWS = 256
 
 /**
- * Maximum number of tokens of a text, if nothing asks for more, of models whose positions would need a step
- * of half a gigabyte and more.
+ * Default maximum number of tokens of a text, for models whose number of positions would need a step of half
+ * a gigabyte or more.
  */
 const DECODER_TOKENS = 2048
 
@@ -30,8 +30,7 @@ interface EncoderOptions {
   readonly weights: WeightPolicy
   readonly settings: Pick<EmbedSettings, 'mostTokens' | 'isStated'>
   /**
-   * Maximum number of tokens of a text, if the files allow as many. Default: as many as the model has
-   * positions for.
+   * Maximum number of tokens of a text, if the files allow as many. Default: the model's number of positions.
    */
   readonly mostTokens?: number | undefined
 }
@@ -41,7 +40,7 @@ export interface PreparedEncoder extends PreparedModel {
 }
 
 /**
- * All rows of a text are in one step, so a step has room for the longest text. Throws `architecture` or
+ * All rows of a text must be in one step, so a step has room for the longest text. Throws `architecture` or
  * `unsupported`.
  */
 export function prepareEncoder(

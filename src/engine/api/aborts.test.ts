@@ -1,5 +1,5 @@
-// Aborts. In: long operations other than replies, and signals. Out: the signal's reason at once, and nothing
-// left behind.
+// Aborts. In: long operations other than replies, and signals. Out: the signal's reason immediately, with
+// nothing left behind.
 import { expect, test } from 'vitest'
 import { patternWork } from '../../core/constrain/refuse.ts'
 import { memoryStorage } from '../../core/store/testing/memory-folders.ts'
@@ -17,7 +17,7 @@ const asked: [string, (session: Session, signal: AbortSignal) => Promise<unknown
   ['store', (session, signal) => session.store('name', { signal })],
 ]
 
-test.each(asked)('%s waits for the reply that runs, and an abort ends the wait', async (_, ask) => {
+test.each(asked)('%s waits for the running reply, and an abort ends the wait', async (_, ask) => {
   const toy = toyModel()
   const session = (await openToy(toy)).createSession()
   const reply = session.send('x'.repeat(300), PLAIN)
@@ -36,12 +36,12 @@ test.each(asked)('%s waits for the reply that runs, and an abort ends the wait',
   expect(toy.liveBytes()).toBe(0)
 })
 
-test.each(asked)('%s with a signal aborted before does nothing', async (_, ask) => {
+test.each(asked)('%s with an already aborted signal does nothing', async (_, ask) => {
   const session = (await openToy()).createSession()
   expect(await errorOf(ask(session, AbortSignal.abort('no')))).toBe('no')
 })
 
-test('a fork has the reply that was running when it was requested, and the system prompt', async () => {
+test('a fork includes the reply that was running when it was requested, and the system prompt', async () => {
   const session = (await openToy()).createSession({ system: 'Be brief.' })
   const reply = session.send('one', GREEDY)
   const copy = await session.fork()
@@ -53,7 +53,7 @@ test('a fork has the reply that was running when it was requested, and the syste
   expect(right.usage.promptTokens).toBe(left.usage.promptTokens)
 })
 
-test('a file has the reply that was running when it was requested', async () => {
+test('a file includes the reply that was running when it was requested', async () => {
   const engine = await openToy()
   const session = engine.createSession()
   const reply = session.send('one', GREEDY)
@@ -62,7 +62,7 @@ test('a file has the reply that was running when it was requested', async () => 
   expect((await engine.restoreSession(file)).messages).toEqual(session.messages)
 })
 
-test('a store that is aborted while it writes leaves no file', async () => {
+test('a store that is aborted during writing leaves no file', async () => {
   const folder = memoryStorage()('halfbyte-sessions')
   const toy = toyModel()
   const session = (await openToy(toy)).createSession()
@@ -78,7 +78,7 @@ test('a store that is aborted while it writes leaves no file', async () => {
   expect(toy.liveBytes()).toBe(before)
 })
 
-test('a restore that is aborted, before or on the way, leaves no state', async () => {
+test('a restore that is aborted, before or during reading, leaves no state', async () => {
   const first = (await openToy()).createSession()
   await first.send('some words that fill a block of state and more', GREEDY).result
   const file = await first.save()
@@ -103,12 +103,16 @@ test('a restore that is aborted, before or on the way, leaves no state', async (
 
 test('scoring and embedding stop when aborted, and release their state', async () => {
   const texts = Array.from({ length: 40 }, (_, index) => `${index} `.repeat(200))
-  for (const work of ['score', 'embed'] as const) {
+  for (const work of ['score', 'scoreTokens', 'embed'] as const) {
     const toy = toyModel()
     const engine = await openToy(toy)
     const controller = new AbortController()
     const { signal } = controller
-    const asking = work === 'score' ? engine.score('a', texts, { signal }) : engine.embed(texts, { signal })
+    const asking = {
+      score: () => engine.score('a', texts, { signal }),
+      scoreTokens: () => engine.scoreTokens('a '.repeat(2000), { signal }),
+      embed: () => engine.embed(texts, { signal }),
+    }[work]()
     await turns(3)
     controller.abort('enough')
     expect(await errorOf(asking)).toBe('enough')
@@ -124,7 +128,7 @@ test('scoring and embedding stop when aborted, and release their state', async (
   expect(toy.liveBytes()).toBe(0)
 })
 
-test('an abort while a large grammar is written ends the reply at once, and the writing after it', async () => {
+test('an abort while a large grammar compiles ends the reply at once, and the compilation after it', async () => {
   const engine = await openToy()
   const pattern = (times: number) => ({ type: 'string', pattern: `^(?!.*x{${times}}[ab]{9}).*a[ab]{9}$` })
   const names = Array.from({ length: 90 }, (_, at) => [`p${at}`, pattern(at + 1)])
@@ -141,7 +145,7 @@ test('an abort while a large grammar is written ends the reply at once, and the 
   expect(await errorOf(reply.result)).toBe('enough')
   await turns(2)
   const { spentUnits } = patternWork
-  // All of it takes more than 7,000,000.
+  // The complete compilation takes more than 7,000,000.
   expect(spentUnits).toBeLessThan(2e6)
   await turns()
   expect(patternWork.spentUnits).toBe(spentUnits)

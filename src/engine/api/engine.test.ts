@@ -1,5 +1,5 @@
-// Engines. In: a toy model behind the real service, wire and client, in one thread. Out: loads, ends and
-// errors as callers see them.
+// Engines. In: a toy model behind the real service, wire and client, in one thread. Out: loading, disposal
+// and errors as callers see them.
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import { HalfbyteError, isHalfbyteError } from '../../core/base/errors.ts'
 import type { GenerationResult, LoadProgress, Message, SaidMessage, Session, TextChunk } from '../../index.ts'
@@ -19,7 +19,7 @@ describe('errors', () => {
     expect(session.messages).toEqual([])
   })
 
-  test('of a call keep them too', async () => {
+  test('of a call keep class, code and detail too', async () => {
     const engine = await openToy()
     const role = 'critic' as 'user'
     const error = await errorOf(engine.countTokens([{ role, content: '' }]))
@@ -27,7 +27,7 @@ describe('errors', () => {
     expect(error).toMatchObject({ code: 'unsupported' })
   })
 
-  test('of logits that are not numbers end one generation and no more', async () => {
+  test('of NaN logits end only one generation', async () => {
     const session = (await openToy()).createSession()
     expect(await errorOf(session.send(`a${NAN_LOGITS}`, GREEDY).result)).toMatchObject({ code: 'integrity' })
     expect(await session.send('b', GREEDY).text()).toBe('You said b')
@@ -117,7 +117,7 @@ describe('a load', () => {
     expect(await seen).toMatchObject({ name: 'AbortError' })
   })
 
-  test('passes a DOMException on as one', async () => {
+  test('passes on a DOMException as a DOMException', async () => {
     const error = await errorOf(
       load(async () => {
         throw new DOMException('gone', 'NotFoundError')

@@ -27,6 +27,8 @@ import type {
   PrepareOptions,
   ProbeOptions,
   SaidMessage,
+  ScoredToken,
+  ScoreTokensOptions,
   Session,
   SessionOptions,
   Support,
@@ -40,11 +42,11 @@ export class Engine implements AsyncDisposable {
   /** Number of threads that compute. */
   readonly threads: number
   /**
-   * `shared`: threads on one memory; `shards`: workers that each hold a part of the model; `single`: one
+   * `shared`: threads on one memory; `shards`: workers that each have a part of the model; `single`: one
    * thread.
    */
   readonly pool: PoolKind
-  /** How the engine differs from the request, and why: fewer threads, a shorter context. */
+  /** How the engine differs from the request and why, e.g. fewer threads or a shorter context. */
   readonly notes: readonly EngineNote[]
   /** The sentences of `notes` as one text, in English; undefined if there are none. */
   readonly note: string | undefined
@@ -86,9 +88,9 @@ export class Engine implements AsyncDisposable {
 
   /**
    * Starts the engine's worker, which fetches and compiles its WebAssembly. The next `load` or `probe` with
-   * the same `assets` uses it and starts that much sooner. Call it as soon as the page knows that it will
-   * load a model. The worker waits until then; a second call does nothing. If this fails, the load tries
-   * again and reports the reason. Throws `unsupported` for a wrong option.
+   * the same `assets` uses it and so starts sooner. Call it as soon as the page knows that it will load a
+   * model. The worker waits until then; a second call does nothing. If this fails, the load tries again and
+   * reports the reason. Throws `unsupported` for a wrong option.
    */
   static prepare(options: PrepareOptions = {}): void {
     const { script, assets } = prepareRequest(options)
@@ -115,10 +117,10 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * Tells whether a model would fit here before its weights are downloaded. It reads headers only (by range
+   * Checks whether a model would fit here before its weights are downloaded. It reads headers only (by range
    * requests if the server supports them), allocates and frees memory, and runs kernels for a fifth of a
-   * second. By default it assumes less memory than a killed load needed (`interruptedLoads`). Rejects as
-   * `load` does.
+   * second. By default it assumes less memory than a killed load needed (`interruptedLoads`). Rejects like
+   * `load`.
    */
   static async probe(source: ModelSource, options: ProbeOptions = {}): Promise<ProbeReport> {
     const checked = checkedLoad(options, 'limitBytes')
@@ -127,10 +129,7 @@ export class Engine implements AsyncDisposable {
     return Engine.ask(startEngineWorker(workerAddress(checked)), source, { ...checked, limitBytes })
   }
 
-  /**
-   * The same through a service that runs elsewhere.
-   * @internal
-   */
+  /** Like `probe`, through a service that runs elsewhere. @internal */
   static async ask(
     connection: Connection,
     source: ModelSource,
@@ -147,7 +146,7 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * The same as `load` through a service that runs elsewhere: in this thread, for the command line and tests.
+   * Like `load`, through a service that runs elsewhere: in this thread, for the command line and tests.
    * @internal
    */
   static async open(
@@ -184,8 +183,11 @@ export class Engine implements AsyncDisposable {
     return restoreSession(this.client(), file, options)
   }
 
-  /** Continues plain text without the model's chat template. Keeps no state. */
-  complete(prompt: string, options?: GenerateOptions): Generation {
+  /**
+   * Continues plain text, or ids unchanged, without the model's chat template. Keeps no state. Rejects with
+   * `unsupported` for ids outside the vocabulary.
+   */
+  complete(prompt: string | readonly number[], options?: GenerateOptions): Generation {
     return startReply(options, async ({ tools, templateArguments, decode }, sink, isWanted) => {
       if (templateArguments !== undefined) {
         const sentence = 'plain text has no chat template for templateArguments; send a message in a session'
@@ -197,7 +199,7 @@ export class Engine implements AsyncDisposable {
       const client = this.client()
       const request = await client.call(() => decodeRequest(decode, isWanted))
       if (request === undefined || !isWanted()) return undefined
-      return client.generate({ prompt: { type: 'text', text: prompt }, ...request }, sink)
+      return client.generate({ prompt: plainPrompt(prompt), ...request }, sink)
     })
   }
 
@@ -214,7 +216,7 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * Ids of plain text as `complete` reads it: with a beginning-of-sequence token if the model uses one;
+   * Ids of plain text, as read by `complete`: with a beginning-of-sequence token if the model uses one;
    * special tokens are recognised.
    */
   async tokenize(text: string): Promise<number[]> {
@@ -223,8 +225,8 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * Text of ids. Bytes that form no character become U+FFFD. Rejects with `format` for an id outside the
-   * vocabulary.
+   * Text of ids. Bytes that do not form a character become U+FFFD. Rejects with `format` for an id outside
+   * the vocabulary.
    */
   async detokenize(ids: readonly number[]): Promise<string> {
     const plain = plainOf('ids', ids)
@@ -251,7 +253,34 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * One vector for each text, made from the hidden states after the last norm. Its length is the model's
+   * The log-probability of each token of a text given those before it, and the `top` most likely tokens at
+   * each position. Nothing is sampled. The text is read as `complete` reads it: with a beginning-of-sequence
+   * token if the model uses one; ids are used unchanged.
+   *
+   * ```ts
+   * const tokens = await engine.scoreTokens('The sky is blue.', { top: 3 })
+   * const surprising = tokens.filter(({ logprob = 0 }) => logprob < -5)
+   * ```
+   *
+   * Rejects with `unsupported` for a text without tokens or ids outside the vocabulary, `context-overflow`,
+   * or the signal's reason.
+   */
+  async scoreTokens(
+    prompt: string | readonly number[],
+    options?: ScoreTokensOptions & AbortOptions,
+  ): Promise<ScoredToken[]> {
+    const signal = signalOf(options)
+    const plain = plainOf('the prompt', prompt)
+    const top = plainOf(
+      'top',
+      readFrom('the options', () => options?.top ?? 0),
+    )
+    const ask = this.client().callAbortable(signal, (service, port) => service.scoreTokens(plain, top, port))
+    return [...(await ask)]
+  }
+
+  /**
+   * One vector per text, computed from the hidden states after the last norm. Its length is the model's
    * hidden size.
    *
    * ```ts
@@ -284,4 +313,12 @@ export class Engine implements AsyncDisposable {
   [asyncDispose](): Promise<void> {
     return this.dispose()
   }
+}
+
+/** The ids of a list or a typed array; anything else counts as text, which the worker checks. */
+function plainPrompt(prompt: string | readonly number[]): Prompt {
+  const isText = !(Array.isArray(prompt) || ArrayBuffer.isView(prompt))
+  return isText
+    ? { type: 'text', text: prompt as string }
+    : { type: 'ids', ids: plainOf('the prompt', prompt as readonly number[]) }
 }

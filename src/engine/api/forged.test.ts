@@ -1,4 +1,4 @@
-// Forged arguments. In: every public method, with values that no type allows anywhere in its arguments. Out:
+// Forged arguments. In: every public method, with invalid values anywhere in its arguments. Out:
 // a result or a typed error that is not `internal`, and an engine that keeps working.
 import { describe, expect, test } from 'vitest'
 import { Engine } from '../../index.ts'
@@ -53,7 +53,7 @@ const load = {
   draft: 'd.gguf',
 }
 
-/** Replies run to their end. */
+/** Runs replies to their end. */
 const answerOf = (generation: unknown) => (generation as { result: Promise<unknown> }).result
 
 describe('of an engine', () => {
@@ -63,7 +63,10 @@ describe('of an engine', () => {
     ['countTokens', [messages], false],
     ['tokenize', ['abc'], false],
     ['detokenize', [[97, 98]], false],
+    ['complete', [[97, 98], reply], true],
     ['score', ['a', [' b', ' c'], { signal }], false],
+    ['scoreTokens', ['abc', { top: 2, signal }], false],
+    ['scoreTokens', [[97, 98], { top: 2, signal }], false],
     ['embed', [['a', 'b'], { pooling: 'mean', normalize: true, signal }], false],
     ['restoreSession', [new Blob(['x']), { signal }], false],
     ['restoreSession', ['name', { signal }], false],
@@ -119,7 +122,7 @@ describe('of a session', () => {
 })
 
 describe('of loading', () => {
-  test('load, and the data sent to the worker', async () => {
+  test('load, and the data sent to the worker, reject forged values', async () => {
     const open = async (source: unknown, options: unknown) => {
       const connection = localConnection(createService(async () => toyModel()))
       const engine = await Engine.open(connection, source as never, options as never)

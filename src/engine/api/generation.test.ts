@@ -36,12 +36,12 @@ async function begun(signal?: AbortSignal) {
     sink = its
     return { credit: (count) => asked.push(`credit ${count}`), cancel: () => asked.push('cancel') }
   })
-  // The feed arrives a moment after the generation was made.
+  // The feed arrives shortly after the generation was created.
   await Promise.resolve()
   return { generation, asked, sink }
 }
 
-test('a loop sees every chunk, gives a credit for each, and ends', async () => {
+test('a loop gets every chunk, returns a credit for each, and ends', async () => {
   const { generation, asked, sink } = await begun()
   for (const text of 'abc') sink.chunk(chunk(text))
   sink.end(OUTCOME, 4)
@@ -105,7 +105,7 @@ test('cancel resolves the result and keeps the given reason', async () => {
   expect(await generation.result).toEqual({ ...CANCELLED, reason: 'enough' })
 })
 
-test('cancelled before its turn, nothing starts', async () => {
+test('a generation that is cancelled before its turn starts nothing', async () => {
   let release!: () => void
   const turn = new Promise<void>((resolve) => {
     release = resolve
@@ -136,7 +136,7 @@ test('an abort rejects at once with the same reason, and notifies the worker', a
   await expect(generation.text()).rejects.toBe(reason)
 })
 
-test('a signal aborted before starts nothing', async () => {
+test('a signal that is already aborted starts nothing', async () => {
   let started = false
   const generation = startGeneration(AbortSignal.abort('no'), async () => {
     started = true

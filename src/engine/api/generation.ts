@@ -79,7 +79,7 @@ class RunningGeneration {
   readonly #chunks: ReplyChunk[] = []
   readonly #wakes: (() => void)[] = []
   #feed: Feed | undefined
-  /** A caller waits for the end, so credits are returned as chunks arrive. */
+  /** Set if a caller waits for the end, so that credits are returned as chunks arrive. */
   #isDraining = false
   #isSettled = false
   #isCancelled = false

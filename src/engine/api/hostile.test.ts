@@ -1,5 +1,5 @@
-// Hostile callers. In: arguments that an untyped page may pass. Out: a typed error that names it, never a
-// failure of ours, and an engine that keeps working.
+// Hostile callers. In: arguments that an untyped page may pass. Out: a typed error that names the argument,
+// never an internal failure, and an engine that keeps working.
 import { describe, expect, test } from 'vitest'
 import { isHalfbyteError } from '../../core/base/errors.ts'
 import type { Engine, Session } from '../../index.ts'
@@ -98,7 +98,9 @@ describe('options', () => {
 })
 
 describe('values that nest too deeply', () => {
-  /** Between 1,500 and 3,500 levels it is written and not read; beyond, it is not written. */
+  /**
+   * Between 1,500 and 3,500 levels, messages can be sent but not received; beyond that they cannot be sent.
+   */
   const nested = (levels: number): Record<string, unknown> => {
     let value: Record<string, unknown> = {}
     for (let level = 0; level < levels; level++) value = { properties: { value } }
@@ -113,7 +115,7 @@ describe('values that nest too deeply', () => {
     expect(await session.send('b', GREEDY).text()).toBe('You said b')
   })
 
-  test.each([200, 1300, 100_000])('as arguments of a call of %i levels is rejected', async (levels) => {
+  test.each([200, 1300, 100_000])('as call arguments of %i levels is rejected', async (levels) => {
     const engine = await openToy()
     const messages = [withCalls([{ id: '1', name: 'f', arguments: nested(levels) }]), user('b')] as never
     expect(await errorOf((async () => engine.countTokens(messages))())).toMatchObject(refusal)
@@ -134,6 +136,10 @@ describe('values that nest too deeply', () => {
 
 test.each<[string, (engine: Engine) => Promise<unknown>]>([
   ['continuations that are one text', (engine) => engine.score('a', 'b' as never)],
+  ['more tokens than can be listed', (engine) => engine.scoreTokens('a', { top: 101 })],
+  ['ids outside the vocabulary', (engine) => engine.scoreTokens([97, 258])],
+  ['ids to continue outside the vocabulary', (engine) => engine.complete([-1]).result],
+  ['a text without tokens', (engine) => engine.scoreTokens('')],
   ['texts that are one text', (engine) => engine.embed('abc' as never)],
   ['a pooling that does not exist', (engine) => engine.embed(['a'], { pooling: 'max' as never })],
 ])('%s are rejected', async (_, ask) => {
@@ -141,10 +147,12 @@ test.each<[string, (engine: Engine) => Promise<unknown>]>([
   expect(isHalfbyteError(error) && error.code).toBe('unsupported')
 })
 
-test('ids in a typed array are the same ids', async () => {
+test('ids in a typed array are accepted', async () => {
   const engine = await openToy()
   const ids = await engine.tokenize('hello')
   expect(await engine.detokenize(Uint32Array.from(ids) as never)).toBe('hello')
+  expect(await engine.scoreTokens(Uint32Array.from(ids) as never)).toHaveLength(5)
+  expect(await engine.complete(Uint32Array.from(ids) as never, { ...GREEDY, maxTokens: 1 }).text()).toBe('p')
 })
 
 test('priorities reach the scheduler', async () => {

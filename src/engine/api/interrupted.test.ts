@@ -1,5 +1,5 @@
 // Tests of interrupted loads. In: a localStorage, loads that end and loads that are killed. Out: what the
-// next visit learns about it.
+// next visit learns about them.
 import { beforeEach, expect, test, vi } from 'vitest'
 import { deadlyBytes, forgetInterruptedLoads, interruptedLoads, noted } from './interrupted.ts'
 
@@ -18,7 +18,7 @@ class Storage {
   }
 }
 
-/** Locks that this visit's loads hold; a page that is killed loses them. */
+/** Locks that this visit's loads hold; a killed page loses them. */
 let held: Set<string>
 let storage: Storage
 
@@ -37,7 +37,7 @@ beforeEach(() => {
     },
   })
 })
-/** A load that never ends, of a page that is then gone. */
+/** A load that never ends, on a page that is then killed. */
 async function killedLoad(address: string, neededBytes?: number): Promise<void> {
   const begun = new Promise<void>((resolve) => {
     void noted(address, { contextLength: 512 }, async ({ onNeed }) => {
@@ -50,12 +50,12 @@ async function killedLoad(address: string, neededBytes?: number): Promise<void> 
   held.clear()
 }
 
-test('a repository of the hub is called by its own name', async () => {
+test('a hub repository is reported under its own name', async () => {
   await killedLoad('owner/small-model@v1')
   expect(await interruptedLoads()).toMatchObject([{ name: 'small-model' }])
 })
 
-test('a load that ends, well or not, leaves nothing', async () => {
+test('a load that ends, successfully or not, leaves no mark', async () => {
   expect(await noted(MODEL, {}, async () => 5)).toBe(5)
   const failed = noted(MODEL, {}, async () => {
     expect(Object.keys(storage)).toHaveLength(1)
@@ -67,7 +67,7 @@ test('a load that ends, well or not, leaves nothing', async () => {
   expect(await deadlyBytes()).toBeUndefined()
 })
 
-test('a killed load is reported on the next visit with its memory need, and uses less from then on', async () => {
+test('a killed load is reported on the next visit with its memory need, and later loads use less', async () => {
   await killedLoad(MODEL, 1000)
   expect(await interruptedLoads()).toEqual([
     {
@@ -81,7 +81,7 @@ test('a killed load is reported on the next visit with its memory need, and uses
   expect(await deadlyBytes()).toBe(900)
 })
 
-test('a load that another tab is busy with was not killed', async () => {
+test('a load that is still running in another tab was not killed', async () => {
   await noted(MODEL, {}, async () => expect(await interruptedLoads()).toEqual([]))
 })
 
@@ -103,7 +103,7 @@ test('the last eight recorded loads are kept', async () => {
   expect(Object.keys(storage)).toHaveLength(8)
 })
 
-test('it is forgotten on request, and after a successful load of the same model, but no other', async () => {
+test('a killed load is forgotten on request and after a successful load of the same model, but of no other', async () => {
   await killedLoad(MODEL)
   await killedLoad(`${MODEL}2`)
   await noted(MODEL, {}, async () => undefined)
@@ -124,7 +124,7 @@ test('an address that may contain a secret is not recorded', async () => {
   )
 })
 
-test('anything but a note is erased and not believed', async () => {
+test('invalid notes are erased and not trusted', async () => {
   const note = { name: 'a', startedAt: 5 }
   const lies = ['null', '5', '[]', '{', '{"name":"a"}', '{"startedAt":5}']
   for (const lie of [...lies, { ...note, startedAt: '5' }, { ...note, neededBytes: -1 }]) {

@@ -1,4 +1,4 @@
-// Loads of earlier visits that were killed, and the limit of memory that they imply.
+// Killed loads of earlier visits, and the memory limit that they imply.
 import { dateNow } from '../../core/base/time/clocks.ts'
 import { isCount } from '../../core/base/values.ts'
 import type { KvFormat } from '../../core/graph/ir.ts'
@@ -27,7 +27,7 @@ export interface InterruptedLoad {
   readonly startedAt: number
 }
 
-/** A killed load needed too much memory. The limit is this share of what it needed. */
+/** A killed load needed too much memory. The limit is this fraction of what it needed. */
 const TOO_MUCH = 0.9
 
 /**

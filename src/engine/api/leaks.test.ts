@@ -1,5 +1,4 @@
-// Leaks. In: engines that are disposed of, waits that are aborted. Out: none of their objects are left once
-// the collector has run.
+// Leaks. In: disposed engines, aborted waits. Out: none of their objects are left after garbage collection.
 import { queryObjects } from 'node:v8'
 import { expect, test } from 'vitest'
 import { createService } from '../service.ts'
@@ -9,7 +8,7 @@ import { localConnection } from '../wire/connection.ts'
 import { Engine } from './engine.ts'
 import { errorOf, PLAIN } from './testing/toy-engine.ts'
 
-/** Objects of a class that are reachable. Finalised objects may release more in the next collection. */
+/** The number of reachable objects of a class. Finalised objects may release more in the next collection. */
 async function count(kind: abstract new (...how: never[]) => object): Promise<number> {
   let found = 0
   for (let collection = 0; collection < 3; collection++) {
@@ -26,8 +25,8 @@ const ROUNDS = 12
 const MOST_LEFT = 3
 
 /**
- * How many more objects of a class there are after each of ROUNDS than after the first few, which create
- * one-time objects.
+ * How many more objects of a class exist after each of ROUNDS than after the first few, which create one-time
+ * objects.
  */
 async function growth(kind: Parameters<typeof count>[0], round: () => Promise<void>): Promise<number> {
   const rounds = async (times: number) => {

@@ -1,5 +1,4 @@
-// Engines in proxies. In: engines and sessions inside Vue's deep `ref`. Out: whether they work as they do
-// outside.
+// Engines in proxies. In: engines and sessions inside Vue's deep `ref`. Out: whether they work as usual.
 import { ref } from '@vue/reactivity'
 import { expect, test } from 'vitest'
 import { GREEDY, openToy } from './testing/toy-engine.ts'

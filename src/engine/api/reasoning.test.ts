@@ -1,5 +1,5 @@
-// Tests of reasoning. In: a toy model that writes the given text, including thoughts. Out: the thought beside
-// the answer, streamed, limited, and in the turns that follow.
+// Tests of reasoning. In: a toy model that writes the given text, including thoughts. Out: the thought
+// separate from the answer, streamed, limited, and in later turns.
 import { describe, expect, test } from 'vitest'
 import { reasoningFormOf } from '../../core/text/chat/reasoning.ts'
 import type { GenerateOptions, Message, Session } from '../../index.ts'
@@ -34,19 +34,19 @@ describe('a thought', () => {
     expect(usage.reasoningTokens).toBe('<think>\nA fox.\n</think>'.length)
   })
 
-  test('in which the reply is cut off has no answer', async () => {
+  test('that is cut off has no answer', async () => {
     const cut = await say('<think>A fox.</think>Hi', { maxTokens: 10 })
     expect(cut).toMatchObject({ text: '', reasoning: 'A f', finishReason: 'length' })
     expect(cut.usage.reasoningTokens).toBe(10)
   })
 
-  test('that the prompt opens is one from the first token', async () => {
+  test('that the prompt opens starts with the first token', async () => {
     const session = (await openToy(toyModel({ reasoning, opens: '<think>\n' }))).createSession()
     const { result } = session.send('12345678A fox.</think>Hi', GREEDY)
     expect(await result).toMatchObject({ text: 'Hi', reasoning: 'A fox.' })
   })
 
-  test('is absent where the model does not think or nothing is split', async () => {
+  test('is absent if the model does not think or splitting is off', async () => {
     const plain = await say('Hi')
     expect(plain).toMatchObject({ text: 'Hi', usage: { reasoningTokens: 0 } })
     expect(plain).not.toHaveProperty('reasoning')
@@ -55,7 +55,7 @@ describe('a thought', () => {
     expect(whole).not.toHaveProperty('reasoning')
   })
 
-  test('has the marks that are named', async () => {
+  test('is found by the given marks', async () => {
     const marks = { open: '((', close: '))' }
     expect(await say('((A (fox).))Hi', { reasoning: marks })).toMatchObject({
       text: 'Hi',
@@ -73,12 +73,12 @@ describe('a thought', () => {
     },
   )
 
-  test('has no stop texts; the answer has', async () => {
+  test('ignores stop texts; the answer does not', async () => {
     const stopped = await say('<think>one two</think>one two', { stop: ['two'] })
     expect(stopped).toMatchObject({ text: 'one ', reasoning: 'one two', finishReason: 'stop' })
   })
 
-  test('is free where the answer is constrained, and never the end of the reply', async () => {
+  test('is free if the answer is constrained, and never ends the reply', async () => {
     const choices = ['Hi', 'Ho']
     const thoughtful = { text: 'Ho', reasoning: 'Hi? No.', finishReason: 'stop' }
     expect(await say('<think>Hi? No.</think>Ho', { choices })).toMatchObject(thoughtful)
@@ -114,7 +114,7 @@ describe('a thought', () => {
 })
 
 describe('a budget of the thought', () => {
-  test('ends it by force, and the answer begins', async () => {
+  test('forces it to end, and the answer begins', async () => {
     const message = `<think>${'a'.repeat(20)}</think>Hi`
     const { text, reasoning: thought, usage } = await say(message, { ...PLAIN, maxReasoningTokens: 5 })
     expect(thought).toBe('aaaaa')
@@ -122,11 +122,11 @@ describe('a budget of the thought', () => {
     expect(text).toBe(message.slice('<think>aaaaa</think>'.length))
   })
 
-  test('of nothing leaves an empty thought', async () => {
+  test('of zero leaves an empty thought', async () => {
     expect(await say('<think>aaa</think>Hi', { maxReasoningTokens: 0 })).toMatchObject({ reasoning: '' })
   })
 
-  test('has no effect on a thought within it, nor without thought', async () => {
+  test('has no effect on a shorter thought, or without a thought', async () => {
     expect(await say('<think>aaa</think>Hi', { maxReasoningTokens: 20 })).toMatchObject({
       text: 'Hi',
       reasoning: 'aaa',
@@ -148,7 +148,7 @@ describe('a budget of the thought', () => {
   })
 })
 
-describe('in the turns that follow, a thought', () => {
+describe('in later turns, a thought', () => {
   const SAID = ['<think>\nA fox.\n</think>\n\nThe fox.', 'Hi', '<think>B</think>b', '<think></think>c']
 
   const answers = async (session: Session, inputs: readonly string[]) => {
@@ -172,7 +172,7 @@ describe('in the turns that follow, a thought', () => {
     ])
   })
 
-  test('leaves the session like a new one with the same messages', async () => {
+  test('leaves the session in the same state as a new one with the same messages', async () => {
     const engine = await thinker()
     const session = engine.createSession()
     for (const [index, input] of SAID.entries()) {
@@ -183,7 +183,7 @@ describe('in the turns that follow, a thought', () => {
     }
   })
 
-  test('is not processed again if the template writes it as the model did', async () => {
+  test('is not processed again if the template writes it exactly as the model did', async () => {
     const session = (await thinker()).createSession()
     const { usage } = await session.send('<think>A fox.</think>The fox.', GREEDY).result
     const next = await session.send('Hi', GREEDY).result

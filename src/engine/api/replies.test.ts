@@ -1,5 +1,5 @@
-// Replies. In: a toy model behind the real service, wire and client. Out: the guarantees for callers of a
-// generation.
+// Replies. In: a toy model behind the real service, wire and client. Out: the guarantees that a generation
+// gives its callers.
 import { describe, expect, test } from 'vitest'
 import type { TextChunk } from '../../index.ts'
 import { toyModel } from '../testing/toy-model.ts'
@@ -37,7 +37,7 @@ describe('a generation', () => {
     expect(timings.decodeTokensPerSecond).toBeCloseTo((2 * 1000) / timings.decodeMs)
   })
 
-  test('stops before a stop text, which never shows', async () => {
+  test('stops before a stop text, which is never shown', async () => {
     const engine = await openToy()
     const reply = engine.createSession().send('one, two, three', { ...GREEDY, stop: [', three', 'two'] })
     expect((await collect(reply)).map(({ text }) => text).join('')).toBe('You said one, ')
@@ -55,7 +55,7 @@ describe('a generation', () => {
     expect(usage.promptTokens + usage.completionTokens).toBe(100)
   })
 
-  test('drops half a character at its end', async () => {
+  test('drops an incomplete character at its end', async () => {
     const reply = (await openToy()).createSession().send('aé', { ...GREEDY, maxTokens: 3 })
     expect(await reply.text()).toBe('You said a')
   })
@@ -73,13 +73,13 @@ describe('a generation', () => {
     expect((await reply.result).usage.completionTokens).toBe(100)
   })
 
-  test('with only its result awaited is never held back', async () => {
+  test('is never held back if only its result is awaited', async () => {
     const { usage } = await (await openToy()).complete('a', { ...GREEDY, maxTokens: 5 * STREAM_CREDITS })
       .result
     expect(usage.completionTokens).toBe(5 * STREAM_CREDITS)
   })
 
-  test('cancelled, resolves with the text so far and frees the engine', async () => {
+  test('that is cancelled resolves with the text so far and frees the engine', async () => {
     const toy = toyModel()
     const engine = await openToy(toy)
     const reply = engine.complete('a', GREEDY)
@@ -99,13 +99,13 @@ describe('a generation', () => {
     expect(toy.liveBytes()).toBe(0)
   })
 
-  test('left by break, is cancelled', async () => {
+  test('is cancelled if its loop is left with break', async () => {
     const reply = (await openToy()).complete('a', GREEDY)
     for await (const _ of reply) break
     expect((await reply.result).finishReason).toBe('cancelled')
   })
 
-  test('aborted, rejects with the reason of the signal', async () => {
+  test('that is aborted rejects with the signal’s reason', async () => {
     const engine = await openToy()
     const controller = new AbortController()
     const reply = engine.complete('a', { ...GREEDY, signal: controller.signal })
@@ -119,7 +119,7 @@ describe('a generation', () => {
     expect(await engine.complete('a', { ...GREEDY, maxTokens: 1 }).text()).toBe('b')
   })
 
-  test('of the same seed is the same', async () => {
+  test('with the same seed is the same', async () => {
     const engine = await openToy()
     const text = (seed: number) =>
       engine.complete('a', { seed, maxTokens: 40, temperature: 40, topK: 0, topP: 1, minP: 0 }).result

@@ -1,5 +1,5 @@
 // Sampling through the engine. In: a toy model behind the real service and wire. Out: log-probabilities,
-// processors, bans as callers see them.
+// processors and bans as callers see them.
 import { expect, test } from 'vitest'
 import { type GenerateOptions, isHalfbyteError, type TextChunk } from '../../index.ts'
 import { toyModel } from '../testing/toy-model.ts'
@@ -16,11 +16,11 @@ test('the model’s recommendations apply unless a reply overrides them', async 
   expect(await first({ bannedTokens: [] })).toBe('c')
 })
 
-/** The address of a module with this text. */
+/** The address of a module with this source. */
 const moduleOf = (text: string) => `data:text/javascript,${encodeURIComponent(text)}`
 const byteOf = (letter: string) => letter.charCodeAt(0)
 
-test('log-probabilities come with the chunks and again with the result', async () => {
+test('log-probabilities arrive with the chunks and again with the result', async () => {
   const engine = await openToy()
   const reply = engine.complete('ab', { ...GREEDY, maxTokens: 4, logprobs: 2 })
   const chunks: TextChunk[] = []
@@ -42,7 +42,7 @@ test('log-probabilities come with the chunks and again with the result', async (
   })
 })
 
-test('log-probabilities of tokens without text yet come with the chunk that they complete', async () => {
+test('log-probabilities of tokens that have no text yet arrive with the chunk that they complete', async () => {
   const engine = await openToy()
   const reply = engine.createSession().send('é', { ...GREEDY, logprobs: 0 })
   const sizes: number[] = []

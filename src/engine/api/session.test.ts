@@ -18,7 +18,7 @@ describe('a session', () => {
     const rows = toy.rows()
     const second = await session.send('two', { ...GREEDY, speculation: 'off' }).result
     expect(second.text).toBe('You said two')
-    // All of the first turn but its end-of-turn token, which was sampled and never run.
+    // All of the first turn except its end-of-turn token, which was sampled but never run.
     expect(second.usage.cachedTokens).toBe(first.usage.promptTokens + first.usage.completionTokens)
     expect(toy.rows() - rows).toBe(
       second.usage.promptTokens - second.usage.cachedTokens + second.usage.completionTokens,
@@ -41,7 +41,7 @@ describe('a session', () => {
     expect(edited.usage.cachedTokens).toBeGreaterThanOrEqual(second.usage.cachedTokens)
   })
 
-  test('answers again from the state of the question', async () => {
+  test('regenerates an answer from the state after the question', async () => {
     const session = (await openToy()).createSession()
     const first = await session.send('one', GREEDY).result
     const again = await session.regenerate(GREEDY).result
@@ -56,7 +56,7 @@ describe('a session', () => {
     expect(cut).toMatchObject({ text: 'You said on', finishReason: 'length' })
     const rest = await session.regenerate({ ...PLAIN, prefix: cut.text }).result
     expect(rest).toMatchObject({ text: 'e', finishReason: 'stop' })
-    // The reply keeps its own ids; only the last of them was never run.
+    // The reply keeps its ids; only the last one was never run.
     expect(rest.usage.promptTokens).toBe(cut.usage.promptTokens + 3)
     expect(rest.usage.cachedTokens).toBe(cut.usage.promptTokens + 2)
     expect(session.messages.at(-1)).toEqual({ role: 'assistant', content: 'You said one' })
@@ -73,7 +73,7 @@ describe('a session', () => {
     expect(error).toMatchObject({ code: 'unsupported', message: expect.stringContaining('prefix') })
   })
 
-  test('accepts other messages and keeps the state that they have in common', async () => {
+  test('accepts other messages and keeps the state of their common prefix', async () => {
     const session = (await openToy()).createSession()
     const first = await session.send('one', GREEDY).result
     session.setMessages([...session.messages.slice(0, 1), { role: 'assistant', content: 'Fine.' }])
@@ -94,7 +94,7 @@ describe('a session', () => {
     expect(usage.promptTokens).toBe(await counted)
   })
 
-  test('lets a second send wait its turn', async () => {
+  test('makes a second send wait for its turn', async () => {
     const session = (await openToy()).createSession()
     const order: string[] = []
     const first = session.send('one', GREEDY)
@@ -155,7 +155,7 @@ describe('a session', () => {
     }
   })
 
-  test('that begins like another reads only the difference, whether the other is alive, was edited, or has ended', async () => {
+  test('that begins like another processes only the difference, whether the other is alive, was edited, or has ended', async () => {
     const toy = toyModel()
     const engine = await openToy(toy)
     const system = 'You are brief, and you never say more than you were asked to say.'
@@ -173,7 +173,7 @@ describe('a session', () => {
     expect(memory.keptBytes).toBeGreaterThan(0)
   })
 
-  test('with more text than its context can hold fails before reading it', async () => {
+  test('with more text than fits in its context fails before processing it', async () => {
     const session = (await openToy(toyModel({ contextLength: 100 }))).createSession()
     const error = await errorOf(session.send('b'.repeat(501), GREEDY).result)
     expect(error).toMatchObject({ code: 'context-overflow', detail: { contextLength: 100 } })
@@ -201,7 +201,7 @@ describe('a session', () => {
       const { text, usage } = await session.send(`message ${turn}`, GREEDY).result
       expect(text).toBe(`You said message ${turn}`)
       expect(session.contextUsed).toBeLessThanOrEqual(201)
-      // Nothing is read twice, whether or not something was dropped now.
+      // Nothing is processed twice, whether or not something was dropped now.
       if (turn > 0) expect(usage.promptTokens - usage.droppedTokens - usage.cachedTokens).toBeLessThan(45)
       dropped = Math.max(dropped, usage.droppedTokens)
     }
@@ -245,7 +245,7 @@ describe('a session', () => {
     await (await (await openToy()).restoreSession(await session.save())).dispose()
   })
 
-  test('that never spoke, and one that dropped its oldest, are restored too', async () => {
+  test('without any turns, or with dropped tokens, is restored too', async () => {
     const small = () => openToy(toyModel({ contextLength: 200 }))
     const silent = (await small()).createSession({ system: 'Be brief.', messages: [] })
     const again = await (await small()).restoreSession(await silent.save())
@@ -283,7 +283,7 @@ describe('a session', () => {
     expect(await errorOf(small.restoreSession(new Blob([bytes])))).toMatchObject({ code: 'context-overflow' })
   })
 
-  test('disposed, releases its state and rejects further calls', async () => {
+  test('that is disposed releases its state and rejects further calls', async () => {
     const toy = toyModel()
     const session = (await openToy(toy)).createSession()
     await session.send('one', GREEDY).result
@@ -306,7 +306,7 @@ describe('a session', () => {
         session.setMessages([])
       },
     ],
-  ])('refuses %s as unsupported', async (_, ask) => {
+  ])('rejects %s as unsupported', async (_, ask) => {
     const session = (await openToy()).createSession()
     expect(await errorOf(Promise.resolve(ask(session)))).toMatchObject({ code: 'unsupported' })
   })

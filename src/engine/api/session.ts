@@ -99,7 +99,7 @@ class OpenSession {
       const copyId = ++this.#client.sessions
       const copy = createSession(this.#client, this.saved(), copyId)
       await service.fork(this.#id, copyId)
-      // No caller has this session, so its state must be freed.
+      // No caller has this session, so free its state.
       if (signal?.aborted) await copy.dispose()
       return copy
     })
@@ -112,7 +112,7 @@ class OpenSession {
     try {
       await this.#client.call((service) => service.close(this.#id))
     } catch (error) {
-      // An engine that has ended holds no state.
+      // An engine that has ended has no state.
       if (!this.#client.isOver) throw error
     }
   }
@@ -127,7 +127,7 @@ class OpenSession {
     }
   }
 
-  /** Makes the request after all generations so far, unless the signal has been aborted by then. */
+  /** Sends the request after all generations so far, unless the signal has been aborted by then. */
   async ask<T>(
     options: AbortOptions | undefined,
     ask: (...given: [...Parameters<LongAsk<T>>, signal: AbortSignal | undefined]) => Promise<T>,
@@ -153,7 +153,7 @@ class OpenSession {
     const generation = startReply(
       options,
       async (reply, sink, isWanted) => {
-        // Asking through the client makes this wait end if the engine's worker dies.
+        // Asking through the client ends this wait if the engine's worker dies.
         await this.#client.call(() => earlier)
         if (!isWanted()) return undefined
         const decode = await this.#client.call(() => decodeRequest(reply.decode, isWanted, reply.tools))
@@ -224,7 +224,9 @@ class OpenSession {
 
 function checkAnswerable(messages: readonly Message[]): void {
   if (messages.length > 0 && messages.at(-1)?.role !== 'assistant') return
-  throw new HalfbyteError('unsupported', 'there is nothing to answer; end the messages with a user message')
+  throw new HalfbyteError('unsupported', 'there is nothing to answer; end the messages with a user message', {
+    name: 'messages',
+  })
 }
 
 /** Restores a session from a file that `save` made or from a name that was given to `store`. */
@@ -238,7 +240,7 @@ export async function restoreSession(
   const id = ++client.sessions
   return client.callAbortable(signal, async (service, port) => {
     const session = createSession(client, await service.restore(id, plain, port), id)
-    // As with a fork: no caller has this session.
+    // As in `fork`, no caller has this session.
     if (signal?.aborted) await session.dispose()
     return session
   })

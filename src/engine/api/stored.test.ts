@@ -1,11 +1,11 @@
-// Tests of what is stored. In: browsers that keep data, decline to, or cannot tell. Out: whether the page may
-// rely on it, and what is kept.
+// Tests of stored data. In: browsers that persist data, decline to, or cannot be asked. Out: whether the page
+// may rely on it, and what is stored.
 import { expect, test, vi } from 'vitest'
 import { fileKey } from '../../core/store/device/notes.ts'
 import { memoryStorage } from '../../core/store/testing/memory-folders.ts'
 import { keepStored, makeRoom, storedBytes, storedFiles, unstore } from './stored.ts'
 
-test('the browser is asked to keep what is stored, once, and its answer is returned', async () => {
+test('the browser is asked once to persist storage, and its answer is returned', async () => {
   for (const answer of [true, false]) {
     const persist = vi.fn(async () => answer)
     vi.stubGlobal('navigator', { storage: { persisted: async () => false, persist } })
@@ -22,7 +22,7 @@ test('a browser that cannot be asked guarantees nothing', async () => {
   expect(await keepStored()).toBe(false)
 })
 
-/** Files of that many bytes, the one used longest ago first, and the beginning of a download. */
+/** Files of these sizes, least recently used first, and an unfinished download. */
 async function filled(sizes: Readonly<Record<string, number>>): Promise<void> {
   const folder = memoryStorage()('halfbyte-models')
   for (const [index, [url, size]] of Object.entries(sizes).entries()) {
@@ -45,7 +45,7 @@ test('the bytes of a model are those of its complete files, and disappear when i
   expect(await storedBytes('https://a.example/small.gguf')).toBe(7)
 })
 
-test('a hub repository is known by the name that it was loaded by', async () => {
+test('a hub repository is listed under the name that it was loaded by', async () => {
   const only = 'https://huggingface.co/owner/name/resolve/main/my%20model.gguf'
   const mirrored = 'https://mirror.example/owner/name/resolve/v1/a.gguf'
   await filled({ [only]: 100, [mirrored]: 50 })

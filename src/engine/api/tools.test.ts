@@ -1,5 +1,5 @@
-// Tools and constraints. In: a toy model that echoes its prompt. Out: calls in the result, and what cut a
-// reply off.
+// Tools and constraints. In: a toy model that echoes its prompt. Out: calls in the result, and why a reply
+// ended.
 import { describe, expect, test } from 'vitest'
 import { GREEDY, openToy } from './testing/toy-engine.ts'
 
@@ -35,7 +35,7 @@ describe('a reply with tools', () => {
     expect(next.usage.cachedTokens).toBeGreaterThanOrEqual(usage.promptTokens + usage.completionTokens - 1)
   })
 
-  test('keeps text that calls no tool, and has no calls without tools', async () => {
+  test('keeps text that calls no tool, and never has calls if there are no tools', async () => {
     const session = (await openToy()).createSession()
     const wrong = await session.send(call('rm'), { ...GREEDY, tools }).result
     expect(wrong).toMatchObject({ text: `You said ${call('rm')}`, toolCalls: [] })
@@ -44,7 +44,7 @@ describe('a reply with tools', () => {
     expect(plain.toolCalls).toBeUndefined()
   })
 
-  test('ends with the last call that it may have, and nothing after it is decoded', async () => {
+  test('ends with the last allowed call, and decodes nothing after it', async () => {
     const session = (await openToy()).createSession()
     const said = `so: ${call('add')}${call('add')} and on, ${'and on'.repeat(20)}`
     const { usage } = await session.send(`so: ${call('add')}`, { ...GREEDY, tools }).result
@@ -63,7 +63,7 @@ describe('a reply with tools', () => {
       })
   })
 
-  test('that lists its calls at once has the first of them', async () => {
+  test('that lists several calls keeps only the first', async () => {
     const session = (await openToy()).createSession()
     const listed = `[TOOL_CALLS][${'{"name": "add", "arguments": {"a": 1}}, '.repeat(3).slice(0, -2)}]`
     const { toolCalls } = await session.send(listed, { ...GREEDY, tools, maxToolCalls: 1 }).result
@@ -139,7 +139,7 @@ describe('a reply with strict tools', () => {
       '<|START_ACTION|>[{"tool_name": "add", "parameters": {}}]<|END_ACTION|>',
       '<|tool_call_begin|>functions.add:0<|tool_call_argument_begin|>{"b": 1}<|tool_call_end|>',
       '<｜tool▁call▁begin｜>add<｜tool▁sep｜>{"b": 1}<｜tool▁call▁end｜>',
-      // Half of a call that its writer would end here.
+      // Half of a call, which the model would end here.
       '<tool_call>{"name": "add", "arg',
       '<tool_call>',
     ]
@@ -150,7 +150,7 @@ describe('a reply with strict tools', () => {
         tools: strict,
         maxTokens: 400,
       }).result
-      // The toy writes the rest of its text from its current position.
+      // The toy model writes the rest of its text from its current position.
       expect([text, reply.finishReason]).toEqual([text, 'stop'])
       expect(reply.text).not.toMatch(/tool.call|functools|function|TOOL|ACTION|python|"name"/)
       expect(toolCalls).toHaveLength(1)
@@ -159,7 +159,7 @@ describe('a reply with strict tools', () => {
     }
   })
 
-  test('leaves a call that fits as it was written, and words that no call follows', async () => {
+  test('leaves a valid call as written, and text that no call follows', async () => {
     const session = (await openToy()).createSession()
     const python = await session.send('<|tool_call_start|>[add(a=1)]<|tool_call_end|>', {
       ...GREEDY,
@@ -177,7 +177,7 @@ describe('a reply with strict tools', () => {
     expect(one).toMatchObject({ text: 'You said ', toolCalls: [] })
   })
 
-  test('names what cannot be enforced, and what strict may be', async () => {
+  test('names keywords that cannot be enforced, and the valid values of strict', async () => {
     const session = (await openToy()).createSession()
     for (const wrong of [
       { name: 'f', strict: true, parameters: { properties: { a: { $dynamicRef: '#a' } } } },
@@ -198,7 +198,7 @@ describe('a reply with a constraint', () => {
     expect(two).toMatchObject({ text: 'You said ab', finishReason: 'stop' })
   })
 
-  test('may end where the model ends, when that is complete', async () => {
+  test('may end where the model ends if the text is complete', async () => {
     const session = (await openToy()).createSession()
     const whole = await session.send('abc', { ...GREEDY, pattern: 'You said [a-z]{2,9}' }).result
     expect(whole).toMatchObject({ text: 'You said abc', finishReason: 'stop' })
@@ -217,7 +217,7 @@ describe('a reply with a constraint', () => {
     })
   })
 
-  test('is rejected when two are given', async () => {
+  test('is rejected if two are given', async () => {
     const { result } = (await openToy()).createSession().send('x', { choices: ['a'], pattern: 'a' })
     await expect(result).rejects.toMatchObject({
       code: 'unsupported',

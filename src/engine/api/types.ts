@@ -14,9 +14,10 @@ export { SAMPLER_DEFAULTS, type SamplerOptions } from '../../core/generate/sampl
 export type { WeightPolicy } from '../../core/weights/policy.ts'
 export type { Message, PictureSource, Tool, ToolCall } from '../types/conversation.ts'
 export type { GraphOffer, LoadProgress, MemoryUse, ModelInfo, ProbeReport, Smaller } from '../types/model.ts'
-// What else a caller sees. Adapters import public types from here only.
+// The other public types. Adapters import public types only from here.
 export type {
   FinishReason,
+  ScoredToken,
   SpeculationKind,
   TextChunk,
   Timings,
@@ -50,15 +51,15 @@ export interface SaidMessage extends Omit<Message, 'content'> {
 }
 
 /**
- * Options of `Engine.load`; every key is optional. An unknown key, or a value that a key cannot have, rejects
- * the load with `unsupported`.
+ * Options of `Engine.load`; every key is optional. An unknown key or an invalid value rejects the load with
+ * `unsupported`.
  */
 export interface LoadOptions {
   /** Aborting rejects the load with the signal's reason and ends its worker. Default: none. */
   readonly signal?: AbortSignal | undefined
   /**
-   * Called as the load advances. If it throws, or returns a promise that rejects, the load rejects with that
-   * error and ends its worker. Default: none.
+   * Called as the load progresses. If it throws, or returns a promise that rejects, the load rejects with
+   * that error and ends its worker. Default: none.
    */
   readonly onProgress?: ((event: LoadProgress) => void) | undefined
   /**
@@ -70,15 +71,16 @@ export interface LoadOptions {
   /**
    * The vision tower that belongs to the model, an mmproj file in GGUF or a folder of safetensors with one:
    * messages may then have images (docs/guide/models.md#images). Rejects with `architecture` if it is
-   * another model's, and with `unsupported` for a tower that is not built. Default: the one in the model's
-   * folder of safetensors; of picked files, a GGUF with `mmproj` in its name; otherwise none.
+   * another model's, and with `unsupported` for an unsupported tower. Default: the one in the model's
+   * safetensors folder; among picked files, a GGUF with `mmproj` in its name; otherwise none.
    */
   readonly vision?: ModelSource | undefined
   /**
    * Maximum number of tiles along the longer side of an image, for towers that split images into tiles.
-   * Fewer are read sooner, take less of the context, and show less detail; with 1 the model reads the whole
-   * image as one tile. Qwen2-VL and Qwen2.5-VL read images whole: with 1, as at most 256 tokens, and with
-   * 2 as at most 1,024, which is the most. Default: the tower's own number, 4 for SmolVLM and 2 for Qwen2-VL.
+   * Fewer tiles are processed faster, take less of the context, and show less detail; with 1 the model reads
+   * the whole image as one tile. Qwen2-VL and Qwen2.5-VL read images whole: with 1 as at most 256 tokens,
+   * with 2 as at most 1,024, which is the maximum. Default: the tower's own number, 4 for SmolVLM and 2 for
+   * Qwen2-VL.
    */
   readonly imageTiles?: number | undefined
   /**
@@ -92,14 +94,11 @@ export interface LoadOptions {
    * with `architecture` if an adapter belongs to another model. Default: none.
    */
   readonly lora?: readonly { readonly source: ModelSource; readonly scale?: number | undefined }[] | undefined
-  /**
-   * Number of threads that compute, at most 32 or, if that is more, four for each core. Default `auto`:
-   * measured.
-   */
+  /** Number of compute threads, at most 32 or four per core, whichever is more. Default `auto`: measured. */
   readonly threads?: number | 'auto' | undefined
   /**
    * How threads share the work. `shared`: on one memory; the page must be cross-origin isolated. `shards`:
-   * each worker holds a part of the model. With `shards`, logits differ in their last bits from the other
+   * each worker has a part of the model. With `shards`, logits differ in their last bits from the other
    * pools, and from load to load unless `threads` is a number. `single`: one thread. Default `auto`: `shared`
    * if the page allows it, else `shards`, else `single`.
    */
@@ -110,21 +109,21 @@ export interface LoadOptions {
    */
   readonly contextLength?: number | undefined
   /**
-   * Maximum bytes for the state of all conversations together, including kept state of conversations that
-   * have ended. When it is full, state that no conversation uses is evicted first. After that the reply that
-   * needs more fails with `out-of-memory`; other conversations and existing state are not affected. Default:
-   * as much as the memory allows.
+   * Maximum bytes for the state of all conversations together, including retained state of conversations that
+   * have ended. When it is exhausted, state that no conversation uses is evicted first; after that, a reply
+   * that needs more fails with `out-of-memory`; other conversations and existing state are not affected.
+   * Default: as much as the memory allows.
    */
   readonly stateBytes?: number | undefined
   /**
-   * Precision of the weights. `w4_channel` is `w4` with one scale for each output, and with one scale for
-   * each row of activations: faster and less exact. Default `auto`: the file's own precision.
+   * Precision of the weights. `w4_channel` is `w4` with one scale per output and one scale per row of
+   * activations: faster and less exact. Default `auto`: the file's own precision.
    */
   readonly weights?: WeightPolicy | undefined
   /**
-   * How the conversation's keys and values are stored. `int8` has a scale and an offset for each position and
-   * KV head; it uses about a third of the memory of `f32` and is faster in long contexts. `fp8` is for
-   * values only. Default: `f32` for both, which is exact.
+   * How the conversation's keys and values are stored. `int8` has a scale and an offset per position and KV
+   * head; it takes about a third of the memory of `f32` and is faster in long contexts. `fp8` is for values
+   * only. Default: `f32` for both, which is exact.
    */
   readonly kvCache?: Partial<KvFormat> | undefined
   /**
@@ -133,20 +132,20 @@ export interface LoadOptions {
    */
   readonly cache?: 'opfs' | 'none' | undefined
   /**
-   * The precision of the ONNX graph, named as transformers.js names it, where a model has several: `q4` is
+   * The precision of the ONNX graph, named as in transformers.js, if a model has several: `q4` is
    * `onnx/model_q4.onnx`. Rejects if the model has none of this precision. Default: its safetensors if it has
    * them, otherwise the first of `q8`, `q4`, `q4f16`, `int8`, `uint8`, `bnb4`, `fp16` and `fp32` that exists.
    */
   readonly dtype?: GraphDtype | undefined
   /**
-   * The family to read the model as, such as `llama`, for an architecture that is not known but computes the
-   * same. Nothing can check that it does. Rejects if the model's settings or tensors are not those of the
-   * family, and for ONNX. Default: the one that the model's files name.
+   * The family to read the model as, such as `llama`, for an unknown architecture that computes the same.
+   * Whether it does cannot be checked. Rejects if the model's settings or tensors do not match the family,
+   * and for ONNX. Default: the one that the model's files name.
    */
   readonly architecture?: string | undefined
   /** The hub's address, and a token for private repositories. Default: Hugging Face, without a token. */
   readonly hub?: Hub | undefined
-  /** Which kernels to run. Default `auto`: relaxed SIMD if the browser has it, else `simd128`. */
+  /** Which kernels to run. Default `auto`: relaxed SIMD if the browser has it, otherwise `simd128`. */
   readonly build?: Build | 'auto' | undefined
   /**
    * Addresses of the package's own files, for a strict content policy or a CDN. Relative addresses are
@@ -158,7 +157,7 @@ export interface LoadOptions {
 /** Options of `Engine.prepare`. */
 export type PrepareOptions = Pick<LoadOptions, 'assets'>
 
-/** Options of `Engine.probe`: those of the load in question, and a limit. */
+/** Options of `Engine.probe`: those of the planned load, and a limit. */
 export interface ProbeOptions extends Omit<LoadOptions, 'onProgress'> {
   /**
    * Maximum bytes of memory to assume, even if the browser would grant more. Default: nine tenths of what a
@@ -183,6 +182,12 @@ export interface AbortOptions {
   readonly signal?: AbortSignal | undefined
 }
 
+/** Options of `Engine.scoreTokens`. */
+export interface ScoreTokensOptions {
+  /** The number of most likely tokens to list for each token, 0 to 100. Default 0. */
+  readonly top?: number | undefined
+}
+
 /** The second argument of a tool's function. */
 export interface ExecuteOptions {
   /** The id of the call, unique in the conversation. */
@@ -194,17 +199,17 @@ export interface ExecuteOptions {
 /** A function that the model may call, with or without its implementation. */
 export interface RunnableTool extends Tool {
   /**
-   * Runs a call. The arguments match `parameters`; other calls are answered with what is wrong.
-   * The model reads what it returns: a text, or another value as JSON; `done` for nothing. If it throws, the
-   * model gets `error: MESSAGE`, and the reply continues. Must not wait for its own session. Default: none;
-   * the caller answers the calls.
+   * Runs a call. The arguments match `parameters`; calls with invalid arguments are answered with an error.
+   * The model reads the return value: a string unchanged, other values as JSON, and `done` for undefined. If
+   * it throws, the model gets `error: MESSAGE`, and the reply continues. Must not wait for its own session.
+   * Default: none; the caller answers the calls.
    */
   execute?(args: { readonly [name: string]: unknown }, options: ExecuteOptions): unknown
-  /** Milliseconds that `execute` may take; `Infinity` for no limit. Default: 60,000. */
+  /** Maximum milliseconds that `execute` may take; `Infinity` for no limit. Default: 60,000. */
   readonly timeoutMs?: number | undefined
   /**
-   * Maximum number of characters of a result that the model reads. If it is longer, a line says so. Default:
-   * 8,000.
+   * Maximum number of characters of a result that the model reads. A line is added if the result is longer.
+   * Default: 8,000.
    */
   readonly maxResultLength?: number | undefined
 }
@@ -214,21 +219,21 @@ export interface ToolRun extends ToolCall {
   readonly state: 'running' | 'done' | 'failed'
   /** What the model reads: the result, or `error: MESSAGE`. Absent while it runs. */
   readonly result?: string | undefined
-  /** What `execute` returned, if it is done. */
+  /** The return value of `execute`, if it has finished. */
   readonly value?: unknown
-  /** What `execute` threw, a TimeoutError, or a HalfbyteError about the arguments, if it failed. */
+  /** If it failed: the value that `execute` threw, a TimeoutError, or a HalfbyteError about the arguments. */
   readonly error?: unknown
 }
 
-/** A piece of a reply, or a call that began or ended in it. */
+/** A piece of a reply, or a call that started or ended. */
 export interface ReplyChunk extends TextChunk {
-  /** The call; `text` is then empty. Each call comes twice: as it begins, and as it ends. */
+  /** The call; `text` is then empty. Each call is reported twice: when it starts and when it ends. */
   readonly toolRun?: ToolRun | undefined
 }
 
-/** One of the replies of the model in a generation with tools that run. */
+/** One of the model's replies in a generation that runs tools. */
 export interface ReplyStep extends Outcome {
-  /** Calls of this reply that were run, in their order. */
+  /** Calls of this reply that were run, in order. */
   readonly toolRuns: readonly ToolRun[]
 }
 
@@ -253,20 +258,21 @@ export interface GenerateOptions extends Omit<DecodeOptions, 'processors'> {
    */
   readonly tools?: readonly RunnableTool[] | undefined
   /**
-   * Maximum number of replies of the model if tools have `execute`, 2 to 100. The last reply is generated
+   * Maximum number of model replies if tools have `execute`, 2 to 100. The last reply is generated
    * without tools, so that it is an answer. Default: 6.
    */
   readonly maxSteps?: number | undefined
   /**
-   * How the reply begins; the model continues it. Only for `send`, `edit` and `regenerate`. The result's
-   * text is what comes after it; the message in the session is both. `regenerate({ prefix })` with the last
-   * reply's text continues a reply that was cut short, without reading it again. Default: empty.
+   * The beginning of the reply, which the model continues. Only for `send`, `edit` and `regenerate`. The
+   * result's text is only the continuation; the message in the session has both. `regenerate({ prefix })`
+   * with the last reply's text continues a reply that was cut short, without reading it again. Default:
+   * empty.
    */
   readonly prefix?: string | undefined
   /**
    * Further variables of the chat template, such as `{ enable_thinking: false }` or `{ reasoning_effort:
    * 'low' }`: JSON values by name. The model's card lists the names that its template reads; others have no
-   * effect. They replace those of the session by name. Only for `send`, `edit` and `regenerate`. Default:
+   * effect. They override the session's variables by name. Only for `send`, `edit` and `regenerate`. Default:
    * none.
    */
   readonly templateArguments?: { readonly [name: string]: unknown } | undefined
@@ -289,9 +295,9 @@ export interface Support {
 /** How a reply ended. */
 export interface GenerationResult extends Outcome {
   /**
-   * The replies of the model one by one, if a tool has `execute`; absent otherwise. `text` and `reasoning`
-   * are then those of all steps with an empty line between them, as they were streamed. `usage` and
-   * `timings` are sums, and `toolCalls` are the calls that were not run.
+   * The model's replies one by one, if a tool has `execute`; absent otherwise. `text` and `reasoning` then
+   * combine those of all steps with an empty line in between, as streamed. `usage` and `timings` are sums,
+   * and `toolCalls` are the calls that were not run.
    */
   readonly steps?: readonly ReplyStep[] | undefined
   /** The value that was passed to `cancel`; undefined if the reply was not cancelled. */
@@ -304,10 +310,10 @@ export interface GenerationResult extends Outcome {
  * a second loop continues where the first stopped. Leaving the loop cancels the reply.
  */
 export interface Generation extends AsyncIterable<ReplyChunk> {
-  /** The whole reply. If it was cancelled, the text up to then. Rejects as `result` does. */
+  /** The whole reply. If it was cancelled, the text up to then. Rejects like `result`. */
   text(): Promise<string>
   /**
-   * How the reply ended. Rejects with the signal's reason if that is aborted, or with a HalfbyteError if the
+   * How the reply ended. Rejects with the signal's reason if it aborts, or with a HalfbyteError if the
    * reply failed. If you only use the loop, this rejection is not reported as unhandled.
    */
   readonly result: Promise<GenerationResult>
@@ -340,7 +346,7 @@ export interface Session extends AsyncDisposable {
    * were before it.
    */
   readonly messages: readonly Message[]
-  /** Number of tokens of this session in the engine after its last generation. */
+  /** How many tokens of this session are in the engine after its last generation. */
   readonly contextUsed: number
   /**
    * Adds a user message or messages and answers. If another generation of this session is running, this one
@@ -356,7 +362,7 @@ export interface Session extends AsyncDisposable {
    * while a generation runs.
    */
   setMessages(messages: readonly SaidMessage[]): void
-  /** Makes a second session with the same conversation and state. Waits for this session's turn. */
+  /** Creates a second session with the same conversation and state. Waits for this session's turn. */
   fork(options?: AbortOptions): Promise<Session>
   /**
    * A file of the conversation and its state, for `Engine.restoreSession`. A restored session does not read
@@ -365,8 +371,8 @@ export interface Session extends AsyncDisposable {
    */
   save(options?: AbortOptions): Promise<Blob>
   /**
-   * Stores the same file on this device under a name, for `Engine.restoreSession(name)`. It replaces a file
-   * of the same name once the new one is complete. `storedSessions` lists stored sessions; `unstoreSession`
+   * Stores the file of `save` on this device under a name, for `Engine.restoreSession(name)`. It replaces a
+   * file with the same name once it is complete. `storedSessions` lists stored sessions; `unstoreSession`
    * removes one. Rejects with `storage-full`, `out-of-memory`, or `unsupported` if nothing can be stored
    * here.
    */

@@ -12,7 +12,7 @@ import type { Message } from '../types/conversation.ts'
 import { renderTurns, withMarks } from './chat-turns.ts'
 
 const tokenizer = createTokenizer(byteLevelSpec())
-/** As Qwen's templates write tools, calls and answers. */
+/** Writes tools, calls and answers like Qwen's templates. */
 const TEMPLATE = new ChatTemplate(
   '{% if tools %}{% for tool in tools %}<tool>{{ tool | tojson }}</tool>\n{% endfor %}{% endif %}' +
     '{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}' +
@@ -26,7 +26,7 @@ const MESSAGES: readonly Message[] = [
 ]
 
 describe('turns', () => {
-  test('with tools, calls and answers reach the template under the names it knows', () => {
+  test('pass tools, calls and answers to the template under the expected names', () => {
     const prompt = renderTurns({ template: TEMPLATE }, tokenizer, MESSAGES, {
       tools: [{ name: 'add', description: 'Adds.' }],
     })
@@ -64,7 +64,7 @@ describe('turns', () => {
     )
   })
 
-  test('with tools are told in the system text by a template that knows none', () => {
+  test('describe tools in the system text if the template does not support them', () => {
     const template = new ChatTemplate(CHATML)
     const called = { id: 'a', name: 'add', arguments: { a: 1 } }
     const prompt = renderTurns(
@@ -108,12 +108,12 @@ describe('role markers that are not special tokens', () => {
       .map((id) => own.tokenText(id))
       .filter((text) => more.includes(text))
 
-  test('open no turn when a user types them', () => {
+  test('do not open a turn when a user types them', () => {
     const content = '<|user|><|bot|></think>  <b>'
     expect(idsOf([{ role: 'user', content }])).toEqual(['  ', '<|user|>', '  ', '<b>'])
   })
 
-  test('nor when the model does, whose thoughts the template still finds', () => {
+  test('do not open a turn when the model writes them, and the template still finds its thoughts', () => {
     const content = '<think>hm</think>well<|user|>'
     const turns = renderTurns({ template }, own, [{ role: 'assistant', content }])
     expect(turns).not.toContain('hm')

@@ -21,13 +21,13 @@ import { pictureMark, splitAtPictures } from './picture-marks.ts'
 
 /** Quotes text, so that nothing in it can open or end a turn. */
 export interface TurnQuotes {
-  /** Text of a user, a tool or the application. */
+  /** Quotes text from a user, a tool or the application. */
   readonly given: (text: string) => string
-  /** Text of the model. Templates look for markers such as `<think>` in it, so these are kept. */
+  /** Quotes text from the model. Templates look for markers such as `<think>` in it, so these are kept. */
   readonly said: (text: string) => string
 }
 
-/** Quotes special tokens, and among other tokens those that the template writes itself. */
+/** Quotes special tokens, and any other tokens that the template writes itself. */
 export function turnQuotes(template: ChatTemplate, tokenizer: Tokenizer): TurnQuotes {
   const written = template.source + probeTurns(tokenizer, template)
   const isMarker = (spelling: string) =>
@@ -41,34 +41,34 @@ export function turnQuotes(template: ChatTemplate, tokenizer: Tokenizer): TurnQu
   }
 }
 
-/** A model's templates, and how messages are fitted to them. */
+/** A model's templates, and how messages are adapted to them. */
 export interface TurnTemplates {
   readonly template: ChatTemplate
   /** The template for conversations with tools, if the model has a separate one. */
   readonly toolTemplate?: ChatTemplate | undefined
   /** The template for conversations with the variable `documents`, if the model has a separate one. */
   readonly documentTemplate?: ChatTemplate | undefined
-  /** Whether system text becomes the beginning of the first question. */
+  /** Whether system text is put at the beginning of the first question. */
   readonly mergesSystem?: boolean
-  /** Whether the usual template reads contents as lists of parts. Default: it does not. */
+  /** Whether the default template reads contents as lists of parts. Default: no. */
   readonly parts?: PartsForm | undefined
-  /** The text by which templates mark an image. Default: none. */
+  /** The text with which templates mark an image. Default: none. */
   readonly pictureText?: string | undefined
 }
 
 /** The template input besides the messages. */
 export interface TurnOptions {
   readonly tools?: readonly Tool[] | undefined
-  /** Further variables of the template. */
+  /** Additional variables of the template. */
   readonly templateArguments?: JsonObject | undefined
-  /** Whether the reply's beginning follows the last turn. Default true. */
+  /** Whether the prompt ends with the beginning of the reply. Default true. */
   readonly addGenerationPrompt?: boolean | undefined
 }
 
 /**
  * If the template does not support tools, the system prompt describes them, and their calls and results are
- * written as plain text (docs/guide/tools.md). Marks of images in the messages are in the prompt too.
- * Throws `format` if the template refuses the messages.
+ * written as plain text (docs/guide/tools.md). Image marks in the messages are also in the prompt. Throws
+ * `format` if the template rejects the messages.
  */
 export function renderTurns(
   templates: TurnTemplates,
@@ -85,7 +85,7 @@ export function renderTurns(
   if (marks.length > 0 && pictureText !== '') {
     const prompt = render((text) => partsOf(text, () => ({ type: 'image' })))
     const pieces = prompt.split(pictureText)
-    // Some templates write something else before an image than before a text.
+    // Some templates write different text before an image than before a text.
     if (pieces.length === marks.length + 1)
       return pieces.reduce((all, piece, index) => all + marks[index - 1] + piece)
   }
@@ -195,7 +195,7 @@ function renderedOr<T>(fallback: T, render: () => string): string | T {
   }
 }
 
-/** The tokenizer's tokens; those with the texts count as plain text. */
+/** The tokenizer's tokens, with those spelled like one of the texts as plain text. */
 export function withMarks(tokenizer: Tokenizer, texts: readonly string[]): TokenSource {
   if (texts.length === 0) return tokenizer
   const marks = new Set(texts.map((text) => tokenizer.idOf(text)))
@@ -222,7 +222,7 @@ function turnOf(
     role,
     content: content === '' && calls !== undefined && calls.length > 0 ? null : contentOf(quote(content)),
     ...(reasoning !== '' && { reasoning_content: quote(reasoning) }),
-    // gpt-oss's template rejects a message with both a thought and text beside calls.
+    // gpt-oss's template rejects a message with calls that has both a thought and text.
     ...(reasoning !== '' && !(content !== '' && calls?.length) && { thinking: quote(reasoning) }),
     ...(calls !== undefined && calls.length > 0 && { tool_calls: calls }),
     ...(toolCallId !== undefined && { tool_call_id: quote(toolCallId) }),
@@ -258,7 +258,7 @@ function quoted(value: unknown, quote: (text: string) => string): unknown {
   )
 }
 
-/** The arguments of a call in the digits and the order in which the model wrote them, if they are known. */
+/** The arguments of a call with the model's own digits and order, if known. */
 function argumentsOf(
   { arguments: given, argumentsJson }: ToolCall,
   quote: (text: string) => string,

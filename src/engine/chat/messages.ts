@@ -1,4 +1,4 @@
-// Checks of messages that come from a page or from a saved session.
+// Checks messages from a page or from a saved session.
 import { isCount, isObject } from '../../core/base/values.ts'
 import type { Message, ToolCall } from '../types/conversation.ts'
 import { MOST_PICTURES } from './picture-marks.ts'
@@ -20,7 +20,7 @@ export function isMessage(value: unknown): value is Message {
   )
 }
 
-/** A file, pixels, or in a saved session either of them as text. */
+/** A file or pixels; in a saved session, either of them as text. */
 const isPicture = (value: unknown): boolean =>
   value instanceof Blob ||
   value instanceof ArrayBuffer ||

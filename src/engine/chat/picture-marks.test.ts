@@ -1,5 +1,5 @@
 // Marks of images. In: messages with images, templates of both kinds. Out: prompts with each mark in its
-// place; marks that no text can forge.
+// place, and marks that users' text cannot forge.
 import { describe, expect, test } from 'vitest'
 import { byteLevelSpec } from '../../core/text/testing/tiny.ts'
 import { createTokenizer } from '../../core/text/tokenize/read/create.ts'
@@ -17,7 +17,7 @@ test.each([
   ['a \uFFFC b', `${first}\na ${second} b`],
   ['a', `${first}\n${second}\na`],
   ['\uFFFC\uFFFC\uFFFC', `${first}${second}\uFFFC`],
-])('pictures stand at their places in %j, or before the text', (content, expected) => {
+])('images are placed at their positions in %j, or before the text', (content, expected) => {
   expect(pictureKeys(content, [first, second])).toBe(expected)
 })
 
@@ -45,15 +45,15 @@ describe('a prompt', () => {
     ['parts', PARTS, `user:${first}what?|user: and ${second}|`],
     ['texts', STRINGS, `user: ${first}what?|user: and ${second}|`],
     ['both', BOTH, `user: ${first}what?|user: and ${second}|`],
-  ])('of a template of %s has each mark once', (_, template, prompt) => {
+  ])('from a template for %s has each mark once', (_, template, prompt) => {
     expect(render(template, `${first}what?`, `and ${second}`)).toBe(prompt)
   })
 
-  test('of a template of parts has the texts of messages without images', () => {
+  test('from a template for parts has the texts of messages without images', () => {
     expect(render(PARTS, 'hello', '')).toBe('user: hello|user: |')
   })
 
-  test('of a template that knows parts too is the usual one without images', () => {
+  test('from a template that also supports parts is the usual one without images', () => {
     expect(render(BOTH, 'hello')).toBe('user: hello|')
   })
 

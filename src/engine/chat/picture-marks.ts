@@ -1,11 +1,11 @@
-// Marks that stand for images in the text of a prompt: an image's key between two noncharacters, which
+// Marks that represent images in the text of a prompt: an image's key between two noncharacters, which
 // neither users' text nor templates contain.
 
 const OPEN = '\uFDD2'
 const CLOSE = '\uFDD3'
 const MARK = new RegExp(`${OPEN}([0-9a-f]{64})${CLOSE}`)
 
-/** In the text of a message, represents its next image: the object replacement character. */
+/** The object replacement character, which represents the next image in a message's text. */
 export const PICTURE_PLACE = '\uFFFC'
 
 /** More images than fit in any context. */

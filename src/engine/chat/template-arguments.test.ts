@@ -1,9 +1,9 @@
-// Tests of template arguments. In: what a caller gives. Out: nothing, or a typed error.
+// Tests of template arguments. In: a caller's values. Out: nothing, or a typed error.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { checkTemplateArguments } from '../reply/reply.ts'
 
-test('any JSON object is taken', () => {
+test('any JSON object is accepted', () => {
   fc.assert(
     fc.property(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 5 })), (given) => {
       fc.pre(

@@ -23,10 +23,10 @@ const TOLD =
 
 interface Family {
   readonly template: string
-  /** The model's calls for `CITIES`, and how a later prompt shows them. */
+  /** The model's calls for `CITIES`, and how a later prompt contains them. */
   readonly asked: string
   readonly told: string
-  /** The whole prompt with the question, the calls told as above, and answers "12" and so on. */
+  /** The whole prompt with the question, the calls as above, and answers "12" and so on. */
   readonly prompt: (told: string) => string
   readonly cities: readonly string[]
 }
@@ -123,7 +123,7 @@ const FAMILIES: Readonly<Record<string, Family>> = {
   },
 }
 
-/** The calls in a reply that comes letter by letter. */
+/** The calls in a reply that arrives letter by letter. */
 function callsIn(reply: string): readonly ToolCall[] {
   const calls = toolCallsOf({ type: 'messages', messages: [QUESTION], tools })!
   const text = [...reply].map((letter) => calls.push(letter)).join('') + calls.finish()
@@ -140,11 +140,11 @@ describe.each(Object.entries(FAMILIES))('the tools of %s', (_, family) => {
     argumentsJson: `{"city": "${city}"}`,
   }))
 
-  test('are called in the words of the family', () => {
+  test('are called in the family’s format', () => {
     expect(callsIn(family.asked)).toEqual(wanted)
   })
 
-  test('give exactly the template’s prompt, from which the calls can be parsed again', () => {
+  test('produce exactly the template’s prompt, from which the calls can be parsed again', () => {
     const answers = wanted.map(({ id, name }, index): Message => {
       return { role: 'tool', content: String(12 * (index + 1)), toolCallId: id, name }
     })

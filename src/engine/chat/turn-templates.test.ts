@@ -1,5 +1,5 @@
-// Tests of how messages are fitted to templates. In: templates as models have them, conversations with calls,
-// tools and system text. Out: prompts in which nothing is lost.
+// Tests of how messages are adapted to templates. In: templates like those of models, conversations with
+// calls, tools and system text. Out: prompts in which nothing is lost.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -23,7 +23,10 @@ const CALLED: readonly Message[] = [
 ]
 const TOOLS = [{ name: 'weather', parameters: { type: 'object', properties: {} } }]
 
-/** The prompt of a template that writes each call by `call`, where `c` is its function. */
+/**
+ * The prompt of a template that writes each call with the expression `call`, in which `c` is the call's
+ * function.
+ */
 const withCall = (call: string) => {
   const source = `{% for m in messages %}<{{ m.role }}>{% for t in m.tool_calls %}{% set c = t.function %}${call}{% endfor %}{% endfor %}`
   return renderTurns({ template: new ChatTemplate(source) }, tokenizer, CALLED)
@@ -39,12 +42,12 @@ describe('arguments of calls', () => {
     ['{{ c.arguments.city }}{{ c.arguments is mapping }}{{ c.arguments is string }}', 'OsloTrueFalse'],
     ['{% for k, v in c.arguments | items %}{{ k }}={{ v }}{% endfor %}', 'city=Oslo'],
     ["{{ dict(c.arguments, unit='C') }}", "{'city': 'Oslo', 'unit': 'C'}"],
-  ])('read as a mapping and join as JSON: %s', (call, text) => {
+  ])('act as a mapping and concatenate as JSON: %s', (call, text) => {
     expect(withCall(call)).toBe(`<user><assistant>${text}<tool>`)
   })
 
   test.each(["'a' + {'k': 1}", "'a' + [1, 'b']", "'a' + true", "'a' + 1", "1 + 'a'", 'none + 1', "{} + 'a'"])(
-    'and no other value joins a text: %s',
+    'but no other value concatenates with text: %s',
     (expression) => {
       expect(() => new ChatTemplate(`{{ ${expression} }}`).render([])).toThrow(
         expect.objectContaining({ code: 'format', message: expect.stringContaining('TypeError') }),
@@ -139,13 +142,13 @@ describe('templates of models', () => {
     { role: 'user', content: 'Bye' },
   ]
 
-  test('that are empty count as none', () => {
+  test('that are empty count as absent', () => {
     expect(textOf(' \n').renderPrompt([{ role: 'user', content: 'Hi' }])).toBe(
       '<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n',
     )
   })
 
-  test('in another language reject only messages, and can be replaced', () => {
+  test('in another language fail only when rendering, and can be replaced', () => {
     const go = '{{- if .System }}{{ .System }}{{ end }}{{- range .Messages }}<{{ .Role }}>{{- end }}'
     const text = textOf(go)
     expect(text.notes).toMatchObject([
@@ -162,14 +165,17 @@ describe('templates of models', () => {
   test.each([
     `{% if messages[0].role == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}${TURNS}`,
     "{% for m in messages if m.role != 'system' %}<{{ m.role }}>{{ m.content }}{% endfor %}",
-  ])('without a system role get the system prompt with the first question, and report that: %s', (source) => {
-    const text = textOf(source)
-    expect(text.notes).toMatchObject([
-      { code: 'merged-system', text: expect.stringContaining('no system role') },
-    ])
-    expect(text.renderPrompt(SAID)).toBe('<user>Be brief.\n\nHi<assistant>Ho<user>Bye')
-    expect(textOf(TURNS).notes).toEqual([])
-  })
+  ])(
+    'without a system role get the system prompt in the first question, and a note says so: %s',
+    (source) => {
+      const text = textOf(source)
+      expect(text.notes).toMatchObject([
+        { code: 'merged-system', text: expect.stringContaining('no system role') },
+      ])
+      expect(text.renderPrompt(SAID)).toBe('<user>Be brief.\n\nHi<assistant>Ho<user>Bye')
+      expect(textOf(TURNS).notes).toEqual([])
+    },
+  )
 
   test('read the arguments that are given', () => {
     const text = textOf(`{% if enable_thinking is defined and not enable_thinking %}/no{% endif %}${TURNS}`)
@@ -232,7 +238,7 @@ describe('earlier thoughts', () => {
     expect(renderTurns(published('openai-gpt-oss-120b'), tokenizer, both, { tools: TOOLS })).toContain('So.')
   })
 
-  test('hold no control token', () => {
+  test('contain no control tokens', () => {
     const templates = { template: new ChatTemplate('{{ messages[0].reasoning_content }}') }
     const prompt = renderTurns(templates, tokenizer, [
       { role: 'assistant', content: 'a', reasoning: '<|im_end|>' },

@@ -127,13 +127,13 @@ export interface BuildOptions {
   readonly vision?: Vision | undefined
 }
 
-/** A loaded model, with what evaluation needs besides generation. */
+/** A loaded model, with the parts that evaluation needs in addition to generation. */
 export interface BuiltModel extends LoadedModel {
   readonly scheduler: Scheduler
   readonly tokenizer: Tokenizer
 }
 
-/** Throws `unsupported`, `network`, `out-of-memory`, errors of reading weights, or the signal's reason. */
+/** Throws `unsupported`, `network`, `out-of-memory`, errors from reading weights, or the signal's reason. */
 export async function buildModel(
   prepared: PreparedModel,
   options: BuildOptions,
@@ -146,7 +146,7 @@ export async function buildModel(
   if (draft !== undefined) {
     checkSameVocabulary(tokenizer, modelTokenizer(draft.file, draft.plan.logits.width))
   }
-  // Reads the chat template, which may be wrong, before any thread is started.
+  // Parses the chat template, which may be invalid, before any thread is started.
   const text = modelText(tokenizer, options.chatTemplate, vision?.mark)
   hooks.onProgress({ phase: 'compile' })
   const need = memoryNeed(prepared, ...(draft === undefined ? [] : [draft]), ...(vision?.models ?? []))
@@ -155,7 +155,7 @@ export async function buildModel(
   hooks.signal.throwIfAborted()
   const { arena } = runtime
   const note = noteOf(prepared, runtime, options)
-  // Messages to shards have positions but not the places of images' rows.
+  // Messages to shards have positions, but not the coordinates of images' rows.
   const isShared = runtime.maxShards > 1 && vision?.inputs.isPlaced !== true
   const shards = isShared ? await openShards(prepared, runtime, { ...options, note }) : undefined
   let started: Pick<ModelPool, 'pool'> | undefined
@@ -243,7 +243,7 @@ async function placeModels(
   return { main, draft: drafts, vision }
 }
 
-/** Starts the threads, and the scheduler that gives them steps. */
+/** Starts the threads and the scheduler that runs steps on them. */
 async function startModel(
   runtime: Runtime,
   { main, draft }: PlacedModels,

@@ -14,7 +14,9 @@ export interface PromptFit {
 
 const OVERFLOW_OPTIONS = { overflow: choice(['error', 'shift']), keep: whole(0) }
 
-/** Attention sinks: the least that a context must keep of its beginning (Xiao et al., StreamingLLM, 2023). */
+/**
+ * Attention sinks: the minimum that a context must keep of its beginning (Xiao et al., StreamingLLM, 2023).
+ */
 const SINKS = 4
 
 /**
@@ -74,10 +76,11 @@ function keptByDefault(model: LoadedModel, { prompt }: GenerateRequest, ids: rea
   return Math.max(SINKS, hasSystem ? (messageEnds(ids, model.text.endIds)[0] ?? 0) : 0)
 }
 
-function checkNotEmpty(count: number): void {
+export function checkNotEmpty(count: number): void {
   if (count > 0) return
   throw new HalfbyteError(
     'unsupported',
     'the prompt has 0 tokens, but the model needs at least 1; write something',
+    { name: 'the prompt' },
   )
 }

@@ -67,7 +67,7 @@ export function refusedSampling(refused: readonly string[]): EngineNote[] {
   ]
 }
 
-/** Matrices that have a scale for each group of inputs in the file and get one for all of them. */
+/** Notes matrices that have a scale per group of inputs in the file and get a single scale for all inputs. */
 export function coarserScales(weights: Weights, encodingOf: (name: string) => PackedEncoding): EngineNote[] {
   const found = [...weights].filter(
     ([name, { dtype, like = dtype, packed }]) =>

@@ -12,7 +12,7 @@ import { buildModel } from './build-model.ts'
 import { modelFingerprint } from './load-weights.ts'
 import { prepareModel } from './prepare.ts'
 
-test('a message that arrives during a load is handled before the last weight is there', async () => {
+test('a message that arrives during a load is handled before the last weight is loaded', async () => {
   const bytes = new Uint8Array(await (await ggufFile(randomLlama({ seed: 3, layers: 6 }))).arrayBuffer())
   const prepared = await prepareModel(await openModel([bufferSource('a.gguf', bytes)]), { weights: 'w8' })
   const order: string[] = []
@@ -36,7 +36,7 @@ test('a message that arrives during a load is handled before the last weight is 
   expect(order.indexOf('answer')).toBeLessThan(order.indexOf('end'))
 })
 
-test('state with fp8 values has another fingerprint than when its codes were e4m3, other state has the same', async () => {
+test('the fingerprint of state with fp8 values differs from that of earlier e4m3 codes, and other fingerprints are unchanged', async () => {
   const bytes = new Uint8Array(await (await ggufFile(randomLlama({ seed: 3 }))).arrayBuffer())
   const file = await openModel([bufferSource('a.gguf', bytes)])
   for (const v of ['f32', 'int8', 'fp8'] as const) {

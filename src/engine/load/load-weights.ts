@@ -42,7 +42,7 @@ export class WeightSample {
 /**
  * SHA-256 of the model's description, of how its weights and state are stored, and of a piece from the middle
  * of every weight. It covers the whole model, even if it is spread over several memories. All builds, pools
- * and thread counts give the same hash, because their state is the same too.
+ * and thread counts have the same hash, because their state is the same too.
  */
 export async function modelFingerprint(
   config: ModelConfig,
@@ -64,8 +64,8 @@ export interface ShardedPlans {
 
 /**
  * Reads every tensor once and sends the other shards their parts by message. The shards already have their
- * plans. Returns the addresses of the first shard's slots and a sample of each complete slot. Throws what
- * `loadWeights` throws.
+ * plans. Returns the addresses of the first shard's slots and a sample of each complete slot. Throws the same
+ * errors as `loadWeights`.
  */
 export async function dealWeights(
   arena: Arena,
@@ -111,8 +111,8 @@ export interface WeightHooks {
   /** Number of weights in memory so far, and their total. */
   readonly onWeight?: ((done: number, total: number) => void) | undefined
   /**
-   * Starts a new task. Stored files are read without one: a long load would answer no message, and count as
-   * dead.
+   * Starts a new task. Stored files are read synchronously, so without it a long load would not answer
+   * messages and count as dead.
    */
   readonly yieldTask?: (() => Promise<void>) | undefined
 }

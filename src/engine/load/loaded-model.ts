@@ -32,7 +32,7 @@ export type PromptOptions = Pick<
 /** A model that is ready to generate. */
 export interface LoadedModel {
   readonly info: EngineInfo
-  /** The operations of samplers on whole rows of logits. */
+  /** The samplers' operations on whole rows of logits. */
   readonly logitRows: LogitRows
   readonly text: ModelText
   /** Compiles constraints on a reply to masks over this model's vocabulary. */
@@ -40,16 +40,16 @@ export interface LoadedModel {
   readonly scheduler: Pick<Scheduler, 'generate' | 'forward' | 'isOver'>
   /**
    * The conversation in the model's template, ending where the reply begins, or after its `prefix`. Throws
-   * `unsupported` when it refuses.
+   * `unsupported` if the template rejects it.
    */
   renderPrompt(messages: readonly Message[], options?: PromptOptions): string
-  /** What the model sees of a prompt: text, and with a vision tower pictures. */
+  /** Prepares what the model sees in a prompt: text and, with a vision tower, images. */
   readonly sight: Sight
   /** An empty sequence for `scheduler`. Throws `out-of-memory`. */
   newSequence(options?: SequenceOptions): Sequence
-  /** A hash that identifies the model. State saved with another hash cannot be used. */
+  /** A hash that identifies the model. State saved with a different hash cannot be used. */
   fingerprint(): Promise<string>
-  /** The sequence that `Sequence.save` wrote, and its extra. */
+  /** Restores a sequence that `Sequence.save` wrote, and its extra. */
   restoreSequence(
     source: ByteSource,
     fingerprint: string,
@@ -62,7 +62,7 @@ export interface LoadedModel {
   dispose(): void | Promise<void>
 }
 
-/** The draft model of a model. `drafter` works on a sequence from `newSequence`. */
+/** A model's draft model. `drafter` works on a sequence from `newSequence`. */
 export interface DraftSource {
   newSequence(options?: SequenceOptions): Sequence
   drafter(sequence: Sequence): Drafter
@@ -82,12 +82,12 @@ export interface ModelText {
    * a text that does not start, if it is known.
    */
   encode(text: string, start: boolean, after?: number): readonly number[]
-  /** A message as `renderPrompt` writes it: without special tokens that `encode` would recognise. */
+  /** Quotes a message like `renderPrompt`, so that `encode` recognises no special tokens in it. */
   quote(text: string): string
   /**
-   * Decodes one reply. With `toolCalls` it also writes the tokens that mark calls, including special ones,
-   * and always those of `marks`. `after`: the id before the reply. The space that encoding adds after a
-   * special token is omitted.
+   * Decodes one reply. Writes the tokens in `marks` as text and, with `toolCalls`, also those that mark
+   * calls, even special ones. `after`: the id before the reply. The space that encoding adds after a special
+   * token is omitted.
    */
   detokenizer(options?: {
     readonly toolCalls?: boolean
@@ -107,11 +107,11 @@ export interface ReplyDecoder {
   flush(): string
 }
 
-/** A prompt whose images have been looked at. */
+/** A prompt whose images have been processed. */
 export interface SeenPrompt {
   /** Its messages, with a mark in place of each image. */
   readonly prompt: Prompt
-  /** Ids of a text with marks; as `ModelText.encode`. */
+  /** Ids of a text with marks; like `ModelText.encode`. */
   encode(text: string, start: boolean, after?: number): readonly number[]
   /**
    * Encodes the images whose state `sequence` lacks, and keeps their rows until the returned function is
@@ -120,27 +120,27 @@ export interface SeenPrompt {
   hold(sequence: Sequence, all: boolean, signal: AbortSignal): Promise<() => void>
 }
 
-/** The parts of a saved session that pictures change. */
+/** The parts of a saved session that depend on images. */
 export interface SeenSession {
-  /** As JSON, which has the bytes of pictures as text. */
+  /** As JSON, with the bytes of images as text. */
   readonly messages: readonly Message[]
-  /** The rows of pictures that the sequence's tokens stand for. Absent: none. */
+  /** The ranges of image rows in the sequence's tokens. Absent if there are none. */
   readonly pictures?: readonly InputRange[] | undefined
 }
 
-/** All that replies and sessions ask about pictures. */
+/** The interface for images that replies and sessions use. */
 export interface Sight {
   /**
-   * Rejects with errors of decoding, `unsupported` for pictures that the model cannot see, or the signal's
+   * Rejects with errors of decoding, `unsupported` for images if the model has no vision, or the signal's
    * reason.
    */
   look(prompt: Prompt, signal?: AbortSignal): Promise<SeenPrompt>
-  /** What is saved of a session with this sequence. */
+  /** The data to save for a session with this sequence. */
   save(sequence: Sequence, messages: readonly Message[]): Promise<SeenSession>
   /**
-   * The messages of a saved session with their pictures. `sequence` loses its state from the first picture
-   * that means something else here. Throws `unsupported`, naming the file, for pictures that the model cannot
-   * see.
+   * The messages of a saved session with their images. `sequence` loses its state from the first image whose
+   * words are in use here for something else. Throws `unsupported`, naming the file, for images if the model
+   * has no vision.
    */
   restore(sequence: Sequence, saved: SeenSession, name: string): readonly Message[]
 }

@@ -1,4 +1,4 @@
-// The bytes that models in one memory need to run, and to run well, and the bytes of their state.
+// The bytes that models in one memory need at least and at best, and the bytes of their state.
 import { BLOCK_POSITIONS } from '../../core/abi/constants.ts'
 import { HalfbyteError } from '../../core/base/errors.ts'
 import { planTotals } from '../../core/graph/plan/cost.ts'
@@ -38,8 +38,7 @@ function blockOf({ plan }: PreparedModel): number {
 }
 
 /**
- * Linear memory in bytes: without it nothing runs; with it a whole conversation fits; with it a second one
- * does.
+ * Linear memory in bytes: the minimum to run, enough for a full conversation, and enough for a second one.
  */
 export interface MemoryNeed {
   readonly needBytes: number

@@ -1,4 +1,4 @@
-// Starts the threads or shards that run a placed model, and says why they are fewer than requested.
+// Starts the threads or shards that run a placed model, and explains why there are fewer than requested.
 import { type EngineNote, PLAIN_NOTES } from '../../core/base/engine-notes.ts'
 import type { HalfbyteError } from '../../core/base/errors.ts'
 import { probeStep, warmStep } from '../../core/generate/probe-step.ts'
@@ -23,7 +23,7 @@ interface ModelPoolOptions {
 export interface ModelPool {
   /** Runs the model. */
   readonly pool: Pool | AsyncPool
-  /** Runs work on this thread's memory only: moves of positions, a draft model. */
+  /** Runs work that only needs this thread's memory: moving positions, a draft model. */
   readonly local: Pool
   readonly kind: PoolKind
   /**
@@ -70,7 +70,7 @@ export interface PoolRequest {
   readonly pool?: PoolKind | 'auto' | undefined
 }
 
-/** Why there are fewer threads than requested, or another pool; undefined if there are not. */
+/** Why there are fewer threads than requested, or a different pool; undefined if neither is the case. */
 export function shortfallOf(
   { host, threads, pool: asked = 'auto' }: PoolRequest,
   { memoryKind }: Runtime,

@@ -23,8 +23,8 @@ import { renderTurns, turnQuotes, withMarks } from '../chat/chat-turns.ts'
 import type { LoadedModel } from './loaded-model.ts'
 
 /**
- * The tokenizer of a model file, of a model with that many `rows`. Throws `format` if it is missing or
- * malformed.
+ * The tokenizer of a model file; `rows`: the number of tokens that the model has rows for. Throws `format` if
+ * it is missing or malformed.
  */
 export function openTokenizer(file: ModelFile, rows?: number): Tokenizer {
   if (file.tokenizer !== undefined) return createTokenizer(file.tokenizer, { endIds: endIdsOf(file), rows })
@@ -36,7 +36,8 @@ export function openTokenizer(file: ModelFile, rows?: number): Tokenizer {
 }
 
 /**
- * The same; throws `format` if it has more ids than the model, apart from tokens added to a tokenizer.json.
+ * Like `openTokenizer`; throws `format` if it has more ids than the model, apart from tokens added to a
+ * tokenizer.json.
  */
 export function modelTokenizer(file: ModelFile, vocab: number): Tokenizer {
   const tokenizer = openTokenizer(file, vocab)
@@ -57,11 +58,10 @@ interface ModelTextSide extends Pick<LoadedModel, 'text' | 'renderPrompt'> {
 }
 
 /**
- * The model's text side: its tokenizer and its chat template, or the one that is given. Special tokens in
+ * The model's text side: its tokenizer and its chat template, or the given one. Special tokens in
  * messages are quoted, so a message that contains `<|im_end|>` does not end its turn. `pictureText`: how
- * templates mark images, for a model that sees. Throws `format` if a
- * given template cannot be read; if the model's own cannot, only rendering throws it, because plain text
- * needs none.
+ * templates mark images, for vision models. Throws `format` if a given template cannot be read; if the
+ * model's own cannot, only rendering throws it, because plain text needs none.
  */
 export function modelText(tokenizer: Tokenizer, given?: string, pictureText?: string): ModelTextSide {
   const own = given === undefined ? readTemplate(chatTemplateOf(tokenizer)) : new ChatTemplate(given)
@@ -111,7 +111,7 @@ export function modelText(tokenizer: Tokenizer, given?: string, pictureText?: st
   }
 }
 
-/** The vocabulary of what follows the marker of a call, where the marks of calls are texts. */
+/** The vocabulary for text after the marker of a call, in which call marks count as text. */
 export function withCallTexts(tokenizer: Tokenizer): ModelVocabulary {
   const isMark = (text: string): boolean => {
     const id = tokenizer.idOf(text)
@@ -138,7 +138,7 @@ const MERGED_SYSTEM: EngineNote = {
   values: {},
 }
 
-/** A template, or the error of one that cannot be read. */
+/** A template, or the error if it cannot be parsed. */
 function readTemplate(source: string): ChatTemplate | HalfbyteError {
   try {
     return new ChatTemplate(source)

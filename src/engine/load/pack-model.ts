@@ -16,7 +16,7 @@ export interface PackCard {
   readonly name?: string | undefined
   /** Licence, source, attribution. */
   readonly about?: MetaObject | undefined
-  /** Whether matrices with zeros are stored sparsely, or that by matrix. Default `none`. */
+  /** Whether matrices with zeros are stored sparsely, for all or per matrix. Default `none`. */
   readonly sparse?: SparsePolicy | ((matrix: string) => SparsePolicy) | undefined
   /** Called for every matrix that was searched for zeros, with its encoding and the reason. */
   readonly onChoice?: ((matrix: string, encoding: string, why: string) => void) | undefined

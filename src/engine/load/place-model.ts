@@ -25,13 +25,14 @@ import {
 import type { PreparedModel } from './prepare.ts'
 
 /**
- * KV heads, and channels of B and C, that several shards hold are bit-identical, so any copy will do.
+ * If several shards have the same KV heads or channels of B and C, these are bit-identical, so any copy will
+ * do.
  */
 function gatherer(
   arena: Arena,
   { group: shards, plans }: ShardedPlans,
 ): Pick<BlockMirror, 'wholeBytes' | 'gather' | 'scatter'> {
-  /** The part of a group that each shard holds. */
+  /** The part of a group that each shard has. */
   const held = (group: number) => plans.flatMap(({ pools }) => pools[group] ?? [])
   const wholeBytes = (plans[0]?.pools ?? []).map((pool) => pool.wholeBytes)
   return {
@@ -62,7 +63,7 @@ function gatherer(
   }
 }
 
-/** A model in memory. A pool can run its plan on its step. */
+/** A model in memory, ready for a pool to run its plan on its step. */
 export interface PlacedModel {
   readonly arena: Arena
   readonly plan: Plan
@@ -83,7 +84,7 @@ export interface PlaceOptions {
   readonly sharded?: ShardedPlans | undefined
   /** Rows in place of tokens. Default: none. */
   readonly inputs?: RowSource | undefined
-  /** Maximum number of sequences in one step. A pair for guidance counts twice. Default: 32. */
+  /** Maximum number of sequences in one step. A guidance pair counts twice. Default: 32. */
   readonly sequences?: number | undefined
 }
 
@@ -94,8 +95,8 @@ export async function placeModel(
   hooks: WeightHooks,
   { sharded, inputs, sequences = STEP_SEQUENCES }: PlaceOptions = {},
 ): Promise<PlacedModel> {
-  // Objects that outlive the load reference these and not `prepared`, which would keep the files' headers in
-  // memory.
+  // Objects that outlive the load reference these instead of `prepared`, which would keep the files' headers
+  // in memory.
   const { config, plan: whole, contextLength, stateBytes: budgetBytes } = prepared
   const plan = sharded?.plans[0] ?? whole
   const capacity = { tokens: plan.tokens, logitRows: plan.logitRows, sequences }
@@ -117,7 +118,8 @@ export async function placeModel(
     slabBytes,
     contextLength,
     budgetBytes,
-    // Neither places of pictures nor keys that are normalised after their rotation can be rotated further.
+    // Neither keys at image coordinates nor keys that are normalised after their rotation can be rotated
+    // further.
     isFixed: inputs?.isPlaced === true || normsRotated(config),
     move: (group, from, to, count) => {
       const kvPosition = ({ table, position }: TablePosition) => ({

@@ -1,5 +1,5 @@
-// Preparing. In: configurations that give one family another's settings, with every tensor that they require.
-// Out: a plan, or a typed error.
+// Preparation. In: configurations that give one family another's settings, with every tensor that they
+// require. Out: a plan, or a typed error.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { PackedEncoding } from '../../core/abi/encodings.ts'
@@ -42,7 +42,7 @@ const ssm = fc.oneof(
   fc.record({ kind: fc.constant('lru'), ...common, heads: fc.constantFrom(0, 3, 4) }),
   fc.record({ kind: fc.constant('wkv'), ...common }),
 )
-/** What only some families have. */
+/** Settings that only some families have. */
 const extra = fc.record(
   {
     ssm,
@@ -130,7 +130,7 @@ const LATENT = {
   latent: { rank: 32, queryRank: 40, plainDim: 16, valueDim: 16, normEpsilon: 1e-6 },
 } as const
 
-/** What a family needs beside the rest. */
+/** Settings that a family requires. */
 const PARTS: Readonly<Partial<Record<Family, Partial<ModelConfig>>>> = {
   qwen3moe: EXPERTS,
   olmoe: EXPERTS,
@@ -283,38 +283,44 @@ test.each<DType>(['Q4_0', 'Q4_K', 'Q5_0', 'Q8_0'])(
   },
 )
 
-test('one scale for each output is not noted where the file has floats or the very scales', async () => {
+test('one scale per output is not noted if the file has floats or the same scales', async () => {
   expect(await notesOf({ dtype: 'BF16' }, 'w4_channel')).toEqual([])
   expect(await notesOf({ dtype: 'Q4_0', packed: 'w4_channel' }, 'w4_channel')).toEqual([])
 })
 
-test.each(FAMILIES)('%s with what it needs is prepared', async (family) => {
+test.each(FAMILIES)('%s with its required settings is prepared', async (family) => {
   expect(await outcome({ ...BASE, family, ...PARTS[family] })).toBe('none')
 })
 
-test.each(FAMILIES)('%s with anything that other families have', async (family) => {
-  const work = fc.asyncProperty(extra, async (changes) => {
-    const config = {
-      ...BASE,
-      family,
-      ...PARTS[family],
-      ...(changes as Record<string, MetaValue>),
-    } as ModelConfig
-    const found = await outcome(config)
-    expect(['none', 'architecture', 'unsupported'], String(found)).toContain(found)
-  })
-  await fc.assert(work, { numRuns: 300 })
-})
+test.each(FAMILIES)(
+  '%s with settings of other families is prepared or rejected with a typed error',
+  async (family) => {
+    const work = fc.asyncProperty(extra, async (changes) => {
+      const config = {
+        ...BASE,
+        family,
+        ...PARTS[family],
+        ...(changes as Record<string, MetaValue>),
+      } as ModelConfig
+      const found = await outcome(config)
+      expect(['none', 'architecture', 'unsupported'], String(found)).toContain(found)
+    })
+    await fc.assert(work, { numRuns: 300 })
+  },
+)
 
 const encodings = fc.array(fc.constantFrom(...(Object.keys(DTYPE_OF) as PackedEncoding[])), {
   minLength: 1,
   maxLength: 7,
 })
 
-test.each(FAMILIES)('%s of matrices in any encodings', async (family) => {
-  const work = fc.asyncProperty(encodings, async (packed) => {
-    const found = await outcome({ ...BASE, family, ...PARTS[family] }, packed)
-    expect(['none', 'architecture', 'unsupported'], String(found)).toContain(found)
-  })
-  await fc.assert(work, { numRuns: 100 })
-})
+test.each(FAMILIES)(
+  '%s with matrices in any encodings is prepared or rejected with a typed error',
+  async (family) => {
+    const work = fc.asyncProperty(encodings, async (packed) => {
+      const found = await outcome({ ...BASE, family, ...PARTS[family] }, packed)
+      expect(['none', 'architecture', 'unsupported'], String(found)).toContain(found)
+    })
+    await fc.assert(work, { numRuns: 100 })
+  },
+)

@@ -40,7 +40,7 @@ import {
   unreadTowers,
 } from './load-notes.ts'
 
-/** The dtypes of each weight. The experts of a layer are one weight, however each of them is stored. */
+/** The dtypes of each weight. A layer's experts are one weight, however each of them is stored. */
 function encodings(
   weights: Weights,
   { experts }: ModelConfig,
@@ -70,14 +70,14 @@ function encodings(
 interface WeightOptions {
   readonly weights: WeightPolicy
   /**
-   * True if the weights will be stored: every matrix keeps its inputs in the model's order. Default
+   * True if the weights will be stored, so that every matrix must keep the model's input order. Default
    * false.
    */
   readonly forPack?: boolean | undefined
   readonly signal?: AbortSignal | undefined
 }
 
-/** Whether floats keep the file's dtype. Adapters change them. */
+/** Whether floats keep the file's dtype. With adapters they do not. */
 export const keepsFloats = ({
   weights,
   lora = [],
@@ -86,7 +86,7 @@ export const keepsFloats = ({
 
 /**
  * Matrices whose inputs are sorted by group, if their kernels read int8 activations, which are then
- * quantised in that order. Equal orders have one name.
+ * quantised in that order. Equal orders share a name.
  */
 async function sortInputs(weights: Weights, options: WeightOptions) {
   const sorted = new Map(weights)
@@ -107,11 +107,11 @@ async function sortInputs(weights: Weights, options: WeightOptions) {
 interface SamplingDefaults {
   /** Options that replace the sampler's own defaults. */
   readonly sampling: SamplerOptions
-  /** Settings that are not possible, as `name value`. */
+  /** Invalid settings, as `name value`. */
   readonly refused: readonly string[]
 }
 
-/** The names in generation_config.json, and those of GGUF's `general.sampling.*` that the former lacks. */
+/** Names from generation_config.json, and those from GGUF's `general.sampling.*` that the former lacks. */
 const NAMES: Readonly<Record<string, NumberKey>> = {
   temperature: 'temperature',
   top_k: 'topK',
@@ -140,8 +140,8 @@ const TRANSFORMERS_DEFAULTS: SamplerOptions = {
 }
 
 /**
- * The sampler's options that a model recommends. `do_sample: false` is greedy. A value of the wrong type or
- * outside the sampler's range is dropped and listed.
+ * The sampler's options that a model recommends. `do_sample: false` means greedy. Values of the wrong type or
+ * outside the sampler's range are dropped and listed.
  */
 export function samplingDefaults(generation: MetaObject = {}): SamplingDefaults {
   const refused: string[] = []
@@ -160,16 +160,16 @@ export function samplingDefaults(generation: MetaObject = {}): SamplingDefaults 
     ...found,
     ...(samples === false && { temperature: 0 }),
   }
-  // Each number is in its range, which for mirostat is 0 to 2.
+  // Numbers are checked against their ranges only, which allows any mirostat from 0 to 2.
   return { sampling: sampling as SamplerOptions, refused }
 }
 
 export interface PrepareOptions extends WeightOptions, Pick<ReadConfigOptions, 'architecture'> {
-  /** Default: what the model was trained for, at most 4096. */
+  /** Default: the model's trained length, at most 4096. */
   readonly contextLength?: number | undefined
   /** Lets contextLength exceed the trained length, as evaluations do. Default false. */
   readonly beyondTraining?: boolean | undefined
-  /** Adapters added to the model's matrices, in this order. */
+  /** Adapters to add to the model's matrices, in this order. */
   readonly adapters?: readonly ScaledAdapter[] | undefined
   /** Default: f32, exactly. */
   readonly kvCache?: KvFormat | undefined
@@ -180,9 +180,7 @@ export interface PreparedModel {
   readonly file: ModelFile
   readonly config: ModelConfig
   readonly plan: Plan
-  /**
-   * The plan of one of several shards; throws `unsupported` for a model that cannot be shared out like that.
-   */
+  /** The plan of one of several shards; throws `unsupported` for a model that cannot be split like this. */
   readonly shardPlan: (shares: readonly number[], shard: number) => Plan
   readonly parameters: number
   /** Maximum number of tokens of a sequence. */
@@ -193,7 +191,7 @@ export interface PreparedModel {
   readonly sampling: SamplerOptions
   /** Differences from the caller's or the files' settings. */
   readonly notes: readonly EngineNote[]
-  /** Maximum bytes of the state of all its sequences; absent: limited only by memory. */
+  /** Maximum bytes of state of all sequences. Absent if limited only by memory. */
   readonly stateBytes?: number | undefined
 }
 
@@ -202,12 +200,12 @@ const DEFAULT_CONTEXT = 4096
 /** Maximum rows of a step: enough for GEMM tiles to pay off, few enough to keep the activations in cache. */
 const STEP_TOKENS = 256
 /**
- * Rows of a step whose logits are needed, one per sequence and per draft after it: these, and up to the
- * maximum while they take few bytes.
+ * Rows of a step whose logits are needed, one per sequence and per draft after it. There may be more, up to
+ * the maximum, if they take few bytes.
  */
 const STEP_LOGIT_ROWS = { least: 16, most: 64, bytes: 8 << 20 } as const
 
-/** Reads the configuration, builds and lowers the graph. Throws `architecture` or `unsupported`. */
+/** Reads the configuration, then builds and lowers the graph. Throws `architecture` or `unsupported`. */
 export async function prepareModel(file: ModelFile, options: PrepareOptions): Promise<PreparedModel> {
   const own = await readConfig(file, options)
   const { adapters = [] } = options
@@ -225,12 +223,12 @@ export async function prepareModel(file: ModelFile, options: PrepareOptions): Pr
     kvCache: options.kvCache,
     tokens: STEP_TOKENS,
     logitRows: logitRowsOf(config.vocabSize),
-    // Saved state fits every context, so these are the frequencies of the shortest.
+    // Saved state fits every context, so use the frequencies of the shortest.
     frequencies: ropeTables(config, 0).map(({ frequencies }) => frequencies),
   }
   const ownOrders = { orderOf: (name: string) => orders.get(name), stripBytesOf }
   const plan = planOf(file, () => compile(graph, { ...sizes, encodingOf, ...ownOrders }))
-  // Strips cannot be split by columns, so shards hold their weights densely.
+  // Strips cannot be split by columns, so shards store their weights densely.
   const denseOf = (name: string): PackedEncoding => {
     const encoding = encodingOf(name)
     return isSparse(encoding) ? sparseParts(encoding).base : encoding
@@ -244,7 +242,7 @@ export async function prepareModel(file: ModelFile, options: PrepareOptions): Pr
       encodingOf: denseOf,
     })
   }
-  // Tables of positions end where the training did.
+  // Position tables end at the trained length.
   const { positions = 'rope' } = familyFile(config.family).traits ?? {}
   const isOpen = options.beyondTraining === true && positions === 'rope'
   const most = isOpen ? Number.POSITIVE_INFINITY : config.contextLength
@@ -283,7 +281,7 @@ const otherNames = (file: string): HalfbyteError =>
     { file },
   )
 
-/** A graph that a file brings may read values that a plan overwrites, which no family's graph does. */
+/** Unlike a family's graph, a file's own graph may read values that a plan overwrites. */
 function planOf(file: ModelFile, compiled: () => Plan): Plan {
   try {
     return compiled()

@@ -1,5 +1,4 @@
-// What a model sees of prompts and sessions: their text, and what its vision tower, if it has one, makes of
-// their pictures.
+// What a model sees of prompts and sessions: their text and, with a vision tower, their images.
 import { HalfbyteError } from '../../core/base/errors.ts'
 import { isMessage } from '../chat/messages.ts'
 import type { Message } from '../types/conversation.ts'

@@ -1,4 +1,4 @@
-// Costs for estimates. In: shapes of models. Out: near what every op of their plans costs.
+// Costs for estimates. In: shapes of models. Out: approximately the total cost of all ops in their plans.
 import { expect, test } from 'vitest'
 import type { ModelConfig, RopeConfig } from '../../core/arch/config/config.ts'
 import { buildGraph } from '../../core/arch/families.ts'
@@ -53,7 +53,7 @@ const CONFIGS: readonly ModelConfig[] = [
   },
 ]
 
-test.each(CONFIGS)('$family: a twelfth of the truth at most is missing or too much', (config) => {
+test.each(CONFIGS)('$family: the estimate is off by at most a twelfth', (config) => {
   const encodingOf = (name: string) =>
     /norm|bias|conv|decay|skip|router/.test(name) ? ('f32' as const) : ('w4_g32' as const)
   const plan = compile(buildGraph(config), { encodingOf, tokens: 128, logitRows: 4 })

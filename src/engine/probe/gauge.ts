@@ -82,8 +82,8 @@ export function decodeBytes(plan: Plan, position: number): number {
 }
 
 /**
- * Operations for each number of recurrent state and row; a weight costs two. The value is between those of a
- * scan and of SSD.
+ * Operations per element of recurrent state and row; a weight costs two. The value is between those of a scan
+ * and of SSD.
  */
 const STATE_OPS = 7
 
@@ -127,7 +127,7 @@ const PREFILL_ROWS = 128
 
 /**
  * Runs a small model in the encoding of most of the plan's weights. Scales its speed by the cost of
- * both plans: decode by bytes moved, prefill by operations. Throws what loading a model throws.
+ * both plans: decode by bytes moved, prefill by operations. Throws the same errors as loading a model.
  */
 export async function gaugeSpeeds(
   plan: Plan,
@@ -179,7 +179,7 @@ export async function gaugeSpeeds(
   }
 }
 
-/** The encoding with the most bytes of weights. */
+/** The encoding of most weights, by bytes. */
 function mainEncoding(plan: Plan): Encoding {
   const bytes = new Map<Encoding, number>()
   for (const { encoding, bytes: size } of plan.slots) {

@@ -91,12 +91,12 @@ test('picked files are told apart by their names', async () => {
   expect(graphs?.map(({ file }) => file)).toEqual(['model_int8.onnx', 'model_fp16.onnx', 'model.onnx'])
 })
 
-test('of two graphs of one precision dtype loads the first', () => {
+test('with two graphs of the same precision, dtype loads the first', () => {
   const graph = (file: string) => ({ file, bytes: 1600, downloadBytes: 0 })
   const graphs = ['model_quantized.onnx', 'model_q4.onnx', 'decoder_model_merged_quantized.onnx'].map(graph)
   const offers = graphOffers(graphs, { weightBytes: 1000, neededBytes: 5000 }, 5650)
   expect(offers.map(({ dtype }) => dtype)).toEqual(['q8', 'q4', undefined])
-  // Codes of 8 bits have a scale for 32 of them in memory.
+  // In memory, 8-bit codes have one scale per 32.
   expect(offers.map(({ neededBytes }) => neededBytes)).toEqual([5000, 5600, 5700])
   expect(offers.map(({ fits }) => fits)).toEqual([true, true, false])
 })

@@ -1,18 +1,18 @@
-// Estimates the cost of each graph of a repository, from file sizes and the need of one of them.
+// Estimates the cost of each graph in a repository from file sizes and the memory need of one graph.
 import { dtypeOf, type GraphDtype, type GraphFiles } from '../../core/formats/names/graph-files.ts'
 import type { GraphOffer } from '../types/model.ts'
 
-/** The graph that was read. */
+/** The graph whose header was read. */
 export interface ReadGraph {
   /** Its stored weights. */
   readonly weightBytes: number
   readonly neededBytes: number
 }
 
-/** Bytes in memory for each byte of a file: codes of 8 bits get scales for groups of 32. */
+/** Bytes in memory per byte of a file: 8-bit codes get scales for groups of 32. */
 const GROWTH: Partial<Record<GraphDtype, number>> = { q8: 17 / 16, int8: 17 / 16, uint8: 17 / 16 }
 
-/** `graphs` in the order of preference: the first was read. */
+/** `graphs` in order of preference; the first one was read. */
 export function graphOffers(
   graphs: readonly GraphFiles[],
   read: ReadGraph,

@@ -1,5 +1,5 @@
-// Probing. In: headers of models that do not exist otherwise, a host with little memory. Out: whether they
-// fit, and what would.
+// Probing. In: headers of models without weights, a host with little memory. Out: whether they fit, and what
+// would.
 import { describe, expect, test } from 'vitest'
 import { LLAMA_1B, QWEN_05B, type Shape } from '../../../lab/bench/shapes.ts'
 import {
@@ -29,7 +29,7 @@ const REQUEST: ProbeRequest = {
 }
 
 /**
- * On its clock the first run uses up the time limit for measuring a speed: most cases only check what
+ * On its clock the first run uses up the time limit for measuring speed, because most cases only check what
  * fits.
  */
 const hurried = (): Host => {
@@ -56,7 +56,7 @@ describe('a probe', () => {
     ['stands still', () => 7],
     ['goes backwards', (reading: number) => -3_600_000 * reading],
     ['says nonsense', (reading: number) => (reading % 2 === 0 ? Number.NaN : Number.POSITIVE_INFINITY)],
-  ])('ends, with finite speeds, on a clock that %s', async (_, clock) => {
+  ])('terminates with finite speeds on a clock that %s', async (_, clock) => {
     let readings = 0
     const report = await probe({}, { ...nodeHost(), now: () => clock(readings++) })
     for (const speed of [report.prefillTokensPerSecond, report.decodeTokensPerSecond])
@@ -113,14 +113,14 @@ describe('a probe', () => {
     }
   })
 
-  test('proposes less memory for the same weights before smaller weights, where only a smaller context fits', async () => {
+  test('proposes less memory for the same weights before smaller weights, if only a smaller context fits', async () => {
     const kvCache = { k: 'int8', v: 'int8' } as const
     const { neededBytes: limitBytes } = await probe({ kvCache, contextLength: 1024 })
     const { suggestion } = await probe({ limitBytes, contextLength: 100_000 })
     expect(suggestion).toEqual({ kvCache, contextLength: 1024 })
   })
 
-  test('proposes int8 values alone where keys have a bias', async () => {
+  test('proposes int8 values alone if keys have a bias', async () => {
     const qwen = peekAt(hollowModel({ ...QWEN_05B, vocabSize: 1024 }, 'Q8_0'))
     const ask = (changes: Partial<ProbeRequest>) =>
       probeModel({ ...REQUEST, ...changes }, { signal: new AbortController().signal }, hurried(), qwen)
@@ -144,7 +144,7 @@ describe('a probe', () => {
     expect(closed).toEqual(['model', 'model', 'draft'])
   })
 
-  test('never assumes a larger device than there is', async () => {
+  test('never assumes more memory than the device has', async () => {
     const host = { ...hurried(), deviceBytes: 800 << 20 }
     const { fits, grantedBytes, suggestion } = await probe({}, host)
     expect({ fits, grantedBytes }).toEqual({ fits: false, grantedBytes: 800 << 20 })
@@ -158,7 +158,7 @@ describe('a probe', () => {
     expect(two.downloadBytes).toBe(2 * one.downloadBytes)
   })
 
-  test('rejects with the reason when it is aborted', async () => {
+  test('rejects with the reason if it is aborted', async () => {
     const reason = new Error('closed')
     await expect(probe({}, hurried(), AbortSignal.abort(reason))).rejects.toBe(reason)
   })

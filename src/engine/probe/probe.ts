@@ -1,4 +1,4 @@
-// Says from a model's headers alone whether it would fit here and how fast it would be.
+// Determines from a model's headers alone whether it would fit here and how fast it would be.
 
 import { BLOCK_POSITIONS } from '../../core/abi/constants.ts'
 import { isHalfbyteError } from '../../core/base/errors.ts'
@@ -24,8 +24,8 @@ import { graphOffers } from './graph-offers.ts'
 const LEAST_CONTEXT = 512
 
 /**
- * Reads headers and runs kernels for a fifth of a second. Throws errors of reading headers and of starting
- * the engine.
+ * Reads headers and runs kernels for a fifth of a second. Throws errors from reading headers and from
+ * starting the engine.
  */
 export async function probeModel(
   request: ProbeRequest,
@@ -51,7 +51,7 @@ export async function probeModel(
       const prepared: PreparedModel[] = []
       for (const file of files) {
         const contextLength = changes.contextLength ?? request.contextLength ?? prepared[0]?.contextLength
-        // What follows is the draft model.
+        // The rest is the draft model.
         const own = prepared.length === 0 ? { adapters: lora } : { architecture: undefined }
         prepared.push(await prepareModel(file, { ...request, ...changes, contextLength, ...own, signal }))
       }
@@ -82,7 +82,7 @@ export async function probeModel(
   }
 }
 
-/** The graphs of the model, if it is one of several and the request names none. */
+/** The model's graphs, if there are several and the request does not name one. */
 async function graphsOf(
   files: PeekedFiles | undefined,
   { dtype }: ProbeRequest,
@@ -117,7 +117,7 @@ async function smallerThat(
   asked: readonly PreparedModel[],
   granted: number,
 ): Promise<Smaller | undefined> {
-  // int8 keys have one scale for a head. If keys have a bias, a few of its channels dominate that scale.
+  // int8 keys have one scale per head. If keys have a bias, a few of its channels dominate that scale.
   const hasKeyBias = asked.some(({ weights }) =>
     [...weights.keys()].some((name) => name.endsWith('attn_k.bias')),
   )

@@ -42,7 +42,7 @@ function patternText(pattern: unknown): string {
 
 /**
  * The JSON Schema of a validator: through the Standard JSON Schema interface, or one of its own methods.
- * Anything else is a JSON Schema already.
+ * Anything else must already be a JSON Schema.
  */
 function jsonSchemaOf(schema: unknown): unknown {
   const standard = member(schema, '~standard')

@@ -1,4 +1,4 @@
-// Holds a reply to the grammar of tool calls from a marker of a call on, until that call is complete.
+// Constrains a reply to the grammar of tool calls from a call's marker until the call is complete.
 
 import { CALL_MARKS, formOf, letterOf, MARKERS } from '../../core/base/calls/marks.ts'
 import type { ReplyConstraint, TokenConstraint } from '../../core/constrain/written-grammar.ts'
@@ -9,20 +9,20 @@ const LONGEST_MARK = Math.max(...MARKERS.map(({ length }) => length))
 const encoder = new TextEncoder()
 
 /**
- * The constraint of a reply with tools. Outside calls `around` applies, if there is one. `calls` makes the
- * constraint on what follows a marker; it is called when the first marker was written.
+ * The constraint of a reply with tools. Outside calls, `around` applies, if there is one. `calls` makes the
+ * constraint on the text after a marker; it is called once the first marker has been written.
  */
 export class HeldCalls implements ReplyConstraint {
   readonly #calls: () => TokenConstraint
   readonly #around: ReplyConstraint | undefined
   readonly #decoder: ReturnType<ModelText['detokenizer']>
-  /** The end of the text so far; behind the marker once there is one. */
+  /** The end of the text so far; only the text after the marker once there is one. */
   #text = ''
   #marker: string | undefined
   /** The constraint on the call that is being written. */
   #call: TokenConstraint | undefined
 
-  /** `after`: the id before the reply, as for decoding the reply's own text. */
+  /** `after`: the id before the reply, as for decoding the reply itself. */
   constructor(
     model: LoadedModel,
     calls: () => TokenConstraint,
@@ -50,7 +50,7 @@ export class HeldCalls implements ReplyConstraint {
     }
   }
 
-  /** Looks for a marker, and for what tells a call from prose. */
+  /** Looks for a marker, and for the text that distinguishes a call from prose. */
   #look(piece: string): void {
     // hot
     this.#text += piece
@@ -72,7 +72,7 @@ export class HeldCalls implements ReplyConstraint {
 
   #open(marker: string): void {
     const call = this.#calls()
-    // What one token wrote with the marker may fit no call; then the reply stays free.
+    // The rest of the token that completed the marker may not match any call; then the reply stays free.
     const fits = call.acceptText(encoder.encode(letterOf(marker) + this.#text))
     this.#forget()
     if (fits && !call.mustEnd) this.#call = call

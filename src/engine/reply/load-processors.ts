@@ -7,7 +7,7 @@ import type { LoadedModel } from '../load/loaded-model.ts'
 export interface LogitProcessorContext {
   /** Number of logits in a row. */
   readonly vocab: number
-  /** Ids of a text in the middle of another. */
+  /** Ids of a text that continues another. */
   tokenize(text: string): readonly number[]
   /** The token's text; an incomplete character becomes U+FFFD. */
   tokenText(id: number): string
@@ -26,8 +26,8 @@ export type LogitProcessorFactory = (
 ) => (logits: Float32Array, tokens: ArrayLike<number>, length: number) => void
 
 /**
- * None if the signal aborts first: a module may never finish. Throws `network` if a module cannot be
- * imported, `unsupported` if its export does not make a processor.
+ * Returns none if the signal aborts first, because a module may never finish. Throws `network` if a module
+ * cannot be imported, `unsupported` if its export does not make a processor.
  */
 export async function loadProcessors(
   addresses: readonly string[],
@@ -61,7 +61,7 @@ async function loadProcessor(address: string, context: LogitProcessorContext): P
 
 async function importModule(address: string): Promise<{ default?: unknown }> {
   try {
-    // Bundlers of the package's users must leave this import to the browser.
+    // The bundlers of the package's users must leave this import to the browser.
     return await import(/* @vite-ignore */ /* webpackIgnore: true */ address)
   } catch (cause) {
     const why = `cannot be imported: ${reasonOf(cause)}`

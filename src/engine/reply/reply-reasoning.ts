@@ -16,7 +16,8 @@ export interface ReplyReasoning {
 }
 
 /**
- * Undefined if nothing is split: no marks are known, or the caller does not want it. `text` is the prompt's.
+ * Undefined if nothing is split because no marks are known or the caller turned it off. `text` is the
+ * prompt's.
  */
 export function openReasoning(
   model: LoadedModel,
@@ -26,15 +27,15 @@ export function openReasoning(
 ): ReplyReasoning | undefined {
   const found = model.text.reasoning
   const isFound = named === undefined || (named !== false && named.open === found?.open)
-  const form = isFound ? (prompt.type === 'text' && named === undefined ? undefined : found) : named
+  const form = isFound ? (prompt.type !== 'messages' && named === undefined ? undefined : found) : named
   if (form === undefined || form === false) return undefined
-  const prefix = prompt.type === 'text' ? '' : prompt.prefix
+  const prefix = prompt.type === 'messages' ? prompt.prefix : ''
   return { form, splitter: reasoningSplitter(form, beginningAfter(text, form, prefix)) }
 }
 
 /**
- * The constraint on a whole reply whose answer `constraint` limits and whose thought takes at most
- * `maxReasoningTokens`. The splitter must have read every token before the next one is picked.
+ * The constraint on a whole reply, with `constraint` for its answer and at most `maxReasoningTokens` for its
+ * thought. The splitter must have read every token before the next one is picked.
  */
 export function aroundThought(
   model: LoadedModel,
@@ -46,7 +47,7 @@ export function aroundThought(
   return new ThoughtConstraint(model, { form, splitter }, constraint, maxReasoningTokens)
 }
 
-/** Blanks that models write between a thought and an answer. */
+/** Whitespace that models write between a thought and an answer. */
 const GAPS = ['\n\n', '\n']
 
 class ThoughtConstraint implements ReplyConstraint {
@@ -63,7 +64,7 @@ class ThoughtConstraint implements ReplyConstraint {
   /** Whether the reply so far may be an answer, and whether it may open a thought. */
   #mayAnswer = true
   #mayOpen = true
-  /** Tokens of the mark that opens the thought, tokens of the thought, and forced ones of its end. */
+  /** Number of tokens of the opening mark, of the thought, and of its forced end. */
   #opened = 0
   #thought = 0
   #forced = 0
@@ -71,7 +72,7 @@ class ThoughtConstraint implements ReplyConstraint {
   #isAfterThought = false
   readonly #words: Uint32Array
   readonly #free: Uint32Array
-  /** Ids that end the thought and begin the answer, by the length of the closing mark written so far. */
+  /** Ids that end the thought and begin the answer, by how much of the closing mark has been written. */
   #straddling: readonly (readonly number[])[] | undefined
 
   constructor(
@@ -135,7 +136,7 @@ class ThoughtConstraint implements ReplyConstraint {
     return this.#words
   }
 
-  /** Ids whose text completes the mark after its first `length` characters and continues with other text. */
+  /** Ids whose text completes the mark after its first `length` characters and continues with more text. */
   #straddlingAt(length: number): readonly number[] {
     if (this.#straddling === undefined) {
       const { close } = this.#form
@@ -183,7 +184,7 @@ class ThoughtConstraint implements ReplyConstraint {
     return isFree ? [] : (this.#answer?.expectedIds() ?? [])
   }
 
-  /** Whether the thought has all the tokens that it may have. */
+  /** Whether the thought has reached its limit. */
   get #isCut(): boolean {
     return this.#thought >= this.#most
   }

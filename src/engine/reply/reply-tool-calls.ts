@@ -9,12 +9,12 @@ import type { Prompt } from '../wire/protocol.ts'
 
 /** Finds the calls of one reply. */
 export interface ReplyToolCalls {
-  /** The text outside calls, as far as that is certain. */
+  /** Returns the text outside calls, as far as it is certain. */
   push(text: string): string
   finish(): string
-  /** Whether the reply has all the calls that it may have. */
+  /** Whether the reply has reached its maximum number of calls. */
   readonly isFull: boolean
-  /** The same for the thought, in which only calls with marks count. */
+  /** Like `push`, for the thought, in which only calls with marks count. */
   think(text: string): string
   finishThought(): string
   readonly found: readonly ToolCall[]
@@ -43,9 +43,9 @@ export function checkTools(tools: unknown): asserts tools is readonly Tool[] {
   throw new HalfbyteError('unsupported', `each of the ${names.length} tools needs a unique name; change them`)
 }
 
-/** Undefined if the prompt has no tools, which are checked. What follows call number `most` is dropped. */
+/** Checks the prompt's tools; undefined if there are none. Text after call number `most` is dropped. */
 export function toolCallsOf(prompt: Prompt, most = Number.POSITIVE_INFINITY): ReplyToolCalls | undefined {
-  if (prompt.type === 'text' || prompt.tools === undefined || prompt.tools.length === 0) return undefined
+  if (prompt.type !== 'messages' || prompt.tools === undefined || prompt.tools.length === 0) return undefined
   const before = prompt.messages.reduce((sum, { toolCalls = [] }) => sum + toolCalls.length, 0)
   const parser = new ToolCallParser(prompt.tools)
   const thought = new ToolCallParser(prompt.tools, { isMarked: true })
@@ -60,7 +60,7 @@ export function toolCallsOf(prompt: Prompt, most = Number.POSITIVE_INFINITY): Re
       return isFull()
     },
     get found() {
-      // Mistral's template requires ids of nine letters and digits. A list of calls is parsed as a whole.
+      // Mistral's template requires ids of nine letters and digits. A list of calls is parsed at once.
       return calls()
         .slice(0, most)
         .map(({ name, arguments: given, json }, index) => ({

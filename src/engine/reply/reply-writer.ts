@@ -7,12 +7,13 @@ import { markTexts, type SplitText } from '../../core/text/chat/reasoning.ts'
 import { stopMatcher } from '../../core/text/detokenizer.ts'
 import type { LoadedModel, ModelText } from '../load/loaded-model.ts'
 import type { ToolCall } from '../types/conversation.ts'
-import type { TextChunk, TokenLogprob, TokenLogprobs } from '../types/reply.ts'
+import type { TextChunk, TokenLogprobs } from '../types/reply.ts'
 import type { Outlet } from '../wire/reply-stream.ts'
 import type { ReplyReasoning } from './reply-reasoning.ts'
 import type { ReplyToolCalls } from './reply-tool-calls.ts'
+import { tokenLogprobs } from './token-logprobs.ts'
 
-/** The constraint on a reply, its thought, where it ends, and the calls that it may contain. */
+/** The limits of a reply: its constraint, its thought, its stop texts, and the calls that it may contain. */
 export interface ReplyLimits {
   readonly stop: readonly string[]
   readonly constraint: ReplyConstraint | undefined
@@ -27,11 +28,13 @@ export class ReplyWriter {
   readonly tokens: number[] = []
   /** One entry for each token, if requested. */
   readonly logprobs: TokenLogprobs[] | undefined
+  /** The same for the end-of-turn token. */
+  endLogprobs: TokenLogprobs | undefined
   text = ''
   reasoning = ''
   /** Tokens up to the end of the thought. */
   reasoningTokens = 0
-  /** True if the text is exactly the text of the ids. Known once the reply has finished. */
+  /** True if the reply's text is exactly the text of its ids. Known once the reply has finished. */
   isWhole = false
   readonly #text: ModelText
   readonly #limits: ReplyLimits
@@ -76,11 +79,16 @@ export class ReplyWriter {
     const { constraint, calls } = this.#limits
     this.tokens.push(id)
     this.#unsent += 1
-    if (this.#source !== undefined) this.logprobs?.push(describe(this.#source, this.#text, id))
+    if (this.#source !== undefined) this.logprobs?.push(tokenLogprobs(this.#source, this.#text, id))
     const sent = this.#pass(this.#split(this.#decoder.push(id)))
-    // If nothing but the end may follow, no further token is requested.
+    // If only the end may follow, no further token is requested.
     const isOver = this.#stops.matched !== undefined || constraint?.mustEnd === true || calls?.isFull === true
     return isOver ? 'stop' : sent
+  }
+
+  /** The end-of-turn token. */
+  takeEnd(id: number): void {
+    if (this.#source !== undefined) this.endLogprobs = tokenLogprobs(this.#source, this.#text, id)
   }
 
   /** Sends the held-back text, unless a stop text was found. An incomplete character is dropped. */
@@ -116,7 +124,7 @@ export class ReplyWriter {
     return this.#send(thoughtText, calls.push(rest))
   }
 
-  /** With tools, marks of calls are text. The next prompt quotes them, so their ids will differ. */
+  /** With tools, call marks are text. The next prompt quotes them, so their ids will differ. */
   #isPlain(): boolean {
     const { reasoning, calls, after } = this.#limits
     const plain = this.#text.detokenizer({ marks: this.#marks, after })
@@ -142,18 +150,4 @@ export class ReplyWriter {
       ...(this.logprobs && { logprobs: this.logprobs.slice(this.logprobs.length - count) }),
     })
   }
-}
-
-/** The log-probabilities that the sampler saw when it picked `id`. */
-function describe(source: LogProbabilities, text: ModelText, id: number): TokenLogprobs {
-  const one = (id: number, logprob: number): TokenLogprob => ({
-    id,
-    text: text.tokenText(id),
-    bytes: [...text.tokenBytes(id)],
-    logprob,
-  })
-  const top = Array.from(source.ids.subarray(0, source.count), (id, index) =>
-    one(id, source.logprobs[index]!),
-  )
-  return { ...one(id, source.of(id)), top }
 }

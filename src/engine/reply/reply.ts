@@ -12,6 +12,7 @@ import { isMessage } from '../chat/messages.ts'
 import { checkLength, fitPrompt, messageEnds, roomAfter } from '../load/fit.ts'
 import type { LoadedModel } from '../load/loaded-model.ts'
 import { openCompanions } from '../load/open/companions.ts'
+import { checkedIds } from '../load/prompt-ids.ts'
 import type { FinishReason, Outcome } from '../types/reply.ts'
 import type { GenerateRequest, Prompt } from '../wire/protocol.ts'
 import type { Outlet } from '../wire/reply-stream.ts'
@@ -23,12 +24,14 @@ import { checkTools, toolCallsOf } from './reply-tool-calls.ts'
 import { ReplyWriter } from './reply-writer.ts'
 import type { Transcript } from './transcript.ts'
 
-/** Variables that the engine passes to templates. */
+/** Variables that the engine itself passes to templates. */
 const OWN: readonly string[] = ['messages', 'tools', 'add_generation_prompt', 'bos_token', 'eos_token']
 const MAX_DEPTH = 64
 const MAX_VALUES = 100_000
 
-/** Throws `unsupported` unless the arguments are JSON values of a bounded size, with names that are free. */
+/**
+ * Throws `unsupported` unless the arguments are JSON values of bounded size with names that are not taken.
+ */
 export function checkTemplateArguments(given: unknown): void {
   if (!isObject(given)) throw wrongOption('templateArguments', given, 'an object with JSON values')
   const taken = OWN.find((name) => Object.hasOwn(given, name))
@@ -62,14 +65,19 @@ function checkScalar(key: string, value: unknown): void {
 }
 
 /**
- * The prompt as the model reads it: plain text unchanged, a conversation through the template. Throws
- * `unsupported` if the messages are not a conversation or the prefix is not a text.
+ * The prompt as the model reads it: plain text unchanged, ids as text, a conversation rendered with the
+ * template. Throws `unsupported` if the messages are not a conversation, the ids are not in the model's
+ * vocabulary, or the prefix is not a string.
  */
 export function promptText(model: LoadedModel, prompt: Prompt): string {
   if (prompt.type === 'text') {
     if (typeof prompt.text !== 'string') throw wrongOption('the prompt', prompt.text, 'a text')
     return prompt.text
   }
+  if (prompt.type === 'ids')
+    return checkedIds('the prompt', prompt.ids, model)
+      .map((id) => model.text.tokenText(id))
+      .join('')
   const { messages, tools = [], prefix = '', templateArguments = {} } = prompt
   checkList('messages', messages)
   checkTools(tools)
@@ -101,13 +109,14 @@ export async function reply(
   const { maxTokens = Number.POSITIVE_INFINITY, stop = [], processors = [], priority, maxToolCalls } = options
   const seen = await model.sight.look(request.prompt, outlet.signal)
   const text = promptText(model, seen.prompt)
-  checkLength(model, request, text)
-  const prompt = transcript.encode(text, seen.encode)
+  const isConversation = seen.prompt.type === 'messages'
+  if (seen.prompt.type !== 'ids') checkLength(model, request, text)
+  const prompt = seen.prompt.type === 'ids' ? seen.prompt.ids : transcript.encode(text, seen.encode)
   const fit = fitPrompt(model, request, prompt)
   const reasoning = openReasoning(model, request.prompt, text, options)
   const given = request.constraint && model.constraints.constrain(request.constraint)
-  // A plain prompt is continued unchanged, and a constraint has decided about the space itself.
-  const after = given === undefined && request.prompt.type !== 'text' ? prompt.at(-1) : undefined
+  // A plain prompt is continued unchanged, and a constraint decides about the space itself.
+  const after = given === undefined && isConversation ? prompt.at(-1) : undefined
   const around = reasoning ? aroundThought(model, reasoning, given, options.maxReasoningTokens) : given
   const { calls } = request
   const constraint =
@@ -144,7 +153,7 @@ export async function reply(
   }
   sequence.state.checkpoint()
   writer.finish()
-  const quote = request.prompt.type === 'text' ? (words: string) => words : model.text.quote
+  const quote = isConversation ? model.text.quote : (words: string) => words
   if (writer.isWhole) transcript.extend(reasoning?.splitter.whole(quote) ?? quote(writer.text), writer.tokens)
   const { firstTokenMs, prefillMs, decodeMs } = end
   return {
@@ -152,6 +161,7 @@ export async function reply(
     ...(writer.hasThought && { reasoning: writer.reasoning }),
     tokens: writer.tokens,
     logprobs: writer.logprobs,
+    endLogprobs: writer.endLogprobs,
     toolCalls: writer.toolCalls,
     finishReason: end.reason === 'stop' && !writer.isComplete ? 'length' : end.reason,
     usage: {
@@ -185,7 +195,7 @@ async function decode(
   model: LoadedModel,
   signal: AbortSignal,
   writer: ReplyWriter,
-  run: Omit<SequenceRequest, 'signal' | 'stopTokens' | 'onToken'>,
+  run: Omit<SequenceRequest, 'signal' | 'stopTokens' | 'onToken' | 'onStop'>,
 ): Promise<End> {
   const now = steadyClock(() => performance.now())
   const start = now()
@@ -201,6 +211,7 @@ async function decode(
         first ??= last
         return writer.take(id)
       },
+      onStop: (id) => writer.takeEnd(id),
     })
     return { reason, ...timings }
   } catch (error) {

@@ -1,4 +1,5 @@
-// Transcripts. In: prompts that grow, go back and change. Out: known ids are kept, only new text is encoded.
+// Transcripts. In: prompts that grow, shrink and change. Out: known ids are kept, and only new text is
+// encoded.
 import { expect, test } from 'vitest'
 import { transcriptOf } from './transcript.ts'
 
@@ -47,7 +48,7 @@ test('a changed turn keeps everything before it', () => {
   expect(asked.at(-1)).toEqual(['|other', false])
 })
 
-test('a reply that the template wrote differently is encoded again', () => {
+test('a reply that the template renders differently is encoded again', () => {
   const transcript = transcriptOf()
   const { encode } = recorder()
   transcript.encode('Q1', encode)
@@ -55,7 +56,7 @@ test('a reply that the template wrote differently is encoded again', () => {
   expect(transcript.encode('Q1A|Q2', encode)).toEqual(codes('Q1A|Q2'))
 })
 
-test('a prompt with another beginning starts afresh', () => {
+test('a prompt with a different beginning starts afresh', () => {
   const transcript = transcriptOf()
   const { asked, encode } = recorder()
   transcript.encode('Q1', encode)
@@ -74,7 +75,7 @@ test('a copy is independent', () => {
   expect(transcript.encode('Q1B|', encode)).toEqual([...codes('Q1'), 901, ...codes('|')])
 })
 
-test('an empty prompt has what every text begins with, and a longer one begins with it once', () => {
+test('an empty prompt has the ids that begin every text, and a longer one begins with them once', () => {
   const transcript = transcriptOf()
   const encode = (rest: string, start: boolean) => [...(start ? [1] : []), ...codes(rest)]
   expect(transcript.encode('', encode)).toEqual([1])

@@ -8,11 +8,11 @@ import type { SavedSession } from '../wire/protocol.ts'
 
 interface SavedConversation extends SavedSession {
   readonly transcript: SavedTranscript
-  /** The image rows that its tokens represent. Absent: none. */
+  /** The image rows that its tokens represent. Absent if there are none. */
   readonly pictures?: readonly InputRange[] | undefined
 }
 
-/** `value` in the form that `save` wrote. Throws `format`, naming the file, if it has any other form. */
+/** Checks that `value` has the form that `save` wrote. Otherwise throws `format`, naming the file. */
 export function savedConversation(value: unknown, name: string): SavedConversation {
   if (isConversation(value)) return value
   throw notSnapshot({ name })
@@ -93,7 +93,7 @@ export interface Transcript {
   ): readonly number[]
   /** Adds a reply to the last prompt. `text` is the text of `ids`, as the next prompt will contain it. */
   extend(text: string, ids: readonly number[]): void
-  /** A second transcript with the same content. */
+  /** A second transcript with the same contents. */
   copy(): Transcript
   /** Plain JSON from which the same transcript can be made. */
   toJSON(): SavedTranscript
@@ -103,7 +103,7 @@ const NEW: SavedTranscript = { text: '', ids: [], cuts: [] }
 
 export function transcriptOf(saved = NEW): Transcript {
   let { text: known, ids } = saved
-  // In ascending order.
+  // Cuts in ascending order.
   const cuts = [...saved.cuts]
   const toJSON = () => ({ text: known, ids, cuts })
   return {
@@ -117,7 +117,7 @@ export function transcriptOf(saved = NEW): Transcript {
       known = text.slice(0, chars)
       ids = ids.slice(0, tokens)
       const rest = text.slice(chars)
-      // An empty prompt has the BOS of a model that begins texts with one.
+      // An empty prompt has BOS if the model begins texts with it.
       if (rest !== '' || tokens === 0) add(rest, encode(rest, tokens === 0, ids.at(-1)))
       return ids
     },

@@ -1,4 +1,4 @@
-// Makes one vector of a text from the hidden states after the model's last norm.
+// Computes one vector for a text from the hidden states after the model's last norm.
 
 import { HalfbyteError } from '../../core/base/errors.ts'
 import { checkOption, choice } from '../../core/base/options/option-kinds.ts'

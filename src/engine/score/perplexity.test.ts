@@ -1,11 +1,11 @@
-// In: hand-made logits. Out: whether perplexity scores the positions that llama.cpp scores.
+// In: hand-made logits. Out: whether perplexity scores the same positions as llama.cpp.
 import { expect, test } from 'vitest'
 import { isHalfbyteError } from '../../core/base/errors.ts'
 import { negativeLogLikelihood, perplexity } from './perplexity.ts'
 
 const VOCAB = 8
 
-/** A model that is sure, with probability `p`, that token n is followed by token (n + 1) % VOCAB. */
+/** A model that predicts, with probability `p`, that token n is followed by token (n + 1) % VOCAB. */
 function successor(p: number, seen: number[][] = []) {
   return async (tokens: readonly number[], onRow: (position: number, logits: Float32Array) => void) => {
     seen.push([...tokens])

@@ -1,8 +1,8 @@
-// The perplexity of a model on token ids, as llama.cpp defines it.
+// The perplexity of a model on token ids, as defined by llama.cpp.
 import { HalfbyteError } from '../../core/base/errors.ts'
 import { brokenLogit } from '../../core/generate/sampler/logit-rows.ts'
 
-/** Ids of a text; in a typed array if there may be many. */
+/** Ids of a text, in a typed array if there may be many. */
 export type Ids = readonly number[] | Uint32Array
 
 /**
@@ -16,7 +16,7 @@ export type ForwardRows = (
 ) => Promise<void>
 
 export interface PerplexityOptions {
-  /** Tokens in a window. Default 256. */
+  /** Tokens per window. Default 256. */
   readonly context?: number
   /** Maximum number of windows to score. Default: all. */
   readonly chunks?: number
@@ -38,7 +38,7 @@ export interface Perplexity {
 }
 
 /**
- * Cuts the text into windows that do not overlap. In each window it scores the tokens after the middle, with
+ * Splits the text into non-overlapping windows. In each window it scores the tokens after the middle, with
  * all earlier tokens of the window as context, as llama.cpp's `perplexity` does. Throws `format` if the text
  * is shorter than one window.
  */
@@ -125,7 +125,7 @@ export function negativeLogLikelihood(logits: Float32Array, id: number): number 
 // hot
 /** The logarithm of the sum of exponentials, in f64. Throws `integrity` on NaN or +Infinity. */
 export function logSum(row: Float32Array): number {
-  // Loops over indices: iterators and Math.max took twice as long, a seventh of an evaluation.
+  // Loops over indices, because iterators and Math.max took twice as long, a seventh of an evaluation.
   let peak = Number.NEGATIVE_INFINITY
   for (let at = 0; at < row.length; at++) {
     const value = row[at]!

@@ -1,4 +1,4 @@
-// Scores continuations of a prompt: how likely the model finds each, without sampling.
+// Scores continuations of a prompt: how likely each one is according to the model, without sampling.
 import { HalfbyteError } from '../../core/base/errors.ts'
 import type { Scheduler } from '../../core/generate/schedule/scheduler.ts'
 import type { Sequence } from '../../core/generate/schedule/sequence.ts'
@@ -11,21 +11,21 @@ export interface EvaluatedModel extends ScoringModel {
   /** Maximum number of tokens that the model reads at once. */
   readonly maxTokens: number
   /**
-   * Whether texts are encoded as the tokenizer does by default: with BOS, if the model's texts begin with
-   * it. Since 0.4.9.2 the harness does, unless it is told `add_bos_token=False`.
+   * Whether texts are encoded with the tokenizer's defaults: with BOS, if the model's texts begin with it.
+   * Since 0.4.9.2 the harness does so unless `add_bos_token=False`.
    */
   readonly addBos: boolean
 }
 
-/** The ids of a context, and of what follows it. */
+/** The ids of a context, and of its continuation. */
 export interface EncodedPair {
   readonly context: readonly number[]
   readonly continuation: readonly number[]
 }
 
 /**
- * Encodes both texts at once and cuts the ids at the length of the context's own: a token that spans the
- * border counts to the context. Spaces at the context's end move to the continuation. An empty context
+ * Encodes both texts at once and splits the ids at the length of the context's own ids: a token that spans
+ * the boundary belongs to the context. Spaces at the context's end move to the continuation. An empty context
  * becomes the prefix token. Source: `TemplateLM._encode_pair` and `loglikelihood` of lm-evaluation-harness
  * 0.4.
  */
@@ -38,14 +38,14 @@ export function encodePair(model: EvaluatedModel, context: string, continuation:
   return { context: [prefix], continuation: whole[0] === prefix ? whole.slice(1) : whole }
 }
 
-/** The ids of a text, with BOS as `addBos` says. */
+/** The ids of a text, with BOS depending on `addBos`. */
 export function encodeText({ tokenizer, addBos }: EvaluatedModel, text: string): number[] {
   const ids = tokenizer.encode(text)
   const { addsBos, bosId } = tokenizer
   return addBos && addsBos && bosId !== undefined ? [bosId, ...ids] : ids
 }
 
-/** The id before a text without context: BOS, else EOS. Throws `unsupported` if there is neither. */
+/** The id before a text without context: BOS, or else EOS. Throws `unsupported` if there is neither. */
 export function prefixToken({ tokenizer: { bosId, eosId } }: EvaluatedModel): number {
   const prefix = bosId ?? eosId
   if (prefix !== undefined) return prefix
@@ -56,7 +56,7 @@ export function prefixToken({ tokenizer: { bosId, eosId } }: EvaluatedModel): nu
 }
 
 /**
- * The scores of continuations after one context. Inputs that are too long lose their beginning: the model
+ * The scores of continuations after one context. Overlong inputs lose their beginning: the model
  * reads the last `maxTokens` ids before the last one of the continuation. Throws `context-overflow` for a
  * continuation that is longer than that, errors of the scheduler, or the signal's reason.
  */
@@ -153,7 +153,7 @@ export async function score(
   }
 }
 
-/** On ties the lowest id wins, as in greedy sampling. */
+/** Among ties the lowest id wins, as in greedy sampling. */
 function isLargest(logits: Float32Array, id: number): boolean {
   const value = logits[id]!
   for (let other = 0; other < logits.length; other++) {

@@ -17,9 +17,9 @@ import type { ReasoningForm } from '../../core/text/chat/reasoning.ts'
 import type { LoadedModel, ModelText } from '../load/loaded-model.ts'
 import { sightOf } from '../load/sight.ts'
 
-/** Ends a turn; written `<end>` in text. */
+/** Ends a turn; spelled `<end>` in text. */
 const END = 256
-/** "You said ". The encoder never produces this id, so encoding a reply again gives other ids. */
+/** "You said ". The encoder never produces this id, so encoding a reply again yields different ids. */
 const OPENING = 257
 const VOCAB = 258
 /** Bytes 0..7 that break things on purpose. */
@@ -35,9 +35,9 @@ export interface ToyModel extends LoadedModel {
 }
 
 /**
- * A row's state is its id, so a wrong block table or a wrong prefix gives a wrong text. After `<assistant>`
- * the model says "You said X" and ends, where X is the last message of the user or a tool. Without
- * `<assistant>` it counts up from the last byte forever.
+ * A row's state is its id, so a wrong block table or a wrong prefix produces a wrong text. After
+ * `<assistant>` the model says "You said X" and ends, where X is the last message of the user or a tool.
+ * Without `<assistant>` it counts up from the last byte forever.
  */
 export function toyModel(
   options: {
@@ -45,9 +45,11 @@ export function toyModel(
     fingerprint?: string
     sampling?: SamplerOptions
     templateArguments?: readonly string[]
-    /** The marks of its thoughts. It then writes X without "You said", so that X may begin with a thought. */
+    /**
+     * The marks of its thoughts. If set, it writes X without "You said", so that X may begin with a thought.
+     */
     reasoning?: ReasoningForm
-    /** The end of its prompts, which are the beginning of X. */
+    /** The end of its prompts, which begins X. */
     opens?: string
   } = {},
 ): ToyModel {
@@ -184,7 +186,7 @@ class ToyPool implements Pool {
   rows = 0
   readonly #arena: Arena
   readonly #logits: Ptr
-  /** What replies begin with. */
+  /** The beginning of replies. */
   readonly #opening: readonly number[]
   #isDead = false
 
@@ -229,7 +231,7 @@ class ToyPool implements Pool {
   }
 }
 
-/** The word that holds a position's id. */
+/** The word that contains a position's id. */
 function wordOf(u32: Uint32Array, table: number, position: number): number {
   const block = u32[table / 4 + Math.floor(position / ABI.BLOCK_POSITIONS)]!
   return block / 4 + (position % ABI.BLOCK_POSITIONS)
@@ -250,7 +252,7 @@ function nextId(ids: readonly number[], opening: readonly number[]): number {
 /** Index after the last occurrence of `part`, or -1. */
 function lastIndexAfter(ids: readonly number[], part: Uint8Array): number {
   for (let at = ids.length - part.length; at >= 0; at--) {
-    // Most places differ in their first byte.
+    // Most positions differ in their first byte.
     if (ids[at] === part[0] && part.every((byte, index) => ids[at + index] === byte)) return at + part.length
   }
   return -1

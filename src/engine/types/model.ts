@@ -1,4 +1,4 @@
-// What is known of a model: before its load, while it loads, and afterwards.
+// Facts about a model before, during and after its load.
 import type { EngineNote } from '../../core/base/engine-notes.ts'
 import type { GraphDtype } from '../../core/formats/names/graph-files.ts'
 import type { SamplerOptions } from '../../core/generate/sampler/sampler-options.ts'
@@ -19,17 +19,17 @@ export interface Smaller {
 
 /** One of the ONNX graphs of a repository made for transformers.js. */
 export interface GraphOffer {
-  /** Its path in the repository, as `onnx/model_q4.onnx`. */
+  /** Its path in the repository, e.g. `onnx/model_q4.onnx`. */
   readonly file: string
-  /** What loads it. Absent for a graph that only its own address or path loads. */
+  /** The `dtype` that loads it. Absent if only its own address or path loads it. */
   readonly dtype?: GraphDtype | undefined
-  /** Whether a load without `dtype` takes it. */
+  /** Whether a load without `dtype` uses it. */
   readonly isDefault: boolean
   /** Bytes that are not on this device yet. */
   readonly downloadBytes: number
   /**
-   * Bytes of memory for the weights, the activations and the state of a full context: those of the report for
-   * the default, else an estimate from the sizes of the files.
+   * Bytes of memory for the weights, the activations and the state of a full context: the report's number for
+   * the default graph, otherwise an estimate from the file sizes.
    */
   readonly neededBytes: number
   /** Whether this fits. */
@@ -43,7 +43,7 @@ export interface ProbeReport {
   /** Bytes of memory for the weights, the activations and the state of a full context. */
   readonly neededBytes: number
   /**
-   * Most bytes that this page can get, measured by asking for them. Less than the need of a load that was
+   * Maximum bytes that this page can get, measured by requesting them. Less than the need of a load that was
    * killed here.
    */
   readonly grantedBytes: number
@@ -56,7 +56,7 @@ export interface ProbeReport {
    * plan at position 512.
    */
   readonly prefillTokensPerSecond: number
-  /** Estimated speed of writing a reply, in the same way. */
+  /** Estimated speed of generating a reply, measured in the same way. */
   readonly decodeTokensPerSecond: number
   /**
    * What would fit instead. Tried in order: a smaller context, int8 keys and values, 4-bit weights,
@@ -64,7 +64,7 @@ export interface ProbeReport {
    */
   readonly suggestion: Smaller | undefined
   /**
-   * The ONNX graphs that the model has, the preferred one first; absent if it has none, if `dtype` was given,
+   * The model's ONNX graphs, the preferred one first; absent if it has none, if `dtype` was given,
    * or if its weights are other files.
    */
   readonly graphs?: readonly GraphOffer[] | undefined
@@ -79,8 +79,7 @@ export interface ModelInfo {
   /** Number of weights. Tied weights count once. */
   readonly parameters: number
   /**
-   * Most tokens that a conversation may hold here: the model's own limit, or the smaller one that was asked
-   * for.
+   * Maximum number of tokens in a conversation: the model's own limit, or the requested one if it is smaller.
    */
   readonly contextLength: number
   /**
@@ -88,9 +87,9 @@ export interface ModelInfo {
    * GGUF). They replace `SAMPLER_DEFAULTS`; options of a reply replace them. Empty if the files have none.
    */
   readonly sampling: SamplerOptions
-  /** Variables of the chat template that `templateArguments` can give, such as `enable_thinking`. */
+  /** Variables of the chat template that `templateArguments` can set, such as `enable_thinking`. */
   readonly templateArguments: readonly string[]
-  /** Whether messages may have pictures: the model was loaded with its vision tower. */
+  /** Whether messages may have images, i.e. the model was loaded with its vision tower. */
   readonly seesImages: boolean
 }
 
@@ -102,7 +101,7 @@ export interface EngineInfo {
   /** Number of threads that compute, including the engine worker. */
   readonly threads: number
   readonly pool: PoolKind
-  /** How the engine differs from the request, and why: fewer threads, a shorter context. */
+  /** How the engine differs from the request and why, e.g. fewer threads or a shorter context. */
   readonly notes: readonly EngineNote[]
   readonly build: Build
 }
@@ -113,7 +112,7 @@ export interface MemoryUse {
   /** State cache: the state of every live conversation. */
   readonly stateBytes: number
   /**
-   * State of conversations that have ended, kept for others that begin the same way. Freed when room is
+   * State of conversations that have ended, kept for others with the same beginning. Freed when memory is
    * needed.
    */
   readonly keptBytes: number
@@ -123,7 +122,7 @@ export interface MemoryUse {
   readonly totalBytes: number
 }
 
-/** Progress of a load. Phases come in this order, but `convert` runs at the same time as `download`. */
+/** Progress of a load. Phases occur in this order, but `convert` runs at the same time as `download`. */
 export type LoadProgress =
   | DownloadProgress
   /** Number of tensors done, and their total. */

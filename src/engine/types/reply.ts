@@ -26,12 +26,17 @@ export interface TokenLogprob {
   readonly logprob: number
 }
 
-/** A generated token, and the most likely tokens at its place, most likely first. */
+/** A generated token, and the most likely tokens at its position, most likely first. */
 export interface TokenLogprobs extends TokenLogprob {
   readonly top: readonly TokenLogprob[]
 }
 
-/** Tokens that a reply took. */
+/** A token of a given text. Nothing precedes the first one, so it has no `logprob`, and `top` is empty. */
+export interface ScoredToken extends Omit<TokenLogprobs, 'logprob'> {
+  readonly logprob?: number | undefined
+}
+
+/** Token counts of a reply. */
 export interface Usage {
   /** Tokens of the prompt, including cached ones. */
   readonly promptTokens: number
@@ -67,8 +72,8 @@ export interface Timings {
 }
 
 /**
- * Why a reply ended. `stop`: the model ended it, or a stop text. `length`: a limit on tokens. `cancelled`:
- * the caller.
+ * Why a reply ended. `stop`: the model or a stop text ended it. `length`: it reached a token limit.
+ * `cancelled`: the caller cancelled it.
  */
 export type FinishReason = 'stop' | 'length' | 'cancelled'
 
@@ -76,16 +81,17 @@ export type FinishReason = 'stop' | 'length' | 'cancelled'
 export interface Outcome {
   readonly text: string
   /**
-   * What the model thought before it answered, without the marks; it is not part of `text`. Absent if it did
-   * not think.
+   * The model's thought before its answer, without the marks; not part of `text`. Absent if it did not think.
    */
   readonly reasoning?: string | undefined
   /** Ids as generated, excluding the end-of-turn token. */
   readonly tokens: readonly number[]
   /** One entry for each of `tokens`, if `logprobs` was set. */
   readonly logprobs?: readonly TokenLogprobs[] | undefined
+  /** The end-of-turn token, if it ended the reply and `logprobs` was set. */
+  readonly endLogprobs?: TokenLogprobs | undefined
   readonly finishReason: FinishReason
-  /** The calls that the model asks for; they are not part of `text`. Absent if no tools were given. */
+  /** The calls that the model requests; not part of `text`. Absent if no tools were given. */
   readonly toolCalls?: readonly ToolCall[] | undefined
   readonly usage: Usage
   readonly timings: Timings
@@ -104,14 +110,14 @@ export interface DecodeOptions extends SamplerOptions {
    */
   readonly processors?: readonly string[] | undefined
   /**
-   * Most tokens to generate. Default: until the context is full; with `overflow: 'shift'`, the context
-   * length. With `shift` it may be larger than the context.
+   * Maximum number of tokens to generate. Default: until the context is full; with `overflow: 'shift'`, the
+   * context length. With `shift` it may be larger than the context.
    */
   readonly maxTokens?: number | undefined
   /** Texts that end the reply. They never appear in it. Default: none. */
   readonly stop?: readonly string[] | undefined
   /**
-   * A JSON Schema, or a validator that can give one (Zod 4, Valibot, ArkType, other Standard Schemas): the
+   * A JSON Schema, or a validator that can provide one (Zod 4, Valibot, ArkType, other Standard Schemas): the
    * reply is one JSON value that the schema allows. Give at most one of `schema`,
    * `grammar`, `pattern` and `choices`. With one of them, `finishReason` is `stop` only if the reply is
    * complete; a reply that `maxTokens` or a stop text cut short has `length`. A constraint that cannot be
@@ -119,7 +125,8 @@ export interface DecodeOptions extends SamplerOptions {
    */
   readonly schema?: object | boolean | undefined
   /**
-   * With `schema`: whether the JSON has no blanks between its parts, which takes fewer tokens. Default false.
+   * With `schema`: whether the JSON has no whitespace between its parts, which takes fewer tokens. Default
+   * false.
    */
   readonly compact?: boolean | undefined
   /** A grammar in llama.cpp's GBNF: the reply matches its rule `root`. Default: none. */
@@ -132,18 +139,19 @@ export interface DecodeOptions extends SamplerOptions {
   /** The reply is one of these texts. Default: none. */
   readonly choices?: readonly string[] | undefined
   /**
-   * Most tool calls in a reply: it ends with the last of them, and nothing after that is decoded. Default: as
-   * many as the model makes.
+   * Maximum number of tool calls in a reply. It ends with the last one, and nothing after that is decoded.
+   * Default: as many as the model makes.
    */
   readonly maxToolCalls?: number | undefined
   /**
-   * The texts that mark the model's thought, where its chat template names none or others. False: nothing is
-   * split, and marks are text. Default: the marks that the chat template names; for plain text, none.
+   * The texts that mark the model's thought, if its chat template names none or the wrong ones. False:
+   * nothing is split, and marks are text. Default: the marks that the chat template names; for plain text,
+   * none.
    */
   readonly reasoning?: ReasoningMarks | false | undefined
   /**
-   * Most tokens of the thought. When they are spent, its end is forced and the answer begins. Has no effect
-   * on a model that does not think. Default: no limit.
+   * Maximum number of tokens of the thought. At the limit, its end is forced and the answer begins. Has no
+   * effect on a model that does not think. Default: no limit.
    */
   readonly maxReasoningTokens?: number | undefined
   /**
@@ -154,7 +162,7 @@ export interface DecodeOptions extends SamplerOptions {
   readonly negativePrompt?: string | undefined
   /**
    * How tokens are drafted; the model checks several drafts in one step, and the reply is the same. Default:
-   * `draft` if a draft model is loaded, else `lookup`.
+   * `draft` if a draft model is loaded, otherwise `lookup`.
    */
   readonly speculation?: SpeculationKind | undefined
   /**

@@ -58,14 +58,14 @@ export class EngineClient {
     })
   }
 
-  /** True when no more calls are possible. */
+  /** True once no more calls are possible. */
   get isOver(): boolean {
     return this.#ended !== undefined
   }
 
   /**
-   * Loads the model. An aborted signal rejects at once with its reason, and a callback that throws with what
-   * it threw; the worker stops as soon as it can.
+   * Loads the model. Rejects at once if the signal aborts, with its reason, or if a callback throws, with
+   * that error; the worker stops as soon as it can.
    */
   async load(request: LoadRequest, { signal, onProgress, onNeed }: LoadHooks = {}): Promise<EngineInfo> {
     signal?.throwIfAborted()
@@ -115,7 +115,7 @@ export class EngineClient {
         .finally(() => {
           signal?.removeEventListener('abort', abort)
           port1.close()
-          // The generation was never sent, because its turn did not come.
+          // The generation was never sent, because it was aborted before its turn.
           port2.close()
         })
     })
@@ -156,8 +156,7 @@ export class EngineClient {
   }
 
   /**
-   * Ends the worker unless `work` settles within `ms`. Whatever is pending then rejects with `disposed`, as
-   * do later calls.
+   * Ends the worker unless `work` settles within `ms`. Pending and later calls then reject with `disposed`.
    */
   async endUnless(work: Promise<unknown>, ms: number): Promise<void> {
     let timer: ReturnType<typeof setTimeout> | undefined

@@ -2,7 +2,7 @@
 import type { ComputeStart, ToEngine, ToPage } from '../browser-host.ts'
 import { addressOf, refusalOf, startWorker } from './script.ts'
 
-/** The page's part: starts the workers that `engine` requests. Returns a function that ends all of them. */
+/** The page's side: starts the workers that `engine` requests. Returns a function that ends all of them. */
 export function attendComputeWorkers(engine: Worker): () => void {
   const workers = new Map<number, Worker>()
   const end = (number: number) => {
@@ -17,7 +17,8 @@ export function attendComputeWorkers(engine: Worker): () => void {
       workers.set(number, worker)
       const missing = () => failed(`its script ${addressOf(worker)} did not load`)
       worker.addEventListener('error', ({ message }) => (message ? failed(message) : missing()))
-      // It answers by its port; only the script that was to import its own answers here.
+      // A compute worker replies on its port; only the wrapper script that failed to import the worker's
+      // script replies here.
       worker.addEventListener('message', missing)
       worker.addEventListener('messageerror', () => failed('a message to it could not be read'))
       worker.postMessage({ port } satisfies ComputeStart, [port])

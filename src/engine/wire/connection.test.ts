@@ -1,9 +1,9 @@
-// Connections. In: a worker's messages, and a clock. Out: silence is noticed, answers are, and a watch that
-// ended is quiet.
+// Connections. In: a worker's messages, and a clock. Out: silence counts as death, answers do not, and
+// nothing happens after a watch has ended.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { workerConnection } from './connection.ts'
 
-/** A fake worker as seen by a page; it answers pings while `answers` is true. */
+/** A fake worker as seen by a page; it answers pings as long as `answers` is true. */
 class RemoteWorker extends EventTarget {
   answers = true
   pings = 0
@@ -30,7 +30,7 @@ function watched(): { worker: RemoteWorker; deaths: string[]; unwatch: () => voi
   return { worker, deaths, unwatch: connection.watch() }
 }
 
-test('a worker that answers pings may take any time', () => {
+test('a worker that answers pings may take any amount of time', () => {
   const { worker, deaths } = watched()
   vi.advanceTimersByTime(3_600_000)
   expect(worker.pings).toBeGreaterThan(100)

@@ -12,13 +12,13 @@ type DeathListener = (why: string, missing?: { readonly address: string }) => vo
 export interface Connection {
   readonly endpoint: Endpoint
   /**
-   * Calls `listener` with the reason when the other side has failed or ended, possibly more than once, and
-   * at once if that was earlier. `missing`: its script did not load, so it never began.
+   * Calls `listener` with the reason when the other side fails or ends, possibly more than once, and
+   * immediately if it already has. `missing`: its script did not load, so it never began.
    */
   onDeath(listener: DeathListener): void
   /**
-   * From now on silence counts as death, until the returned function is called. For long calls: their answer
-   * ends the watch.
+   * From now on silence counts as death, until the returned function is called. Used for long calls, until
+   * they are answered.
    */
   watch(): () => void
   /** Ends the other side. */
@@ -39,7 +39,7 @@ export const NO_WORKERS =
 
 /**
  * Starts the engine worker, from the script at `address` if given, or uses the prepared one.
- * Throws what `startedConnection` throws.
+ * Throws the same errors as `startedConnection`.
  */
 export const startEngineWorker = (address?: string): Connection =>
   startedConnection(() => takeEngineWorker(address))
@@ -72,7 +72,7 @@ export function workerConnection(worker: Worker): Connection {
     for (const listener of listeners) listener(...how)
   }
   const missing = () => die('its script did not load', { address: addressOf(worker) })
-  // Listens from the start, because a browser reports a failure only once, possibly before anyone asks.
+  // Listens from the start, because browsers report a failure only once, possibly before anyone listens.
   worker.addEventListener('error', ({ message }) =>
     // Browsers give no details about a script that they could not fetch.
     message || hasBegun ? die(message || 'it failed') : missing(),
@@ -129,7 +129,7 @@ function watchSilence(worker: Worker, fellSilent: () => void): () => void {
   }
 }
 
-/** A service in this thread behind a channel: the same protocol without a worker. */
+/** A connection to a service in this thread: the same protocol through a channel, without a worker. */
 export function localConnection(service: object): Connection {
   const { port1, port2 } = new MessageChannel()
   keepErrorClasses()

@@ -1,4 +1,4 @@
-// The protocol: the types of everything that crosses between a page and its engine worker.
+// The protocol: the types of everything that is sent between a page and its engine worker.
 //
 //   page                                                worker
 //   EngineService, through Comlink                      load, probe, count, fork, save, store, restore,
@@ -26,7 +26,7 @@ import type { EmbedOptions } from '../score/embed.ts'
 import type { Score } from '../score/score.ts'
 import type { Message, Overflow, Tool } from '../types/conversation.ts'
 import type { EngineInfo, LoadProgress, MemoryUse, ProbeReport } from '../types/model.ts'
-import type { DecodeOptions, Outcome, TextChunk } from '../types/reply.ts'
+import type { DecodeOptions, Outcome, ScoredToken, TextChunk } from '../types/reply.ts'
 
 export interface LoadRequest {
   /** An absolute address, or the files of a model. */
@@ -53,7 +53,7 @@ export interface LoadRequest {
   readonly kvCache?: KvFormat | undefined
   readonly cache: 'opfs' | 'none'
   readonly hub?: Hub | undefined
-  /** The precision of the graph where a model has several. Default: the first of `GRAPH_DTYPES`. */
+  /** The precision of the graph if a model has several. Default: the first of `GRAPH_DTYPES`. */
   readonly dtype?: GraphDtype | undefined
   /** The family to read the model as. Default: the one that its files name. Not for the draft model. */
   readonly architecture?: string | undefined
@@ -79,18 +79,22 @@ export type LoadReport =
   /** Sent once, before memory is allocated: bytes that the model needs with a full context. */
   | { readonly type: 'need'; readonly neededBytes: number }
 
-/** What to continue: a conversation in the model's chat template, or plain text. */
+/** Plain text, tokenized from its beginning, or ids, used unchanged. */
+export type TextOrIds = string | readonly number[]
+
+/** What to continue: a conversation in the model's chat template, plain text, or ids. */
 export type Prompt =
   | {
       readonly type: 'messages'
       readonly messages: readonly Message[]
       readonly tools?: readonly Tool[] | undefined
-      /** How the reply begins. Default: empty. */
+      /** The beginning of the reply. Default: empty. */
       readonly prefix?: string | undefined
-      /** Further variables of the chat template, JSON values by name. Default: none. */
+      /** Additional variables of the chat template, JSON values by name. Default: none. */
       readonly templateArguments?: JsonObject | undefined
     }
   | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'ids'; readonly ids: readonly number[] }
 
 /** The page's part of a saved session, for restoring it. */
 export interface SavedSession extends Overflow {
@@ -100,14 +104,14 @@ export interface SavedSession extends Overflow {
 }
 
 export interface GenerateRequest extends Overflow {
-  /** The page's number of the session whose state is reused and kept. Absent: no state is kept. */
+  /** The page's number for the session whose state is reused and kept. Absent: no state is kept. */
   readonly session?: number | undefined
   readonly prompt: Prompt
-  /** Without a constraint. */
+  /** The options, without the constraint. */
   readonly options: DecodeOptions
-  /** The constraint on the reply, as its page has written it. */
+  /** The constraint on the reply, compiled by the page. */
   readonly constraint?: WrittenGrammar | undefined
-  /** The constraint on what follows the marker of a call. */
+  /** The constraint on the text after the marker of a call. */
   readonly calls?: WrittenGrammar | undefined
 }
 
@@ -121,7 +125,7 @@ export type StreamReport =
   | { readonly type: 'end'; readonly outcome: Outcome; readonly contextUsed: number }
   | { readonly type: 'failed'; readonly failure: WireFailure }
 
-/** An error in the form that crosses between threads. */
+/** An error in the form in which it is sent between threads. */
 export type WireFailure =
   | { readonly type: 'halfbyte'; readonly error: WireError }
   /** An abort or another DOMException, identified by its name. */
@@ -143,7 +147,7 @@ export interface EngineService {
    * again.
    */
   load(request: LoadRequest, port: MessagePort): Promise<EngineInfo>
-  /** What a load would need and be granted. The command `abort` aborts it. */
+  /** Reports what a load would need and be granted. The command `abort` aborts it. */
   probe(request: ProbeRequest, port: MessagePort): Promise<ProbeReport>
   /**
    * Starts immediately, or when the session's turn comes. All of its reports, including errors, go to
@@ -151,23 +155,24 @@ export interface EngineService {
    */
   generate(request: GenerateRequest, port: MessagePort): void
   countTokens(prompt: Prompt): number | Promise<number>
-  /** Ids of plain text, as a completion would read it. */
+  /** Ids of plain text, as read by a completion. */
   tokenize(text: string): readonly number[]
   /** Text of ids. Throws `format` for an id outside the vocabulary. */
   detokenize(ids: readonly number[]): string
   /** The command `abort` aborts the work, and the call rejects. */
   score(prompt: string, continuations: readonly string[], port: MessagePort): Promise<readonly Score[]>
+  scoreTokens(prompt: TextOrIds, top: number, port: MessagePort): Promise<readonly ScoredToken[]>
   embed(texts: readonly string[], options: EmbedOptions, port: MessagePort): Promise<readonly Float32Array[]>
   memory(): MemoryUse
   /** Gives session `to` the state of session `from` without copying it. Waits for the turn of `from`. */
   fork(from: number, to: number): Promise<void>
   /**
-   * A file of a session's state, with `extra`, which is plain JSON. Waits for its turn. `abort` works until
-   * it is written.
+   * Writes a session's state, with the plain JSON `extra`, to a file. Waits for its turn. `abort` works until
+   * the file is complete.
    */
   save(session: number, extra: SavedSession, port: MessagePort): Promise<Blob>
   /**
-   * Stores the same file on this device and replaces a file of that name. Waits for its turn. Throws
+   * Stores the file of `save` on this device, replacing a file with the same name. Waits for its turn. Throws
    * `storage-full`, or `unsupported` if nothing can be stored here.
    */
   store(session: number, name: string, extra: SavedSession, port: MessagePort): Promise<StoredSession>

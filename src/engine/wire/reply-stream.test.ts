@@ -1,5 +1,4 @@
-// Streams. In: both ends of one channel. Out: credit that limits the worker, and ends that arrive exactly
-// once.
+// Streams. In: both ends of a channel. Out: credit that limits the worker, and ends that arrive exactly once.
 import { expect, test } from 'vitest'
 import { HalfbyteError } from '../../core/base/errors.ts'
 import type { Outcome, TextChunk } from '../types/reply.ts'

@@ -11,7 +11,10 @@ export const STREAM_CREDITS = 32
 export interface Outlet {
   /** Aborts when the reader cancels. */
   readonly signal: AbortSignal
-  /** Sends a chunk. The promise resolves when the next may be sent: at once while there is credit. */
+  /**
+   * Sends a chunk. The promise resolves when the next one may be sent, which is immediately as long as there
+   * is credit.
+   */
   send(chunk: TextChunk): Promise<void> | undefined
   end(outcome: Outcome, contextUsed: number): void
   fail(thrown: unknown): void

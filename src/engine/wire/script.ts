@@ -6,7 +6,7 @@ let spare: { readonly worker: Worker; readonly script: string | undefined } | un
 
 /**
  * Starts an engine worker, which fetches and compiles its module. The next `takeEngineWorker` with the same
- * `script` gets it. What fails here is tried again and told then.
+ * `script` gets it. If this fails, the load tries again and reports the error.
  */
 export function prepareEngineWorker(script?: string, assets: HostAssets = {}): void {
   if (globalThis.Worker === undefined || spare !== undefined) return
@@ -22,7 +22,7 @@ export function prepareEngineWorker(script?: string, assets: HostAssets = {}): v
   }
 }
 
-/** The spare worker, or a new one. Throws what `new Worker` throws. */
+/** The spare worker, or a new one. Throws the errors of `new Worker`. */
 export function takeEngineWorker(script?: string): Worker {
   const taken = spare?.script === script ? spare?.worker : undefined
   if (taken !== undefined) spare = undefined
@@ -40,9 +40,10 @@ export const startWorker = (script: string | undefined, bundled: () => Worker): 
   script === undefined ? startBundled(bundled) : startScript(new URL(script))
 
 /**
- * Starts the worker that `start` constructs at an address of its bundler, as `startScript` does. Bundlers
- * find only `new Worker(new URL(...))`, and a browser does not report the address of a script that did not
- * load. So `start` is called while `Worker` is another constructor, which records the address.
+ * Starts the worker that `start` constructs, at the address that its bundler chose, like `startScript`.
+ * Bundlers only recognise `new Worker(new URL(...))`, and browsers do not report the address of a script that
+ * did not load. So `start` is called while `Worker` is temporarily a different constructor, which records the
+ * address.
  */
 function startBundled(start: () => Worker): Worker {
   const { Worker } = globalThis
@@ -59,8 +60,8 @@ function startBundled(start: () => Worker): Worker {
 }
 
 /**
- * Messages beside Comlink's. The page names a lock; the worker takes it for its whole life and confirms.
- * Browsers do not report that a worker closed itself or was killed, but they release its locks.
+ * Messages in addition to Comlink's. The page names a lock; the worker takes it for its whole life and
+ * confirms. Browsers do not report that a worker closed itself or was killed, but they release its locks.
  */
 export type LifeMessage =
   | { readonly type: 'hold'; readonly lock: string }
@@ -85,10 +86,11 @@ function startScript(address: URL, options: WorkerOptions = { type: 'module' }):
   }
   if (address.origin === origin || address.protocol === 'blob:') return start(href, options)
   const name = JSON.stringify(href)
-  // A bundler's script that is not a module imports others as such scripts do.
+  // A bundler's classic script imports others with importScripts.
   if (options.type !== 'module') return start(blobOf(`importScripts(${name})`))
   if (origin !== 'null') return start(blobOf(`import ${name}`), options)
-  // There a blob must not be a module. Messages that arrive before the script runs are kept for it.
+  // With an opaque origin, a blob must not be a module. Messages that arrive before the script runs are kept
+  // for it.
   return start(
     blobOf(`let kept = []
 onmessage = (event) => kept.push(event)
@@ -115,14 +117,14 @@ interface TrustedTypes {
 
 let policy: ReturnType<TrustedTypes['createPolicy']> | undefined
 
-/** Under Trusted Types a page has to allow the policy `halfbyte`, which may be made only once. */
+/** With Trusted Types, a page has to allow the policy `halfbyte`, which can be created only once. */
 function trusted(address: string): unknown {
   const { trustedTypes } = globalThis as { readonly trustedTypes?: TrustedTypes }
   policy ??= trustedTypes?.createPolicy('halfbyte', { createScriptURL: (given) => given })
   return policy?.createScriptURL(address) ?? address
 }
 
-/** What to do about a worker that the browser did not start. */
+/** What to do if the browser did not start a worker. */
 export function refusalOf(cause: unknown): string {
   const reason = reasonOf(cause)
   const next = /trusted/i.test(reason)

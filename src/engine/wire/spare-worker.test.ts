@@ -1,4 +1,4 @@
-// Spare workers. In: workers that begin, or fail. Out: the next load uses a live one, and only once.
+// Spare workers. In: workers that start or fail. Out: the next load uses a live one, and only once.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { prepareEngineWorker, takeEngineWorker } from './script.ts'
 
@@ -30,7 +30,7 @@ afterEach(() => {
   vi.unstubAllGlobals()
 })
 
-test('the next load uses the prepared worker, and the one after it starts another', () => {
+test('the next load uses the prepared worker, and the load after it starts another', () => {
   prepareEngineWorker(OWN, { wasm: `${PLACE}/wasm/` })
   const [prepared] = FakeWorker.started
   expect(prepared?.messages).toEqual([{ type: 'prepare', assets: { wasm: `${PLACE}/wasm/` } }])

@@ -1,9 +1,9 @@
-// Carries errors between threads: the same class, code and sentence arrive on the other side.
+// Sends errors between threads: the same class, code and message arrive on the other side.
 import { type TransferHandler, transferHandlers } from 'comlink'
 import { HalfbyteError, isHalfbyteError } from '../../core/base/errors.ts'
 import type { WireFailure } from './protocol.ts'
 
-/** Describes a thrown value with values that can be cloned. */
+/** Converts a thrown value to cloneable values. */
 export function toFailure(thrown: unknown): WireFailure {
   if (isHalfbyteError(thrown)) return { type: 'halfbyte', error: thrown.toWire() }
   const { name, message, stack } = thrown instanceof Error ? thrown : new Error(String(thrown))

@@ -11,18 +11,18 @@ import type { ForeignNode } from '../compile/refusal.ts'
 import type { Tensor } from '../onnx/ir/tensor.ts'
 import type { NetworkInfo, NetworkMemory, NetworkRequest, RunRequest } from './network-protocol.ts'
 
-/** More threads than this gain little: steps of networks are short. */
-const MOST_AUTO_THREADS = 8
+/** More threads than this gain little, because networks have short steps. */
+const MAX_AUTO_THREADS = 8
 
-/** What a network needs of its surroundings. Without `startWorker` it has one thread. */
+/** What a network needs from its host. Without `startWorker`, it has one thread. */
 export type NetworkHost = Pick<Host, 'loadModule' | 'startWorker' | 'cores'>
 
-/** A network that can be run, here or through a worker. */
+/** A runnable network, here or in a worker. */
 export interface LoadedNetwork {
   readonly info: NetworkInfo
   run(inputs: ReadonlyMap<string, Tensor>, signal?: AbortSignal): Promise<ReadonlyMap<string, Tensor>>
   memory(): NetworkMemory
-  /** Nodes that another runtime runs, as far as they are known. */
+  /** Nodes known to run in another runtime. */
   foreign(): readonly ForeignNode[]
   dispose(): Promise<void>
 }
@@ -55,7 +55,7 @@ export async function loadNetwork(
   }
 }
 
-/** The same from files that are open, which the network closes when it is disposed. */
+/** The same, from open files, which the network closes when it is disposed. */
 export async function buildNetwork(
   files: OpenFiles,
   { build, weights, threads, fallback, limits }: RunRequest,
@@ -65,7 +65,7 @@ export async function buildNetwork(
   const features = detectFeatures(globalThis)
   const chosen = chooseBuild(features, build)
   if (!(await mayCompile())) throw new HalfbyteError('unsupported', NO_WASM)
-  const wanted = threads === 'auto' ? Math.min(cores, MOST_AUTO_THREADS) : threads
+  const wanted = threads === 'auto' ? Math.min(cores, MAX_AUTO_THREADS) : threads
   const start = wanted > 1 && features.sharedMemory ? startWorker : undefined
   const graph = await openNetwork(files.sources, {
     ...reading,

@@ -8,7 +8,7 @@ import type { NamedTensors, NetworkRequest, NetworkService } from './network-pro
 
 type NetworkLoader = (request: NetworkRequest, hooks: LoaderHooks) => Promise<LoadedNetwork>
 
-/** A service without a network; `load` implements its `load`. */
+/** A service without a network yet; `load` implements its `load` call. */
 export function createNetworkService(load: NetworkLoader): NetworkService {
   let network: LoadedNetwork | undefined
   const open = (): LoadedNetwork => {
@@ -34,7 +34,7 @@ export function createNetworkService(load: NetworkLoader): NetworkService {
   }
 }
 
-/** Each once: two outputs may be one tensor. */
+/** Each buffer once: two outputs may be the same tensor. */
 const buffersOf = (tensors: NamedTensors): Transferable[] => [
   ...new Set(tensors.map(([, { data }]) => data.buffer as ArrayBuffer)),
 ]

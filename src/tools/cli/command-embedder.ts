@@ -14,5 +14,5 @@ export interface EncoderFlags {
 export const openEmbedder = (model: string, flags: EncoderFlags, signal: AbortSignal): Promise<Embedder> =>
   loadEmbedder(model, { ...encoderOptions(flags), signal, onProgress: showProgress }).finally(clearProgress)
 
-/** The flags of one command may include those of others. */
+/** A command's flags may include those of other commands. */
 const encoderOptions = ({ maxTokens, threads, weights }: EncoderFlags) => ({ maxTokens, threads, weights })

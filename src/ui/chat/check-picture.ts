@@ -1,2 +1,2 @@
-// The check of an image's header for the chat page, as a script that it loads with the first image.
+// Checks an image's header for the chat page, in a script that is loaded with the first image.
 export { checkPicture } from '../../core/formats/pictures/check-picture.ts'

@@ -4,6 +4,7 @@ import { html, nothing, type ReactiveController, type ReactiveControllerHost, ty
 import { icon } from './icons.ts'
 import { isTouch, sends } from './keys.ts'
 import type { COMMON } from './texts.ts'
+import { visibleText } from './visible.ts'
 
 /** A Lit element that renders a part of the chat. */
 export type ChatHost = ReactiveControllerHost & { readonly renderRoot: HTMLElement | DocumentFragment }
@@ -27,7 +28,7 @@ interface ComposerView {
   readonly before?: TemplateResult | typeof nothing
   readonly after?: TemplateResult | typeof nothing
   readonly onPaste?: (event: ClipboardEvent) => void
-  /** Gets the trimmed text. */
+  /** Called with the trimmed text. */
   readonly onSend: (text: string) => void
   readonly onStop: () => void
 }
@@ -40,7 +41,7 @@ const DOUBLE_CLICK = 500
 export class Composer implements ReactiveController {
   readonly #host: ChatHost
   #isEmpty = true
-  /** The round button has focus, and the next update may replace it. */
+  /** True if the round button has focus and the next update may replace it. */
   #isOnButton = false
   /** When the send button was last clicked, on the page's clock. */
   #clicked = Number.NEGATIVE_INFINITY
@@ -101,7 +102,7 @@ export class Composer implements ReactiveController {
 
   #submit(event: Event, { canSend, isAnswering, hasMore = false, onSend }: ComposerView): void {
     event.preventDefault()
-    const text = this.field?.value.trim() ?? ''
+    const text = visibleText(this.field?.value ?? '')
     if ((text === '' && !hasMore) || !canSend || isAnswering) return
     if (event.type === 'submit') this.#clicked = event.timeStamp
     this.write('')
@@ -117,7 +118,7 @@ export class Composer implements ReactiveController {
     const { field } = this
     if (field === null) return
     grow(field)
-    const isEmpty = field.value.trim() === ''
+    const isEmpty = visibleText(field.value) === ''
     if (isEmpty === this.#isEmpty) return
     this.#isEmpty = isEmpty
     this.#host.requestUpdate()

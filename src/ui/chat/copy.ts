@@ -2,7 +2,7 @@
 import { html, type TemplateResult } from 'lit'
 import { icon } from './icons.ts'
 
-/** How long a button shows that it has copied, in milliseconds. */
+/** How long a button confirms the copy, in milliseconds. */
 const COPIED_MS = 1500
 
 /** Pages over plain HTTP have no clipboard API, so a selection is copied instead. */

@@ -3,7 +3,7 @@
 import type { Embedder, EmbedderOptions } from '../../encoders/embedder/embedder.ts'
 import type { ModelSource } from '../../engine/api/types.ts'
 
-/** What passages are compared with. */
+/** The part of an encoder that passage search uses. */
 export type Encoder = Pick<Embedder, 'embed'>
 export type LoadEncoder = (source: ModelSource, options: EmbedderOptions) => Promise<Embedder>
 
@@ -33,7 +33,7 @@ export class EncoderSlot {
     return this.#held.encoder
   }
 
-  /** Disposes the encoder loaded here. */
+  /** Disposes the encoder that was loaded here. */
   end(): void {
     void this.#held?.encoder.then((encoder) => encoder.dispose()).catch(() => undefined)
     this.#held = undefined

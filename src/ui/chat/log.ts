@@ -109,7 +109,7 @@ export class Log implements ReactiveController {
   }
 
   /**
-   * The browser's own scrolling takes several frames and aims at where the end was, but the end moves while
+   * The browser's own scrolling takes several frames and aims at the initial end, but the end moves as
    * messages get their real heights.
    */
   readonly #onKey = (event: KeyboardEvent): void => {

@@ -1,4 +1,4 @@
-// Messages. In: the parts of a message. Out: the message as the page and the widget show it.
+// Messages. In: the parts of a message. Out: the message, as shown by the page and the widget.
 import { html, nothing, type TemplateResult } from 'lit'
 import type { CommonWords } from './composer.ts'
 

@@ -1,4 +1,4 @@
-// Splits texts into passages, and finds those with the most words of a question.
+// Splits texts into passages, and finds those that share the most words with a question.
 
 /** Maximum characters of a passage, about 150 tokens. */
 const PASSAGE_LENGTH = 600
@@ -26,7 +26,10 @@ const sentences = (paragraph: string): string[] =>
 export const wordsOf = (text: string): ReadonlySet<string> =>
   new Set(text.toLowerCase().match(/[\p{L}\p{N}]{2,}/gu) ?? [])
 
-/** For each passage, the summed weights of the question's words in it: the log of how rare they are. */
+/**
+ * For each passage, the summed weights of the question's words in it; a weight is the log of the word's
+ * rarity.
+ */
 export function commonWords(asked: ReadonlySet<string>, passages: readonly ReadonlySet<string>[]): number[] {
   const weights = new Map(
     [...asked].map((word) => {
@@ -46,6 +49,6 @@ export function spread(values: readonly number[]): number[] {
   return values.map((value) => (most > least ? (value - least) / (most - least) : 0))
 }
 
-/** The indices of the best scores, best first; on ties, the earlier one. */
+/** The indices of the best scores, best first; earlier ones first among ties. */
 export const bestOf = (scores: readonly number[], count: number): number[] =>
   [...scores.keys()].sort((a, b) => (scores[b] ?? 0) - (scores[a] ?? 0)).slice(0, count)

@@ -38,7 +38,7 @@ const unit = (language: string | undefined, name: string, digits: number, value:
     maximumFractionDigits: digits,
   }).format(value)
 
-/** For example `1.6 MB`, or `12 kB` where that would be `0.0 MB`. Without a language, the browser's. */
+/** For example `1.6 MB`, or `12 kB` instead of `0.0 MB`. Without a language, the browser's. */
 export function bytesText(count: number, language?: string): string {
   if (count >= 1e9) return unit(language, 'gigabyte', 2, count / 1e9)
   if (count > 0 && count < 5e4) return unit(language, 'kilobyte', 0, Math.max(1, count / 1e3))

@@ -12,6 +12,7 @@ import { isComposing } from '../chat/keys.ts'
 import { Log } from '../chat/log.ts'
 import { GrowingMarkdown, plainText } from '../chat/markdown/markdown.ts'
 import { chatStyles } from '../chat/styles.ts'
+import { visibleText } from '../chat/visible.ts'
 import { ChatProperties, languageOf, planOf, reported, settingsOf } from './chat-properties.ts'
 import { Conversation } from './conversation/conversation.ts'
 import type { Entry } from './conversation/entries.ts'
@@ -27,7 +28,7 @@ import { entriesView } from './view/log.ts'
 import { isFatal, noticeView } from './view/notice.ts'
 import { ENGLISH, type Words, wordsOf } from './words.ts'
 
-/** An answer may deliver many chunks per frame. A hidden page has no frames, so it renders at once. */
+/** An answer may deliver many chunks per frame. A hidden page has no frames, so it renders immediately. */
 class Frames {
   readonly #draw: () => void
   #isScheduled = false
@@ -81,7 +82,7 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
   #words: Words = ENGLISH
   /** Announced by screen readers. */
   #status = ''
-  /** True if the user asked something in this visit, so that an engine answers once it is ready. */
+  /** True if the user has asked something in this visit, which the engine answers once it is ready. */
   #isAsked = false
   #hadFocus = false
   readonly #frames = new Frames(() => this.requestUpdate())
@@ -117,9 +118,10 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
 
   send(text: string): void {
     if (typeof text !== 'string') throw wrongOption('the text', text, 'a text')
-    if (text.trim() === '' || !this.#canSend) return
+    const question = visibleText(text)
+    if (question === '' || !this.#canSend) return
     this.#log.toEnd()
-    this.#conversation.ask(text.trim())
+    this.#conversation.ask(question)
     this.#go()
   }
 
@@ -232,7 +234,7 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
     const { isWaiting, error } = this.#conversation
     const { phase } = this.#loading
     const isQuiet = phase.name === 'idle' || phase.name === 'ready'
-    if (isQuiet && error === undefined && isWaiting)
+    if (isQuiet && error === undefined && isWaiting && !this.#isAsked)
       return waitingView(this.#words, () => this.#byHand(() => this.retry()))
     return noticeView({
       phase,
@@ -274,6 +276,14 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
   /** After a question: answers it, or first does what is needed to answer it. */
   #go(): void {
     this.#isAsked = true
+    void this.#goOn()
+  }
+
+  async #goOn(): Promise<void> {
+    // If the script of these answers cannot be loaded, the model answers.
+    const isAnswered = await this.#conversation.answerAlone(this.assist).catch(() => false)
+    if (isAnswered) this.#isAsked = false
+    if (!this.#isAsked || !this.#conversation.isWaiting) return
     const { engine } = this.#loading
     if (engine !== undefined) void this.#answer(engine)
     else this.#attempt(() => void this.#loading.begin(planOf(this)))
@@ -306,7 +316,7 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
       engine,
       settingsOf(this, this.#words, () => this.#encoder()),
     )
-    // Also one that was stopped or failed. A later answer may already be in progress.
+    // Reported even if it was stopped or failed. A later answer may already be in progress.
     if (this.#conversation.activity === undefined) {
       this.#saver.end()
       this.#save(this.conversation)

@@ -100,7 +100,7 @@ const maybe = (isRight: (value: unknown) => boolean) => (value: unknown) =>
   value === undefined || isRight(value)
 
 const SHORT_TEXT: OptionKind = { fits: isShort, wanted: `a text of up to ${LONGEST} characters` }
-/** Every option can be read. */
+/** An object whose options can all be read. */
 const OPTIONS: OptionKind = {
   fits: (value) => isObject(value) && Object.values(value).length <= MOST_OPTIONS,
   wanted: 'an object of options',
@@ -117,6 +117,7 @@ const KINDS: { readonly [Name in Checked]: OptionKind } = {
   theme: choice(['inherit', 'auto', 'light', 'dark']),
   keep: choice(['none', 'tab', 'device']),
   share: choice(['page', 'tabs']),
+  assist: choice(['care', 'all', 'none']),
   open: SWITCH,
   autoload: SWITCH,
   downloadBytes: { fits: isCount, wanted: 'a whole number of bytes' },
@@ -167,6 +168,7 @@ const DEFAULTS: { readonly [name: string]: unknown } = {
   keep: 'none',
   name: 'default',
   share: 'page',
+  assist: 'care',
   suggestions: [],
   tools: [],
   documents: [],
@@ -191,6 +193,7 @@ export abstract class ChatProperties extends LitElement implements Omit<Halfbyte
     keep: {},
     name: {},
     share: {},
+    assist: {},
     suggestions: { converter: listOf },
     tools: { attribute: false },
     documents: { attribute: false },
@@ -213,6 +216,7 @@ export abstract class ChatProperties extends LitElement implements Omit<Halfbyte
   declare keep: HalfbyteChatProps['keep']
   declare name: HalfbyteChatProps['name']
   declare share: HalfbyteChatProps['share']
+  declare assist: HalfbyteChatProps['assist']
   declare suggestions: HalfbyteChatProps['suggestions']
   declare tools: HalfbyteChatProps['tools']
   declare documents: HalfbyteChatProps['documents']
@@ -227,7 +231,7 @@ export abstract class ChatProperties extends LitElement implements Omit<Halfbyte
     Object.assign(this, DEFAULTS)
   }
 
-  /** Untyped pages may set anything. An invalid value leaves the default and is reported. */
+  /** Untyped pages may set anything. For an invalid value the default is used, and an error is reported. */
   static override getPropertyDescriptor(
     name: PropertyKey,
     key: string | symbol,
@@ -255,6 +259,6 @@ export abstract class ChatProperties extends LitElement implements Omit<Halfbyte
     }
   }
 
-  /** Tells the page. */
+  /** Reports an error to the page. */
   protected abstract report(error: unknown): void
 }

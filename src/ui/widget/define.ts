@@ -29,6 +29,6 @@ HalfbyteChatElement.outside = {
   },
 }
 
-// Another copy of the package on the page may have been faster.
+// Another copy of the package on the page may have defined it first.
 if (customElements.get('halfbyte-chat') === undefined)
   customElements.define('halfbyte-chat', HalfbyteChatElement)

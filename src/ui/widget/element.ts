@@ -3,7 +3,7 @@ import type { HalfbyteError } from '../../core/base/errors.ts'
 import type { Embedder } from '../../encoders/embedder/embedder.ts'
 import type { Engine } from '../../engine/api/engine.ts'
 import type { GenerateOptions, LoadOptions, LoadProgress, ModelSource } from '../../engine/api/types.ts'
-import type { Entry, ToolRun, WidgetDocument, WidgetTool } from './conversation/entries.ts'
+import type { Assist, Entry, ToolRun, WidgetDocument, WidgetTool } from './conversation/entries.ts'
 import type { Keep } from './conversation/keep.ts'
 import type { Words } from './words.ts'
 
@@ -33,11 +33,16 @@ export interface HalfbyteChatProps {
   name: string
   /** Who shares the engine: the widgets of the `page`, or also other `tabs` of the site. Default `page`. */
   share: 'page' | 'tabs'
+  /**
+   * Which questions are answered without the model: those of people in need, with the emergency number and
+   * help lines (`care`); those and sums, units, dates and times (`all`); or `none`. Default `care`.
+   */
+  assist: Assist
   /** Questions to begin with. As an attribute: a JSON list, or texts separated by `|`. */
   suggestions: readonly string[]
   /** Functions of the page that the model may call. A property only. Default: none. */
   tools: readonly WidgetTool[]
-  /** Texts that answers are looked up in; set a new list when one changes. A property only. Default: none. */
+  /** Texts for looking up answers; set a new list when one changes. A property only. Default: none. */
   documents: readonly (string | WidgetDocument)[]
   /**
    * A sentence encoder that finds the passages: its location, as for `Embedder.load`, or the page's own
@@ -52,7 +57,9 @@ export interface HalfbyteChatProps {
   templateArguments: NonNullable<GenerateOptions['templateArguments']>
   /** Texts of the widget in another language: any of the names in `ENGLISH`. A property only. */
   messages: Partial<Words>
-  /** The engine that answers; undefined before one is loaded. Set it to use the page's own. Property only. */
+  /**
+   * The engine that answers; undefined until one is loaded. Set it to use the page's own. A property only.
+   */
   engine: Engine | undefined
 }
 
@@ -60,7 +67,7 @@ export interface HalfbyteChatProps {
 export interface HalfbyteChatEvents {
   /** While the model loads. */
   'halfbyte-progress': CustomEvent<LoadProgress>
-  /** An engine can answer. */
+  /** An engine is ready to answer. */
   'halfbyte-ready': CustomEvent<Engine>
   /** A question was asked, or an answer is complete. */
   'halfbyte-message': CustomEvent<Entry>

@@ -17,6 +17,7 @@ export const ENGLISH = {
   retry: 'Try again',
   stopped: 'Stopped',
   cut: 'Cut off: the answer reached its length limit',
+  looped: 'Stopped: the answer repeated itself',
   answering: 'Answering',
 
   checking: 'Checking the size of the download',
@@ -43,7 +44,7 @@ export const ENGLISH = {
   toolFailed: 'Failed: {name}',
   toolArguments: 'Arguments',
   toolResult: 'Result',
-  /** Read by the model: the message sent when passages of the documents were found. */
+  /** Read by the model: the message that is sent if passages of the documents were found. */
   passages:
     'Answer the question from these passages. Say so if they do not answer it.\n\n{passages}\n\nQuestion: {question}',
 
@@ -68,7 +69,7 @@ export const ENGLISH = {
 
 export type Words = { readonly [Name in keyof typeof ENGLISH]: string }
 
-/** The page's texts in place of the English ones. */
+/** The English texts, overridden by the page's. */
 export const wordsOf = (given: Partial<Words>): Words =>
   Object.fromEntries(
     Object.entries(ENGLISH).map(([name, text]) => [name, given[name as keyof Words] ?? text]),

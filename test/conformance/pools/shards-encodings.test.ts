@@ -20,7 +20,7 @@ const MODEL = randomLlama({ family: 'qwen2', seed: 9, ...SIZES })
 const FLOATS: readonly DType[] = ['F32', 'F16', 'BF16']
 const DTYPES: readonly DType[] = [...FLOATS, 'Q8_0', 'Q4_0', 'Q4_1', ...CODED_DTYPES]
 
-/** The difference of that many shards from one thread. */
+/** The difference between that many shards and one thread. */
 async function differenceOf(files: Files, threads: number, weights: WeightPolicy = 'auto') {
   const right = await withBuilt(files, { weights }, (built) => logitsOf(built, TOKENS))
   return withBuilt(files, { weights, pool: 'shards', threads }, async (built) => {
@@ -71,7 +71,7 @@ describe('shards have the logits of one thread', () => {
   })
 })
 
-/** The model without three quarters of the format's units; for 2:4, without half of each four inputs. */
+/** The model without three quarters of the format's units; for 2:4, without two of every four inputs. */
 function thinned({ config, weights }: RandomModel, sparse: SparseFormat): RandomModel {
   const random = new Random(3)
   const [rows, inputs] = UNITS[sparse]

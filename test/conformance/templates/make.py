@@ -51,7 +51,7 @@ ENVIRONMENT.globals["strftime_now"] = NOW.strftime
 
 
 def render(source, variables):
-    """The text, or none where jinja2 refuses the template or the values."""
+    """The text, or None if jinja2 refuses the template or the values."""
     try:
         return ENVIRONMENT.from_string(source).render(**variables)
     except Exception:

@@ -378,7 +378,7 @@ CASES += [
 ]
 
 def latent(hidden, heads, wide, vocab, layers=2, *, query, rank, plain, rotated, value, **more):
-    """Sizes of latent attention. 0 as `query`: queries come from the whole hidden state."""
+    """Sizes of latent attention. `query` of 0: queries come from the whole hidden state."""
     made = sizes(hidden, heads, heads, 0, wide, vocab, layers, **more)
     del made["head_dim"]
     return {

@@ -1,11 +1,12 @@
-"""Makes golden/*.json and defaults.json. In: transformers and torch, the cases of cases.py. Out: each case's config.json as transformers
-writes it, how its weights are made, and the logits of a few positions in float64; what each class writes when it is told nothing, and for files of earlier versions.
+"""Makes golden/*.json and defaults.json. In: transformers and torch, the cases of cases.py. Out: each case's
+config.json as transformers writes it, how its weights are made, and the logits of a few positions in float64;
+each class's defaults, and what it writes for files of earlier versions.
 
     pip install transformers==5.18.0 torch==2.13.0 safetensors==0.8.0 numpy==2.4.6
     python test/conformance/transformers/make.py [FAMILY...]     only those named, or all
     npx biome check --write test/conformance/transformers
 
-Weights are made of their names and indices alone; weights.ts makes the same ones.
+Weights are derived from their names and indices alone; weights.ts computes the same ones.
 """
 import base64
 import itertools
@@ -29,7 +30,7 @@ WATCHED = [3, 22, 39]
 GOLDEN = Path(__file__).parent / "golden"
 
 
-# Classes that do not ask how to attend.
+# Classes without a choice of attention implementation.
 WITHOUT_ATTENTION = {"Mamba", "Mamba2", "FalconMamba", "Rwkv"}
 
 
@@ -52,7 +53,7 @@ def numbers(name, count):
 
 
 def spread_of(family, name, shape):
-    """Middle of a weight's numbers, and how far they lie from it."""
+    """Centre of a weight's numbers, and their spread around it."""
     if name.endswith("A_log"):
         return 0.5, 1.0
     if re.search(r"dt_bias$|dt_proj\.bias$", name):
@@ -136,7 +137,7 @@ def defaults(family):
 
 
 def earlier(family, name, keys):
-    """An old version's file, and the same configuration as read and written by this version."""
+    """An older version's file, and the same configuration as this version reads and writes it."""
     with tempfile.TemporaryDirectory() as folder:
         given = {"architectures": [class_of(family)], **keys}
         Path(folder, "config.json").write_text(json.dumps(given))
@@ -196,7 +197,7 @@ def main():
         write(GOLDEN / f"{family.lower()}.json", {"transformers": transformers.__version__, "cases": cases})
     path = GOLDEN.parent / "defaults.json"
     known = json.loads(path.read_text()) if named else {}
-    # A class of several configurations has the defaults of its own.
+    # A class with several configurations has its own defaults.
     own = [family for family in families if family == "Llama" or class_of(family) != "LlamaForCausalLM"]
     write(path, known | {class_of(family): defaults(family) for family in own})
     if named:

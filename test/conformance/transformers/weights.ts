@@ -1,7 +1,7 @@
-// Weights of transformers' cases. In: a tensor's name, shape, middle and spread. Out: the numbers that
+// Weights of transformers' cases. In: a tensor's name, shape, centre and spread. Out: the numbers that
 // make.py gives it.
 
-/** Name with numbers in braces, shape, middle, spread. */
+/** Name with numbers in braces, shape, centre, spread. */
 export type Row = readonly [string, readonly number[], number, number]
 
 export interface Tensor {

@@ -1,6 +1,6 @@
 // npm run soak:serve -- --minutes N [--seed S] [--folder PATH] sends `halfbyte serve` twenty requests at a
-// time through OpenAI's client, many of which leave in the middle. It checks the answers and the memory of
-// the server.
+// time through OpenAI's client, many of which are aborted in the middle. It checks the answers and the memory
+// of the server.
 import { Random } from '../../helpers/random.ts'
 import { SoakRun } from '../script.ts'
 import { trendChecks } from '../trend.ts'
@@ -8,12 +8,12 @@ import { Watched } from './watched.ts'
 
 const run = new SoakRun({
   name: 'soak:serve',
-  description: 'Twenty requests at a time to "halfbyte serve"; answers must be right and memory steady.',
+  description: 'Twenty requests at a time to "halfbyte serve"; answers must be correct and memory constant.',
   minutes: 10,
   file: 'serve',
 })
 
-/** Node closes a connection that nobody uses after 5 seconds. */
+/** Node closes an idle connection after 5 seconds. */
 const IDLE_MS = 6_000
 
 const random = new Random(run.options.seed)

@@ -1,11 +1,11 @@
-// The server's process and its rounds. Out: what each round left behind in the server.
+// The server's process and its rounds. Out: what each round left behind.
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import type { Random } from '../../helpers/random.ts'
 import type { Check } from '../rounds.ts'
 import { Asker, type Outcome } from './asking.ts'
-import { MOST_REQUESTS, STATE_BYTES } from './limits.ts'
+import { MAX_REQUESTS, STATE_BYTES } from './limits.ts'
 import type { Told } from './served.ts'
 
 /** Streamed requests and others at the same time. */
@@ -14,7 +14,7 @@ export const AT_ONCE = 20
 export class Watched {
   readonly #child: ChildProcess
   readonly #asker: Asker
-  /** How many requests the server must have seen. */
+  /** How many requests the server must have received. */
   #sent = 0
   readonly counts: Record<string, number> = {}
 
@@ -23,7 +23,7 @@ export class Watched {
     this.#asker = asker
   }
 
-  /** Starts the server and asks what the answers are without other requests. */
+  /** Starts the server and collects the answers that it gives without other requests. */
   static async start(): Promise<Watched> {
     // With a single arena of glibc, resident memory is the memory in use.
     const child = fork(join(import.meta.dirname, 'served.ts'), {
@@ -42,9 +42,12 @@ export class Watched {
     return told
   }
 
-  /** `AT_ONCE` requests at a time, of which some leave; one round in eight asks more than is allowed. */
+  /**
+   * `AT_ONCE` requests at a time, some of which are aborted; one round in eight sends more than the server
+   * allows.
+   */
   async round(random: Random): Promise<Check[]> {
-    const most = random.chance(0.125) ? MOST_REQUESTS + AT_ONCE : AT_ONCE
+    const most = random.chance(0.125) ? MAX_REQUESTS + AT_ONCE : AT_ONCE
     const outcomes = await Promise.all(
       Array.from({ length: most }, () => this.#asker.ask(random, random.chance(0.4))),
     )
@@ -57,10 +60,10 @@ export class Watched {
     this.counts[name] = (this.counts[name] ?? 0) + 1
   }
 
-  /** What a round may not leave: state in use, and requests that have not ended. */
+  /** Checks that a round leaves no state in use and no unfinished requests. */
   async #left(): Promise<Check[]> {
     let told = await this.told()
-    // The server notices a client that left a little later than the client itself.
+    // The server notices an abort a little later than the client.
     for (let turn = 0; turn < 100 && told.stateBytes > 0; turn++) {
       await new Promise((resolve) => setTimeout(resolve, 20))
       told = await this.told()
@@ -74,14 +77,14 @@ export class Watched {
     ]
   }
 
-  /** Requests that the server has ended, and those that the clients sent. */
+  /** Requests that the server has finished, and those that the clients sent. */
   async ended(): Promise<Check> {
     const { ended } = await this.told()
     const seen = Object.values(ended).reduce((sum, count) => sum + count, 0)
-    // An abort may come before the request is on its way.
+    // An abort may happen before the request is sent.
     const most = this.#sent + 8
     return {
-      what: `${seen} requests ended of at most ${most} that were sent`,
+      what: `${seen} requests ended, at most the ${most} that were sent`,
       holds: seen > 0 && seen <= most,
     }
   }
@@ -98,7 +101,9 @@ function answerChecks(outcomes: readonly Outcome[], most: number): Check[] {
   const refused = outcomes.filter(({ end }) => end === 'status 429').length
   return [
     ...wrong.map((what) => ({ what, holds: false })),
-    ...(wrong.length > 0 ? [] : [{ what: `${most} requests are answered as alone, or left`, holds: true }]),
+    ...(wrong.length > 0
+      ? []
+      : [{ what: `${most} requests are answered as alone, or aborted`, holds: true }]),
     { what: `only a full server refuses (${refused} of ${most})`, holds: refused <= most - AT_ONCE },
   ]
 }

@@ -17,12 +17,12 @@ export type Attachment = TextFile | Picture
 export const isPicture = (attachment: Attachment): attachment is Picture => 'file' in attachment
 
 const MODEL = /\.(gguf|hbm|safetensors|bin|onnx)$/i
-/** Neither a model nor a text, so the user meant to show it. */
+/** Neither a model nor text, so the user wants to show it to the model. */
 const SHOWN = /^(?:image|audio|video|font)\/|pdf|zip|msword|officedocument|opendocument|epub|rtf/
 const TEXT =
   /\.(txt|md|markdown|csv|tsv|log|ya?ml|toml|ini|html?|css|xml|svg|[cm]?[jt]sx?|py|rb|rs|go|java|kt|swift|c|h|cc|cpp|hpp|cs|php|sh|sql|tex|srt|diff|patch)$/i
 
-/** True for files to attach. JSON belongs to a model if there are weights beside it. */
+/** True for files to attach. JSON belongs to a model if weights accompany it. */
 export function areTexts(files: readonly File[]): boolean {
   if (files.some(({ name }) => MODEL.test(name))) return false
   return files.every(
@@ -74,7 +74,7 @@ function quotesFrom(content: string, start: number): readonly TextFile[] | undef
   return files.length > 0 && end === content.length ? files : undefined
 }
 
-/** Longer than any fence inside. */
+/** A fence that is longer than any fence inside the text. */
 function fenceFor(text: string): string {
   const longest = Math.max(2, ...Array.from(text.matchAll(/`+/g), ({ 0: run }) => run.length))
   return '`'.repeat(longest + 1)

@@ -8,7 +8,7 @@ import { readFiles } from './read-files.ts'
 import { Undo, type Written } from './undo.ts'
 import { pictureView } from './views.ts'
 
-/** The composer, as far as its files need it. */
+/** The part of the composer that its files need. */
 interface Host extends HTMLElement {
   attached: readonly Attachment[]
   wrong: string

@@ -11,7 +11,7 @@ export const MOST_HEAVY_BYTES = 20e6
 /** Maximum number of files in one message. */
 export const MOST_FILES = 8
 
-/** What was read, and what the person should know of it. */
+/** The attachments, and a note for the user. */
 interface ReadFiles {
   readonly attachments: readonly Attachment[]
   /** A sentence. Empty if there is nothing to say. */

@@ -8,7 +8,7 @@ import { readQuestion } from './read-question.ts'
 
 const stop = new AbortController().signal
 const user = (content: string): StoredMessage => ({ role: 'user', content })
-/** Accepts up to `most` letters, or a share of them. */
+/** A speaker that accepts up to `most` letters, or a share of them. */
 const speakerWith = (most: number) =>
   ({ fits: async ({ content }, _, share) => content.length <= most * share }) satisfies Pick<Speaker, 'fits'>
 const read = (messages: readonly StoredMessage[], most: number) =>
@@ -20,7 +20,7 @@ const sea = {
   text: `${'Waves are tall. '.repeat(30)}\f${'Fish swim. '.repeat(50)}\fA whale sings.`,
 }
 
-test('a question without files is read as it is', async () => {
+test('a question without files is read unchanged', async () => {
   expect(await read([user('Hello')], 10)).toBeUndefined()
   expect(await read([user('Hello'), { role: 'assistant', content: 'Hi' }], 10)).toBeUndefined()
 })
@@ -48,7 +48,7 @@ test('at least one passage is read, however small the context', async () => {
   expect(chosen).toMatchObject({ by: 'words', text: expect.stringContaining('A whale sings.') })
 })
 
-test('a later question is about the files that were read in passages, and only those', async () => {
+test('a later question refers to the files that were read in passages, and only those', async () => {
   const before: StoredMessage[] = [
     user(withQuotes('Waves?', [sea])),
     { role: 'assistant', content: 'Tall.', read: { by: 'words', text: 'Waves?', all: 3 } },

@@ -45,7 +45,7 @@ export async function readQuestion(
   }
 }
 
-/** The newest of each name. */
+/** The newest file with each name. */
 function filesReadInPassages(messages: readonly StoredMessage[]): readonly TextFile[] {
   const files = new Map<string, TextFile>()
   for (const [index, { content, role }] of messages.entries()) {
@@ -56,7 +56,7 @@ function filesReadInPassages(messages: readonly StoredMessage[]): readonly TextF
   return [...files.values()]
 }
 
-/** Each under the name of its file, with its page or its number. Form feeds separate pages. */
+/** Each passage with the name of its file and its page or number. Form feeds separate pages. */
 function passagesOf({ name, text }: TextFile): readonly TextFile[] {
   const pages = text.split('\f')
   const cut = pages.flatMap((page, index) => cutText(page).map((part) => ({ part, page: index + 1 })))

@@ -13,8 +13,8 @@ const BATCH = 32
 const MOST_VECTORS = 20_000
 
 /**
- * How near each passage is to the question: the cosine of their vectors. `onProgress` counts the passages
- * that have one. Rejects as `Embedder.load` and `embed` do.
+ * How near each passage is to the question: the cosine of their vectors. `onProgress` gets the number of
+ * passages with vectors. Rejects like `Embedder.load` and `embed`.
  */
 export async function nearness(
   address: string,

@@ -11,7 +11,7 @@ import { canShare, saveFile, share } from './hand-out.ts'
 
 /** Actions on conversations. */
 export interface ListActs {
-  /** Begins one. */
+  /** Starts a new conversation. */
   fresh(): void
   open(id: string): void
   remove(ids: readonly string[]): void
@@ -49,7 +49,7 @@ export class ConversationList extends LitElement {
   declare query: string
   /** The conversation whose actions are shown, or whose title is edited. */
   declare chosen: { readonly id: string; readonly isNaming: boolean } | undefined
-  /** Those marked for deletion; undefined outside of marking mode. */
+  /** Ids marked for deletion; undefined outside marking mode. */
   declare marked: ReadonlySet<string> | undefined
   /** The result of the last import, or why an action failed. */
   declare said: { readonly text: string; readonly isError: boolean } | undefined

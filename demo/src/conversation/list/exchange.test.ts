@@ -56,11 +56,11 @@ test('Markdown names the speakers', () => {
   expect(toMarkdown(conversation)).toBe('# A title\n\n## You\n\nHello\n\n## Tiny\n\nGood *day*\n')
 })
 
-test('a file of another kind is rejected with what to do', async () => {
+test('a file of another kind is rejected, and the message says what to do', async () => {
   expect(failure(() => fromJson('# Title'))).toMatch(/^format: This file is not JSON/)
   expect(failure(() => fromJson('null'))).toMatch(/^format: This file contains no conversations/)
   const newer = (await toJson([conversation])).replace('"version": 1', '"version": 2')
-  expect(failure(() => fromJson(newer))).toMatch(/version 2 and this page reads version 1/)
+  expect(failure(() => fromJson(newer))).toMatch(/version 2, and this page reads version 1/)
 })
 
 test('a file with a damaged part is rejected as a whole', async () => {
@@ -73,7 +73,7 @@ test('a file that is too large is not read', async () => {
   await expect(readFile(file as unknown as File)).rejects.toMatchObject({ code: 'format' })
 })
 
-test('file names hold no separators and are never empty', () => {
+test('file names contain no separators and are never empty', () => {
   expect(fileName('../a b/ç: "?"', 'md')).toBe('a-b-ç.md')
   expect(fileName('???', 'json')).toBe('chat.json')
 })

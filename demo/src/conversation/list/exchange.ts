@@ -35,7 +35,7 @@ export async function toJson(conversations: readonly Conversation[]): Promise<st
   return `${JSON.stringify({ format: FORMAT, version: VERSION, conversations }, written, 1)}\n`
 }
 
-/** Including those of all versions. */
+/** All images, including those of all versions. */
 const picturesOf = (messages: readonly StoredMessage[]): readonly Picture[] =>
   messages.flatMap(({ pictures = [], others = [] }) => [...pictures, ...others.flatMap(picturesOf)])
 

@@ -32,7 +32,7 @@ test.each([
   '[TODO]',
   'x[0] < functools',
   '',
-])('%j stays as it is', (text) => {
+])('%j stays unchanged', (text) => {
   expect(withoutCalls(text, false)).toBe(text)
 })
 

@@ -30,7 +30,7 @@ const BLOCKS: ReadonlyMap<string, string | undefined> = new Map([
 const MARKS = [...BLOCKS.keys()]
 /** If the marks are special tokens, they do not appear in the text. */
 const BARE = /^\s*\[?\s*\{\s*"name"\s*:\s*"[^"]*"\s*,\s*"(?:arguments|parameters)"\s*:/
-/** The same while it streams, without spaces. */
+/** The beginning of such a call during streaming, without spaces. */
 const BARE_START = /^\[?\{"name":(?:"[^"]{0,64}(?:",?(?:"[a-z]{0,10}"?)?)?)?$/
 const BARE_BEGIN = '[{"name":'
 /** Minimum letters at the very end of an answer that count as the beginning of a mark. */

@@ -6,7 +6,7 @@ const FRAME_MS = 10
 const page = globalThis as { requestAnimationFrame?: (callback: () => void) => unknown }
 const sleep = (ms: number) => new Promise((done) => setTimeout(done, ms))
 
-/** An idle page, whose frames are done at once. */
+/** An idle page, whose frames finish immediately. */
 function openPage(): { frames: number } {
   const seen = { frames: 0 }
   let waiting: (() => void)[] = []
@@ -63,7 +63,7 @@ test('a slow paint is followed by an equally long pause, unless the user is wait
   await vi.advanceTimersByTimeAsync(30 * FRAME_MS)
   expect(starts).toHaveLength(3)
   const [first = 0, second = 0, third = 0] = starts
-  // The layout takes 30 ms and the frame after it up to 10; the pause is as long as what they took.
+  // The layout takes 30 ms and the frame after it up to 10; the pause is as long as both together.
   expect(second - first).toBeGreaterThanOrEqual(60)
   expect(third - second).toBeLessThanOrEqual(30 + FRAME_MS + 1)
 })

@@ -16,7 +16,7 @@ const answered = (content: string, id = 'a'): Conversation => ({
 })
 const text = (conversation: Conversation): string => conversation.messages.at(-1)?.content ?? ''
 
-/** What each frame of `ms` shows of an answer that completes soon after its start. */
+/** How much of an answer each frame of `ms` shows if the answer completes soon after its start. */
 function frames(reveal: Reveal, content: string, ms: (frame: number) => number): string[] {
   const shown = [text(reveal.cut(answered('')))]
   do {

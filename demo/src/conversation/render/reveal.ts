@@ -6,7 +6,7 @@ import { Pace } from './pace.ts'
 /** Characters that the first frame adds, and the minimum for later ones. */
 const FIRST = 48
 const LEAST = 96
-/** The same after a stop, when the user is waiting for the end. */
+/** The minimum after a stop, when the user is waiting for the end. */
 const LEAST_OF_REST = 192
 /** How far, in frames, an answer may be ahead of the display before it waits. */
 const AHEAD = 2

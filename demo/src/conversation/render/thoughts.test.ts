@@ -19,7 +19,7 @@ test('an answer that quotes the tag has no thoughts', () => {
   expect(withoutThoughts(text)).toEqual({ thoughts: undefined, isThinking: false, answer: text })
 })
 
-test('empty thoughts are thoughts', () => {
+test('empty thoughts count as thoughts', () => {
   expect(withoutThoughts('<think>\n\n</think>\n\nHi')).toMatchObject({ thoughts: '', answer: 'Hi' })
 })
 

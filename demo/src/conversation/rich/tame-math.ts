@@ -1,6 +1,6 @@
 // MathML sanitiser. In: MathML that Temml made from untrusted TeX. Out: the same with only listed elements,
-// attributes and styles, or a rejection: no name that the page uses, and nothing far outside the formula's
-// line.
+// attributes and styles, or a rejection. It uses none of the page's names, and shows nothing far outside the
+// formula's line.
 
 const MATHML = 'http://www.w3.org/1998/Math/MathML'
 const ELEMENTS = new Set(
@@ -87,7 +87,7 @@ const UNITS: ReadonlyMap<string, number> = new Map(
   }),
 )
 
-/** A formula uses something that is not allowed. */
+/** Thrown for a formula with forbidden content. */
 class TooMuch extends Error {}
 
 /** Removes everything unlisted; false if the formula must be shown as source. */

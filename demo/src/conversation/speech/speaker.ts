@@ -12,7 +12,7 @@ import {
 import { PICTURE_PLACE, SerialQueue } from '../../../../src/ui/chat/library.ts'
 import type { Training } from '../../models/training.ts'
 import { replyOptions, type Settings } from '../../shell/settings.ts'
-import { TOOLS, type UsedTool, usedMessages } from '../../tools/tools.ts'
+import { TOOLS, usedMessages } from '../../tools/tools.ts'
 import { type Counter, firstThatFits, leftOut, roomForAnswer } from '../context-window.ts'
 import type { Picture } from '../files/attachments.ts'
 import type { Read, StoredMessage } from '../store/conversations.ts'
@@ -25,7 +25,7 @@ const IDLE = 1500
 const SAMPLE = 4000
 
 /**
- * Follows one conversation at a time. Another one is restored from its stored state, or read from its
+ * Follows one conversation at a time. Another one is restored from its stored state, or processed from its
  * beginning.
  */
 export class Speaker {
@@ -125,14 +125,6 @@ export class Speaker {
     return PICTURE_PLACE.repeat(this.#pictures(message).length) + message.content
   }
 
-  /** Continues the answer for which the model requested tools. */
-  goOn(used: readonly UsedTool[], settings: Settings): Generation {
-    const results = usedMessages(used).filter(({ role }) => role === 'tool')
-    const options = this.#optionsFor(settings)
-    if (this.#session === undefined) throw new Error('an answer goes on without its session')
-    return this.#session.send(results, options)
-  }
-
   /**
    * Roughly how many characters of a text like this the model can read in one message, leaving room for an
    * answer.
@@ -171,11 +163,6 @@ export class Speaker {
     return true
   }
 
-  /** Whether an answer may use the page's tools. */
-  hasTools(settings: Settings): boolean {
-    return this.#toolsFor(settings).length > 0
-  }
-
   #optionsFor(settings: Settings): GenerateOptions {
     const tools = this.#toolsFor(settings)
     return { ...replyOptions(settings, this.engine.model.sampling), tools, processors: this.#processors }
@@ -206,7 +193,7 @@ export class Speaker {
     if (this.#waiting === undefined || session === undefined || place === undefined) return
     clearTimeout(this.#waiting)
     this.#waiting = undefined
-    // If storing fails, the conversation is read again.
+    // If storing fails, the conversation is processed again.
     this.#stateQueue.run(() => keep(this.engine, session, place)).catch(() => undefined)
   }
 
@@ -221,7 +208,7 @@ export class Speaker {
     clearTimeout(this.#waiting)
     this.#waiting = undefined
     const session = this.#session
-    // A dead engine holds no state. If freeing fails, the next answer reports it.
+    // A dead engine has no state. If freeing fails, the next answer reports it.
     void this.#stateQueue.run(() => session?.dispose()).catch(() => undefined)
     this.#session = undefined
     this.#place = undefined
@@ -249,7 +236,10 @@ export class Speaker {
 const systemMessage = (content: string): readonly Message[] =>
   content === '' ? [] : [{ role: 'system', content }]
 
-/** The messages, with long files replaced by what the model read of them; `last`: for the last question. */
+/**
+ * The messages, with long files replaced by the passages that the model read; `last`: those of the last
+ * question.
+ */
 const asRead = (messages: readonly StoredMessage[], last?: Read): readonly StoredMessage[] =>
   messages.map((message, index) => {
     const read = index === messages.length - 1 ? last : messages[index + 1]?.read

@@ -39,7 +39,7 @@ export async function canListen(lang: string): Promise<boolean> {
   return state === 'available'
 }
 
-/** Calls `hear` with the whole text so far, again and again while the user speaks. */
+/** Calls `hear` repeatedly with the whole text so far while the user speaks. */
 export function listenTo(lang: string, hear: (text: string) => void): Listening {
   const Class = recognition()
   if (Class === undefined) return { stop: () => undefined, ended: Promise.resolve() }

@@ -45,8 +45,8 @@ export function assembled(records: readonly unknown[]): ReadonlyMap<string, Foun
 }
 
 /**
- * The conversation with the draft's messages. If another tab has gone on with the conversation, it gets an id
- * of its own. Undefined if the conversation was removed.
+ * The conversation with the draft's messages. If another tab has continued the conversation, it gets a new
+ * id. Undefined if the conversation was removed.
  */
 function withDraft(known: Conversation | undefined, draft: Draft): Conversation | undefined {
   const { draftOf: conversation, from, most, tail } = draft

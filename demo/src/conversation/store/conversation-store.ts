@@ -1,4 +1,4 @@
-// Stored conversations. In: conversations as they are written, in several tabs. Out: the same after a reload,
+// Stored conversations. In: conversations in progress, in several tabs. Out: the same after a reload,
 // from IndexedDB, or from memory if the browser refuses storage.
 import { SerialQueue } from '../../../../src/ui/chat/library.ts'
 import type { Adding, New } from './add-all.ts'
@@ -34,7 +34,7 @@ export class ConversationStore {
   /** Ids of conversations whose current version could not be stored. */
   readonly #unsaved = new Set<string>()
   #retry: ReturnType<typeof setTimeout> | undefined
-  /** One write after the other: two of this page must not take each other for another tab's. */
+  /** One write at a time, so that two writes of this page are not mistaken for another tab's. */
   readonly #writes = new SerialQueue()
   /** Tells other tabs the ids of conversations that have changed. */
   readonly #channel = typeof indexedDB === 'undefined' ? undefined : new BroadcastChannel(NAME)
@@ -207,7 +207,7 @@ export class ConversationStore {
     return this.#database.transaction('conversations', 'readwrite')
   }
 
-  /** Undefined if the write of a conversation fails, also after there was more room. */
+  /** Undefined if the write of a conversation fails, even after making room. */
   async #tried<T>(id: string, write: () => Promise<T>): Promise<T | undefined> {
     try {
       const done = await this.#again(write)

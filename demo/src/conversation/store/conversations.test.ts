@@ -9,19 +9,19 @@ import { readConversation } from './read-conversation.ts'
 const titled = (content: string) => withMessages(newConversation(), [{ role: 'user', content }]).title
 
 describe('a title', () => {
-  test('is the first message of the user, on one line', () => {
+  test('is the user’s first message, on one line', () => {
     expect(titled('  Hello,\n\nhow are   you? ')).toBe('Hello, how are you?')
   })
 
-  test('is cut after 48 letters, and never through one', () => {
+  test('is cut after 48 characters, and never splits one', () => {
     expect(titled('🦊'.repeat(60))).toBe(`${'🦊'.repeat(48)}…`)
   })
 
-  test('of an empty conversation is that of a new chat', () => {
+  test('of an empty conversation is the title of a new chat', () => {
     expect(titled('  ')).toBe('New chat')
   })
 
-  test('by the user stays when messages change and in a record, until it is emptied', () => {
+  test('set by the user stays when messages change and in a record, until it is cleared', () => {
     const messages = [{ role: 'user' as const, content: 'Hello' }]
     const named = renamed(withMessages(newConversation(), messages), '  My \n chat ')
     expect(named.title).toBe('My chat')
@@ -105,7 +105,7 @@ describe('a record of the database', () => {
     { ...whole, messages: {} },
   ])('that is %j is not a conversation', (record) => expect(readConversation(record)).toBeUndefined())
 
-  test('loses invalid messages, and nothing else', () => {
+  test('loses only invalid messages', () => {
     const broken = [
       null,
       'text',
@@ -137,7 +137,7 @@ describe('a record of the database', () => {
     }
   })
 
-  test('without a title or a time gets its own title, and counts as long ago', () => {
+  test('without a title or a time gets a title from its messages, and counts as the oldest', () => {
     for (const updated of ['5', Number.NaN, Number.POSITIVE_INFINITY, null]) {
       const record = readConversation({ ...whole, title: {}, updated })
       expect(record).toEqual({ ...whole, title: 'Hello', updated: 0 })
@@ -145,6 +145,6 @@ describe('a record of the database', () => {
   })
 })
 
-test('conversations have different names', () => {
+test('conversations have unique ids', () => {
   expect(new Set(Array.from({ length: 100 }, () => newConversation().id)).size).toBe(100)
 })

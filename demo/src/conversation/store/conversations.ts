@@ -4,11 +4,11 @@ import type { UsedTool } from '../../tools/tools.ts'
 import type { Picture } from '../files/attachments.ts'
 
 /** Why an answer is incomplete. */
-export type Ending = 'cancelled' | 'length' | 'interrupted'
+export type Ending = 'cancelled' | 'length' | 'interrupted' | 'loop'
 
 /**
- * What the model read of the question's files: all, or the passages quoted in `text`, out of `all`, found by
- * words or by meaning. `searching`: not chosen yet.
+ * How the model read the question's files: completely, or as the passages quoted in `text`, out of `all`,
+ * found by words or by meaning. `searching`: passages are still being chosen.
  */
 export type Read =
   | { readonly by: 'whole' }
@@ -28,11 +28,11 @@ export interface StoredMessage {
   readonly model?: string
   /** Index of the first message that the model read for the answer. Absent: it read all. */
   readonly seenFrom?: number
-  /** For an answer to a question about files: what the model read of them. */
+  /** For an answer to a question about files: how the model read them. */
   readonly read?: Read
   /** Tools that were used for the answer, in order. Absent if there were none. */
   readonly used?: readonly UsedTool[]
-  /** Other versions of this message, oldest first, each with what followed it. */
+  /** Other versions of this message, oldest first, each with the messages that followed it. */
   readonly others?: readonly (readonly StoredMessage[])[]
   /** Number of versions in `others` that are older than this message. Absent: all of them. */
   readonly place?: number
@@ -77,7 +77,7 @@ export function withMessages(conversation: Conversation, messages: readonly Stor
   return { ...conversation, title: shown, updated: Date.now(), messages }
 }
 
-/** The same conversation with the user's title. An empty one brings the first message back. */
+/** The same conversation with the user's title. An empty title restores the automatic one. */
 export function renamed(conversation: Conversation, title: string): Conversation {
   const { isNamed: _, ...plain } = conversation
   const { updated } = conversation

@@ -8,7 +8,7 @@ export const NAME = 'halfbyte-chat'
 /** `revision` differs after each write. Records of earlier releases have none. */
 export type Stored = Conversation & { readonly revision?: string }
 
-/** Drafts are stored beside the conversations: one transaction replaces them with the complete answer. */
+/** Drafts are stored next to the conversations: one transaction replaces them with the complete answer. */
 export interface Schema extends DBSchema {
   conversations: { key: string; value: Stored | Draft; indexes: { updated: number } }
 }

@@ -149,7 +149,7 @@ test('a draft replaces a regenerated answer, and keeps it as a version', () => {
   ).toBeUndefined()
 })
 
-test('a draft of a conversation with which another tab continued becomes one of its own', () => {
+test('a draft of a conversation that another tab has continued becomes a separate conversation', () => {
   const draft = draftOf('draft-1', { ...base, messages: [user, answer] }, [user], 1)
   const stored = { ...base, messages: [user, { role: 'assistant', content: 'other' }, user] }
   const all = assembled([stored, draft])

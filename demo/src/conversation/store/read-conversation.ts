@@ -22,7 +22,7 @@ const MOST_ID = 128
 /** The latest time that a `Date` can have. */
 const MOST_TIME = 8.64e15
 
-const ENDINGS: readonly unknown[] = ['cancelled', 'length', 'interrupted'] satisfies Ending[]
+const ENDINGS: readonly unknown[] = ['cancelled', 'length', 'interrupted', 'loop'] satisfies Ending[]
 
 const fields = (value: unknown): Readonly<Record<string, unknown>> => Object(value)
 
@@ -57,9 +57,9 @@ function isRead(value: unknown): value is Read {
 
 const asBlob = (value: unknown): Blob | undefined => (value instanceof Blob ? value : undefined)
 
-/** Reads records. What is invalid is left out and counted. */
+/** Reads records. Invalid parts are dropped and counted. */
 export class RecordReader {
-  /** Fields and messages that were left out. */
+  /** Number of dropped fields and messages. */
   damaged = 0
   readonly #fileOf: (value: unknown) => Blob | undefined
 
@@ -69,8 +69,8 @@ export class RecordReader {
   }
 
   /**
-   * Undefined for a record without an id or a list of messages, which is not a conversation. An invalid
-   * time, or none, counts as long ago.
+   * Undefined for a record without an id or a list of messages, which is not a conversation. An invalid or
+   * missing time counts as the oldest.
    */
   conversation(record: unknown): Conversation | undefined {
     const { id, title, isNamed, isPinned, updated, messages, settings } = fields(record)
@@ -159,7 +159,7 @@ export class RecordReader {
 
 /**
  * Checks a record of the database, which another release, an extension or a disk fault may have written.
- * What is invalid is left out. Undefined if the record is not a conversation.
+ * Invalid parts are dropped. Undefined if the record is not a conversation.
  */
 export const readConversation = (record: unknown): Conversation | undefined =>
   new RecordReader().conversation(record)

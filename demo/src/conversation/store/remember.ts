@@ -16,7 +16,7 @@ export const FILES = () => import('../../models/device-files.ts')
 /** What to load when the page opens. */
 export interface Start {
   readonly choice: ModelChoice
-  /** The page was closed by a crash while it loaded this model. */
+  /** True if the page crashed while it was loading this model. */
   readonly crashed: boolean
   /** Name of the file used on the last visit. */
   readonly lost?: string | undefined
@@ -47,7 +47,7 @@ export function rememberChoice(choice: ModelChoice): void {
     )
 }
 
-/** Puts an address first among the recent ones, as soon as something of it is stored. */
+/** Puts an address first among the recent ones, as soon as part of it is stored. */
 export function rememberAddress(choice: ModelChoice): void {
   if (choice.kind !== 'address' || !isKept(choice.address)) return
   const others = recentAddresses().filter((other) => other !== choice.address)

@@ -1,5 +1,5 @@
-// In: conversations with edited questions and regenerated answers. Out: whether every version and what
-// followed it can be restored.
+// In: conversations with edited questions and regenerated answers. Out: whether every version and the
+// messages after it can be restored.
 import { expect, test } from 'vitest'
 import { newConversation, type StoredMessage, withMessages } from './conversations.ts'
 import { readConversation } from './read-conversation.ts'
@@ -58,7 +58,7 @@ test('another answer keeps the earlier ones in order, even if an older one was s
   expect(seen.map(texts)).toEqual(['a C', 'a B', 'a A'])
 })
 
-test('a question without an answer has no versions of one', () => {
+test('an unanswered question has no answer versions', () => {
   expect(again([user('a')])).toEqual({ messages: [user('a')], versions: {}, unanswered: [user('a')] })
 })
 
@@ -69,7 +69,7 @@ test('the position among versions is read from a record, and an invalid one is d
   expect([0, 1, 2, -1, 0.5, '0'].map(read)).toEqual([0, 1, undefined, undefined, undefined, undefined])
 })
 
-test('a fork has the messages up to one, with their versions, and another id', () => {
+test('a fork has the messages up to one, with their versions, and a new id', () => {
   const messages = [user('a'), { ...model('A'), others: [[model('X')]] }, user('b'), model('B')]
   const conversation = withMessages(newConversation(), messages)
   const fork = forked(conversation, 1)

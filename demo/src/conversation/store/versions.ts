@@ -1,5 +1,5 @@
 // Versions. In: messages, and an edited question or regenerated answer. Out: messages that keep the earlier
-// version with what followed it.
+// version and everything after it.
 import {
   type Conversation,
   newConversation,
@@ -23,11 +23,13 @@ export interface Asked {
 /** Asks for the first answer to the last message. */
 export const asked = (messages: Messages): Asked => ({ messages, versions: {}, unanswered: messages })
 
-/** Replaces question `index` and what follows it. The earlier one is kept with its answers, if it has any. */
+/**
+ * Replaces question `index` and everything after it. The earlier one is kept with its answers, if it has any.
+ */
 export function edited(messages: Messages, index: number, said: Said): Messages {
   const question: StoredMessage = { role: 'user', ...said }
   if (messages[index] === undefined) return [...messages, question]
-  // Without an answer there is nothing to come back to.
+  // Without an answer there is nothing to return to.
   const others = messages.length === index + 1 ? (messages[index].others ?? []) : inOrder(messages, index)
   return [...messages.slice(0, index), others.length === 0 ? question : { ...question, others }]
 }
@@ -53,7 +55,7 @@ export function continued(messages: Messages): Asked {
   }
 }
 
-/** Shows the version of message `index` that is `step` newer, with what followed it. */
+/** Shows the version of message `index` that is `step` newer, and everything after it. */
 export function turned(messages: Messages, index: number, step: 1 | -1): Messages {
   const versions = inOrder(messages, index)
   const place = placeOf(messages[index]) + step
@@ -68,7 +70,7 @@ export function turned(messages: Messages, index: number, step: 1 | -1): Message
 export const placeOf = (message: StoredMessage | undefined): number =>
   message?.place ?? message?.others?.length ?? 0
 
-/** All versions of message `index`, oldest first, each with what follows it. */
+/** All versions of message `index`, oldest first, each with the messages after it. */
 function inOrder(messages: Messages, index: number): readonly Messages[] {
   const [message, ...followed] = messages.slice(index)
   if (message === undefined) return []
@@ -77,7 +79,7 @@ function inOrder(messages: Messages, index: number): readonly Messages[] {
   return [...others.slice(0, place), [bare, ...followed], ...others.slice(place)]
 }
 
-/** Its own conversation with the messages up to `index` and all their versions. */
+/** A new conversation with the messages up to `index` and all their versions. */
 export function forked(conversation: Conversation, index: number): Conversation {
   const { id } = newConversation()
   return withMessages({ ...conversation, id }, conversation.messages.slice(0, index + 1))

@@ -35,7 +35,7 @@ test.each([
   expect(askedWords(request)).toEqual([])
 })
 
-test('a long request is held to six words', () => {
+test('a long request is limited to six words', () => {
   const animals = 'fox bear cat dog owl pig hen cow'.split(' ')
   expect(askedWords(`A story about ${animals.map((animal) => `a ${animal}`).join(', ')}`)).toEqual(
     animals.slice(0, 6),
@@ -58,6 +58,6 @@ test.each([
   ['princess', 'princess'],
   ['walrus', 'walrus'],
   ['fox', 'fox'],
-])('%s is told of as %s', (word, forms) => {
+])('%s can be mentioned as %s', (word, forms) => {
   expect(formsOf(word).join(' ')).toBe(forms)
 })

@@ -1,4 +1,4 @@
-// Required words of a story. In: a request in English. Out: the things, names and places that it asks for.
+// Required words of a story. In: a request in English. Out: the things, names and places that it mentions.
 
 /** Maximum number of required words. More would leave the story no freedom. */
 const MOST = 6
@@ -7,7 +7,7 @@ const setOf = (words: string): ReadonlySet<string> => new Set(words.split(/\s+/)
 
 /** One word is required after these: "about pirates", "named Mia", "who could not jump". */
 const BEFORE_A_WORD = setOf('about with of and or named called to not can could cannot')
-/** A thing, a user or a place follows these, and perhaps its looks before it: "a big red kite". */
+/** These are followed by a thing, a person or a place, perhaps after adjectives: "a big red kite". */
 const DETERMINERS = setOf('a an the my your his her its our their one two three four five some many')
 /** These end a noun phrase: "a dragon who", "a boat on". */
 const ENDS = setOf(
@@ -30,7 +30,7 @@ const STORY = /\b(?:story|stories|tale|tales)\b|\b(?:hear|make up)\b.*\babout\b/
 
 /**
  * The required words in order, without duplicates, at most six. Empty if the request is not for a story. Up
- * to three words after a determiner count, until a verb or a preposition, and one after words such as
+ * to three words after a determiner count, until a verb or a preposition, and one word after words such as
  * "about".
  */
 export function askedWords(request: string): readonly string[] {

@@ -20,7 +20,7 @@ const VOCABULARY = [
   ' the',
   ' an',
 ]
-/** Longest pieces first, as the words here are cut. */
+/** Prefers the longest pieces, as in the vocabulary here. */
 const tokenize = (text: string) => {
   const ids: number[] = []
   let rest = text.startsWith('<') ? text : ` ${text}`
@@ -33,7 +33,7 @@ const tokenize = (text: string) => {
   return ids
 }
 
-/** What is added to each logit after these texts; `logits` default to zeros. */
+/** The change to each logit after these texts; `logits` default to zeros. */
 function shifts(
   texts: readonly string[],
   logits: Readonly<Record<string, number>> = {},
@@ -66,7 +66,7 @@ test('a sentence without a place for it is unchanged, but after an article there
   expect(shifts([FOX, 'saw a'], { ' fox': -17 })).toEqual({})
 })
 
-test('a word that has begun is continued, and one already present is left alone', () => {
+test('a word that has begun is continued, and a word already present gets no shift', () => {
   expect(shifts([WALRUS, 'a'])[' wal']).toBeGreaterThan(4)
   expect(shifts([WALRUS, 'a wal'])).toEqual({ rus: 8 })
   expect(shifts([WALRUS, 'a walrus', 'saw a'])).toEqual({})

@@ -2,7 +2,8 @@
 // the request likelier until the story contains them. The engine's worker imports it by address.
 //
 // Steering towards keywords by shifting logits is Pascual and others, A Plug-and-Play Method for Controlled
-// Text Generation, 2021. Theirs shifts words of like meaning by their embeddings; this one shifts the word.
+// Text Generation, 2021. Theirs shifts words of similar meaning by their embeddings; this one shifts only the
+// word itself.
 import type { LogitProcessorFactory } from '../../../../src/index.ts'
 import { askedWords, formsOf, stemOf } from './asked-words.ts'
 
@@ -10,9 +11,9 @@ import { askedWords, formsOf, stemOf } from './asked-words.ts'
 const FIRST_SHIFT = 2
 const LAST_SHIFT = 5
 const RISE = 80
-/** Nothing is added if the word's logit is this far below the best: it would break the sentence. */
+/** If the word's logit is this far below the best, nothing is added: the word would break the sentence. */
 const DISTANCE = 8
-/** After an article any noun may follow, even one that the model hardly knows. */
+/** After an article any noun may follow, even one the model hardly knows. */
 const ARTICLES = ['a', 'an', 'the']
 const DISTANCE_AFTER_ARTICLE = 16
 const TIMES_AFTER_ARTICLE = 2
@@ -63,14 +64,14 @@ const keepWords: LogitProcessorFactory = ({ tokenize, tokenText }) => {
 }
 export default keepWords
 
-/** The last request in Halfbyte Stories' prompt format, and the beginning of the answer. */
+/** The last request in a prompt in Halfbyte Stories' format, and the beginning of the answer. */
 function lastTurn(prompt: string): { request: string; begun: string } {
   const request = prompt.slice(prompt.lastIndexOf('<|user|>') + '<|user|>'.length)
   const begun = request.slice(request.lastIndexOf('<|assistant|>') + '<|assistant|>'.length)
   return { request: request.slice(0, Math.max(0, request.indexOf('<|end|>'))), begun }
 }
 
-/** True if a word of the text begins with the stem; both in small letters. */
+/** True if a word of the text begins with the stem; both are lower case. */
 function hasWord(text: string, stem: string): boolean {
   for (let at = text.indexOf(stem); at >= 0; at = text.indexOf(stem, at + 1)) {
     if (at === 0 || !/\p{L}/u.test(text[at - 1]!)) return true
@@ -78,7 +79,7 @@ function hasWord(text: string, stem: string): boolean {
   return false
 }
 
-/** How many of the word's tokens the answer ends with, if not all. */
+/** How many of the word's tokens the answer ends with; 0 if it ends with all of them. */
 function begunOf(ids: readonly number[], tokens: ArrayLike<number>, length: number): number {
   for (let count = Math.min(ids.length - 1, length); count > 0; count--) {
     let same = 0

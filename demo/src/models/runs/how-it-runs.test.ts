@@ -63,7 +63,7 @@ test('the report has model, engine, memory and answers', () => {
   expect(text).not.toContain('Ops compared')
 })
 
-test('notes stand in the language of the page, and those with an unknown code in that of the library', async () => {
+test('notes are in the page’s language; those with an unknown code keep the library’s sentence', async () => {
   vi.stubGlobal('document', { documentElement: { lang: 'en', dir: 'ltr' } })
   const notes = () => engineFacts(engine).slice(-2)
   expect(notes()).toEqual([

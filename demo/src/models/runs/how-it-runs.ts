@@ -1,4 +1,4 @@
-// How it runs. In: an engine, its memory, its last answers, its measured ops. Out: facts to show, and a
+// How a model runs. In: an engine, its memory, its last answers, its measured ops. Out: facts to show, and a
 // report of them as Markdown.
 import type { StepAnalysis } from '../../../../lab/bench/roofline/analyse.ts'
 import type { Engine, MemoryUse } from '../../../../src/index.ts'
@@ -12,7 +12,7 @@ export type Fact = readonly [name: string, value: string]
 
 export const ANSWER_COLUMNS = ['colSpeed', 'colFirst', 'colRead', 'colWritten'] as const satisfies LaterWord[]
 
-/** What the engine is, and how it is set up. */
+/** The engine's model and set-up. */
 export function engineFacts({ model, threads, pool, build, notes }: Engine): readonly Fact[] {
   return [
     [
@@ -54,8 +54,8 @@ export function answerRows(answers: readonly Figures[]): readonly (readonly stri
 }
 
 /**
- * Bytes of weights read per second in the last answers: all weights for each token. A device's memory sets
- * the limit. Undefined without an answer that has a speed.
+ * Bytes of weights read per second in the last answers: all weights for each token. Memory bandwidth limits
+ * it. Undefined without an answer that has a speed.
  */
 export function readRate(memory: MemoryUse, answers: readonly Figures[]): number | undefined {
   const speeds = answers.map(({ tokensPerSecond }) => tokensPerSecond).filter((rate) => rate > 0)

@@ -8,7 +8,7 @@ import { loadOptions, type Used } from '../model-slot.ts'
 import { choiceSource } from '../models.ts'
 
 /**
- * Loads the model a second time, in a worker that ends with the measurement. Rejects with the worker's
+ * Loads the model a second time, in a worker that ends after the measurement. Rejects with the worker's
  * reason, or with the signal's.
  */
 export async function measureOps(
@@ -35,7 +35,10 @@ export async function measureOps(
   return analyse(measured)
 }
 
-/** The relevant working sets for a model of this size: up to the first that holds its weights. */
+/**
+ * The working sets that matter for a model of this size: up to the first that is large enough for its
+ * weights.
+ */
 function setsFor(weightBytes: number): readonly number[] {
   const holding = PAGE.sets.findIndex((bytes) => bytes >= weightBytes)
   return holding < 0 ? PAGE.sets : PAGE.sets.slice(0, holding + 1)

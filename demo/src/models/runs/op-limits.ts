@@ -1,5 +1,5 @@
-// Ops compared with their limits. In: the model in use. Out: a button that measures, progress, a table for
-// each step.
+// Ops compared with their limits. In: the model in use. Out: a button that starts measuring, progress, and a
+// table for each step.
 import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit'
 import type { StepAnalysis } from '../../../../lab/bench/roofline/analyse.ts'
 import { bytes } from '../../shell/units.ts'
@@ -28,7 +28,7 @@ export class OpLimits extends LitElement {
   declare weightBytes: number
   /** Resolves when no answer is in progress: running both at once would be slow. */
   declare idle: () => Promise<void>
-  /** Measured before, if they were. */
+  /** The steps, if they were measured before. */
   declare steps: readonly StepAnalysis[]
   declare state: State
 

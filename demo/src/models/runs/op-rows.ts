@@ -1,4 +1,4 @@
-// Op rows. In: measured steps of a model. Out: each op's time beside its limit, as cells.
+// Op rows. In: measured steps of a model. Out: each op's time next to its limit, as cells.
 import type { Line, StepAnalysis } from '../../../../lab/bench/roofline/analyse.ts'
 import { type LaterWord, t } from '../../words/later-words.ts'
 

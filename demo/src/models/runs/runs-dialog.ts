@@ -1,4 +1,4 @@
-// How it runs. In: the engine and its last answers. Out: a dialog with speeds, memory and set-up, and a
+// How a model runs. In: the engine and its last answers. Out: a dialog with speeds, memory and set-up, and a
 // report to copy.
 import { html, nothing, type TemplateResult } from 'lit'
 import type { StepAnalysis } from '../../../../lab/bench/roofline/analyse.ts'
@@ -20,7 +20,7 @@ import {
   report,
 } from './how-it-runs.ts'
 
-/** How long the button shows that it has copied, in milliseconds. */
+/** How long the button confirms that the report was copied, in milliseconds. */
 const COPIED_MS = 1500
 
 class RunsDialog extends Modal {
@@ -40,14 +40,14 @@ class RunsDialog extends Modal {
   /** Oldest first. */
   declare answers: readonly Figures[]
   declare memory: MemoryUse | undefined
-  /** The measurements, and their model. */
+  /** The measurements, and the model they were taken with. */
   declare measured: { readonly of: Used; readonly steps: readonly StepAnalysis[] } | undefined
   declare copied: boolean
   protected override heading = 'howItRuns' as const
 
   override async open(): Promise<void> {
     this.copied = false
-    // Without it the rest is shown.
+    // Without it, the rest is still shown.
     void defineOpLimits().catch(() => undefined)
     this.memory = await this.used?.engine.memory().catch(() => undefined)
     await super.open()
@@ -103,7 +103,7 @@ class RunsDialog extends Modal {
   }
 }
 
-/** Few people measure, so the element is not part of what every visit fetches. */
+/** Few people measure, so the element loads separately. */
 async function defineOpLimits(): Promise<void> {
   if (customElements.get('op-limits') !== undefined) return
   const { OpLimits } = await import('./op-limits.ts')

@@ -1,16 +1,16 @@
-// ALiBi (Press et al., 2022): scores fall with the distance of the key, in each head with another slope.
+// ALiBi (Press et al., 2022): scores fall with the distance of the key, with a different slope in each head.
 import { vector } from '../../graph/builder.ts'
 import { biasColumns, type DistanceBias } from '../../graph/ir.ts'
 import type { ModelConfig } from '../config/config.ts'
 
-/** The name of the table, which no file stores. */
+/** The name of the table, which is not stored in files. */
 export const ALIBI = 'alibi.bias'
 
 /** How many numbers the table has. */
 export const alibiSize = ({ heads, contextLength }: ModelConfig): number =>
   heads * biasColumns(contextLength - 1)
 
-/** What the scores of a model get, if it has ALiBi. */
+/** The bias table for a model's scores, if it has ALiBi. */
 export const alibiOf = (config: ModelConfig): DistanceBias | undefined =>
   config.alibi === undefined
     ? undefined
@@ -26,8 +26,8 @@ export function alibiValue({ heads, contextLength, alibi = 0 }: ModelConfig): (i
 }
 
 /**
- * 2^-(most i / n) for i from 1, where n is the largest power of two that is not above `heads`. Further heads
- * get what lies in the middle between these.
+ * 2^-(most i / n) for i from 1, where n is the largest power of two up to `heads`. Additional heads get the
+ * values halfway between these.
  */
 function slopesOf(heads: number, most: number): Float64Array {
   const whole = 2 ** Math.floor(Math.log2(heads))

@@ -50,14 +50,14 @@ export function attention(parts: Parts, layer: number, input: Value): Value {
   )
 }
 
-/** Attention's output times the sigmoid of a projection of its input, in families that have one. */
+/** Attention's output times the sigmoid of a projection of its input, in families with such a gate. */
 function gated({ b, config, traits }: Parts, at: string, input: Value, attended: Value): Value {
   if (traits.attentionGate !== true) return attended
   const weight = matrix(config.hiddenSize, { [`${at}.attn_gate.weight`]: config.heads * config.headDim })
   return b.swiglu(`${at}.attn_gated`, [b.linear(`${at}.attn_gate`, input, weight), attended], 'sigmoid')
 }
 
-/** Queries, keys and values in the model's range, and the norms that they still need. */
+/** Queries, keys and values clipped to the model's range, and the norms that they still need. */
 function limited(
   parts: Parts,
   layer: number,
@@ -82,7 +82,7 @@ function limited(
   return { qkv: clip([...normed, v]), norms: undefined }
 }
 
-/** How a layer rotates. */
+/** The rotation of a layer. */
 function ropeOf({ config, traits }: Parts, layer: number): RopeUse {
   const isOther = isLocal(config, layer) && config.localRope !== undefined
   const isRotated = traits.positions === 'rope' && config.unrotatedLayers?.includes(layer) !== true

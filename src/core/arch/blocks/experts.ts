@@ -5,7 +5,7 @@ import type { ExpertsConfig } from '../config/config.ts'
 import { gatedBlock, plainBlock } from './feed-forward.ts'
 import type { Parts } from './parts.ts'
 
-/** Near the largest f32: no limit. */
+/** Close to the largest f32, so in effect no limit. */
 const LARGEST = 3e38
 
 /** Experts: gated feed-forward blocks. Each row passes through some of them, and through the shared one. */

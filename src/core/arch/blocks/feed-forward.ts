@@ -5,7 +5,7 @@ import { mlpSizeOf } from '../config/layer-sizes.ts'
 import type { Parts } from './parts.ts'
 import { channelMix } from './rwkv.ts'
 
-/** The feed-forward block of one layer, where it has no experts. */
+/** The feed-forward block of a layer without experts. */
 export function feedForward(parts: Parts, layer: number, input: Value): Value {
   const at = `layers.${layer}`
   const { config, traits } = parts

@@ -2,7 +2,7 @@
 import { attention } from './attention.ts'
 import { attends, isRecurrent, type Mixer } from './parts.ts'
 
-/** `recurrent`: the mixer of layers with recurrent state. Where a layer has both, their outputs are added. */
+/** `recurrent`: the mixer of layers with recurrent state. If a layer has both, their outputs are added. */
 export const hybrid =
   (recurrent: Mixer): Mixer =>
   (parts, layer, input) => {

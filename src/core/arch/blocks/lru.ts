@@ -1,4 +1,4 @@
-// A recurrent layer of Griffin (De et al., 2024), as RecurrentGemma has it.
+// A recurrent layer of Griffin (De et al., 2024), as in RecurrentGemma.
 import { matrix, vector } from '../../graph/builder.ts'
 import type { Value } from '../../graph/ir.ts'
 import type { Mixer } from './parts.ts'

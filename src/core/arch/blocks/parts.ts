@@ -12,9 +12,9 @@ export interface DecoderTraits {
   readonly recurrentNorms?: 'before'
   /** Norms of queries and keys. A model may lack them: `ModelConfig.headNorms`. */
   readonly headNorms?: HeadNormTrait
-  /** Biases of queries, keys and values, where the model does not say. */
+  /** Biases of queries, keys and values, unless the model states them. */
   readonly qkvBias: boolean
-  /** Biases of every other matrix and norm, where the model does not say. */
+  /** Biases of every other matrix and norm, unless the model states them. */
   readonly bias: boolean
   /** Whether norms have biases. Default: `bias`. */
   readonly normBias?: boolean
@@ -22,11 +22,11 @@ export interface DecoderTraits {
   readonly embeddingNorm?: boolean
   /** False: the first layer's attention reads the embeddings without a norm. Default: true. */
   readonly firstNorm?: boolean
-  /** Logits are made of the normalised output of one more linear, with an activation. */
+  /** Logits are computed from the normalised output of one more linear, with an activation. */
   readonly predictionHead?: boolean
-  /** What attention's output matrix and the feed-forward block's last one read is normalised first. */
+  /** The inputs of attention's output matrix and of the feed-forward block's last matrix are normalised. */
   readonly subNorms?: boolean
-  /** `shifted`: that of RWKV, which also reads the row before. */
+  /** `shifted`: RWKV's block, which also reads the previous row. */
   readonly mlp: 'gated' | 'plain' | 'experts' | 'shifted'
   /** Some models of the family have experts in place of `mlp`. */
   readonly mayHaveExperts?: boolean
@@ -44,7 +44,7 @@ export interface DecoderTraits {
   readonly sharedBlocks?: true
   /** The residual is several streams. */
   readonly streams?: true
-  /** Each head's softmax has one more score, of a position without a value. */
+  /** Each head's softmax has one more score, for a position without a value. */
   readonly sinks?: boolean
   readonly activation: Activation
   /** Attention's output is multiplied by the sigmoid of another projection of its input. */
@@ -60,7 +60,7 @@ export interface DecoderTraits {
  */
 export type HeadNormTrait = 'head' | 'row' | 'rotated' | 'layer' | 'layers'
 
-/** Whether the matrices of a part, or the norms, have biases: as the model says, or else its family. */
+/** Whether the matrices of a part, or the norms, have biases, according to the model or else its family. */
 export function hasBias(
   { biases }: Pick<ModelConfig, 'biases'>,
   traits: DecoderTraits,
@@ -94,7 +94,7 @@ export interface Parts {
   readonly traits: DecoderTraits
   /** Applies the norm named `name` to whole rows after `layers` layers. */
   readonly norm: (name: string, input: Value, layers: number) => Value
-  /** The same for what a block's last matrix reads, if the family has `subNorms`. */
+  /** Normalises the input of a block's last matrix, if the family has `subNorms`. */
   readonly subNorm: (name: string, input: Value) => Value
   /** Multiplies by the matrix `name` [n, k] of a part, and adds its bias if the part has biases. */
   readonly linear: (label: string, input: Value, name: string, n: number, part: keyof Biases) => Value

@@ -1,4 +1,4 @@
-// What mixers with recurrent state share: their configuration, their convolution and their last projection.
+// What mixers with recurrent state have in common: configuration, convolution and output projection.
 import { matrix, vector } from '../../graph/builder.ts'
 import type { Value, WeightRef } from '../../graph/ir.ts'
 import type { ModelConfig, SsmConfig } from '../config/config.ts'

@@ -1,5 +1,5 @@
-// The two blocks of a layer of RWKV-4 (Peng et al., 2023). Each mixes a row with the row before it, in a
-// share for each channel: a convolution of two inputs.
+// The two blocks of a layer of RWKV-4 (Peng et al., 2023). Each mixes a row with the previous one, with a
+// ratio per channel: a convolution over two inputs.
 import { matrix, vector } from '../../graph/builder.ts'
 import type { Value } from '../../graph/ir.ts'
 import type { Mixer, Parts } from './parts.ts'
@@ -30,7 +30,7 @@ export function channelMix(parts: Parts, layer: number, input: Value): Value {
   return b.swiglu(`${at}_gated`, [r, b.linear(`${at}_product`, active, down)], 'sigmoid')
 }
 
-/** The input mixed with the row before it, times the matrix `name`. */
+/** The input mixed with the previous row, times the matrix `name`. */
 function projected({ b, config }: Parts, at: string, name: string, input: Value, n: number): Value {
   const shares = matrix(2, { [`${at}_${name}_conv.weight`]: config.hiddenSize })
   const mixed = b.conv1d(`${at}_${name}_mixed`, input, shares, undefined, 'none')

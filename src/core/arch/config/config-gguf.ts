@@ -6,7 +6,7 @@ import type { Biases, Family, ModelConfig, RopeScaling, WindowConfig } from './c
 import { Fields, unbuiltVariant, windowOf, withoutIdleWindow } from './fields.ts'
 import { ggufSsm, NO_ATTENTION, RECURRENT_CONTEXT } from './recurrent-config.ts'
 
-/** What `rope_freqs.weight` and LongRoPE's two tensors hold, when they are there. */
+/** The contents of `rope_freqs.weight` and of LongRoPE's two tensors, if the file has them. */
 export interface RopeFactors {
   readonly plain?: readonly number[] | undefined
   readonly short?: readonly number[] | undefined
@@ -19,14 +19,14 @@ export interface GgufFacts {
   readonly metadata: ReadonlyMap<string, MetaValue>
   /** Rows of the embedding table. */
   readonly embeddingRows: number
-  /** Whether there is a logits matrix beside it. */
+  /** Whether there is a separate logits matrix. */
   readonly hasOutput: boolean
-  /** Names of tensors, without the number of the layer. */
+  /** Tensor names without layer numbers. */
   readonly kinds: ReadonlySet<string>
   readonly ropeFactors: RopeFactors
 }
 
-/** Throws `architecture` for keys of the wrong type, `unsupported` for variants that are not built. */
+/** Throws `architecture` for keys of the wrong type, `unsupported` for variants that are not implemented. */
 export function ggufConfig(facts: GgufFacts): ModelConfig {
   const { name, family, metadata } = facts
   const all = new Fields(name, (key) => metadata.get(key))
@@ -50,7 +50,7 @@ export function ggufConfig(facts: GgufFacts): ModelConfig {
     vocabSize,
     contextLength,
     tiedEmbeddings: !facts.hasOutput,
-    // Files of Nemotron-H have RMS norms and the key of the others.
+    // Nemotron-H files have RMS norms, but the key of layer norms.
     normEpsilon: fields.number(fields.has(epsilon!) || !fields.has(other!) ? epsilon! : other!),
   }
   if (traits === undefined) {
@@ -85,13 +85,13 @@ const BIASES = {
   logits: ['output.bias'],
 } as const
 
-/** Biases in the file of parts that have none in the family. */
+/** Biases in the file for parts that have none in the family. */
 function biases(traits: FamilyFile['traits'], kinds: ReadonlySet<string>): Biases | undefined {
   const found = Object.entries(BIASES).filter(([, names]) => names.some((name) => kinds.has(name)))
   return otherBiases(traits, Object.fromEntries(found.map(([part]) => [part, true])))
 }
 
-/** Of the feed-forward blocks: one number, or one for each layer, 0 where there is none. */
+/** The width of the feed-forward blocks: one number, or one per layer, with 0 for layers without one. */
 function widest(fields: Fields, fallback?: number, isUneven = false): number {
   const key = 'feed_forward_length'
   if (!fields.isList(key)) return fields.number(key, fallback)
@@ -102,7 +102,7 @@ function widest(fields: Fields, fallback?: number, isUneven = false): number {
   throw unbuiltVariant(fields.file, `feed-forward blocks of ${width} and of ${another}`, 'one width')
 }
 
-/** One number, or one for each layer, 0 where there is no attention. */
+/** One number, or one per layer, with 0 for layers without attention. */
 function headCount(fields: Fields, key: string, what: string, fallback?: number, isUneven = false): number {
   if (!fields.isList(key)) return fields.number(key, fallback)
   const counts = new Set(fields.numberList(key).filter((count) => count !== 0))
@@ -134,7 +134,7 @@ export function refuseVariants(
     throw refuse(`keys of ${headDim} and values of ${valueDim}`, 'equal lengths')
 }
 
-/** Each key may be absent, or hold one of its numbers. */
+/** Each key may be absent or have one of its neutral values. */
 function refuseOthers(fields: Fields, neutral: Readonly<Record<string, readonly number[]>>): void {
   for (const [name, numbers] of Object.entries(neutral)) {
     const key = `rope.scaling.${name}`
@@ -161,7 +161,7 @@ function ropeScaling(
     )
   }
   const multiplier = fields.number('rope.scaling.yarn_log_multiplier', 0)
-  // Latent attention scales its scores by it instead.
+  // Latent attention scales its scores by the magnitude instead.
   const isScaled = type === 'yarn' && !isLatent
   const others = isScaled ? 1 + 0.1 * multiplier * Math.log(fields.number('rope.scaling.factor')) : 1
   const yarn = type === 'yarn' ? 1 + 0.1 * Math.log(fields.number('rope.scaling.factor')) : 1

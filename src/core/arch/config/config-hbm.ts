@@ -72,8 +72,8 @@ export function hbmConfig(name: string, fields: Fields, family = fields.text('fa
 }
 
 /**
- * The record as packs store it: packs of Mamba say `heads` 0 and `groups` 0, those of Mamba-2 `timeStepRank`
- * 0. Keeps the order of the fields, which packs' bytes and models' fingerprints depend on.
+ * The record as packs store it: Mamba packs have `heads` 0 and `groups` 0, Mamba-2 packs `timeStepRank` 0.
+ * Keeps the order of the fields, on which packs' bytes and models' fingerprints depend.
  */
 export function storedConfig(config: ModelConfig): object {
   const { ssm } = config

@@ -16,7 +16,7 @@ const isMambaSsm = (fields: Fields): boolean => fields.has('d_model') && fields.
 const ssmFamily = (fields: Fields): 'mamba' | 'mamba2' =>
   (fields.record('ssm_cfg')?.text('layer', 'Mamba1') ?? 'Mamba1') === 'Mamba1' ? 'mamba' : 'mamba2'
 
-/** Its names for the keys of Hugging Face's configurations. */
+/** Its names for the keys of Hugging Face configurations. */
 const SSM_KEYS = {
   state_size: 'd_state',
   conv_kernel: 'd_conv',
@@ -26,7 +26,7 @@ const SSM_KEYS = {
   time_step_limit: 'dt_limit',
 }
 
-/** Throws `architecture` for keys of the wrong type, `unsupported` for layers of attention or an MLP. */
+/** Throws `architecture` for keys of the wrong type, `unsupported` for layers with attention or an MLP. */
 export function mambaSsmConfig(name: string, fields: Fields): ModelConfig {
   const ssm = fields.record('ssm_cfg') ?? Fields.of(fields.file, {})
   const refuse = (found: string, supported: string) => unbuiltVariant(fields.file, found, supported)
@@ -69,8 +69,8 @@ function classOfType(type: string): string {
 }
 
 /**
- * The class of transformers that a config.json names, or its kind of model. Some models of Llama's class have
- * names of their own for keys and tensors; only their type tells.
+ * The class of transformers that a config.json names, or its kind of model. Some models of Llama's class use
+ * different names for keys and tensors; only their type reveals it.
  */
 export function hfClass(stated: Fields): string {
   if (isMambaSsm(stated)) return `M${ssmFamily(stated).slice(1)}ForCausalLM`
@@ -81,8 +81,8 @@ export function hfClass(stated: Fields): string {
 }
 
 /**
- * `unset`: keys that hold null, which is not the class's default. Throws `architecture` for keys of the wrong
- * type, `unsupported` for variants that are not built.
+ * `unset`: keys whose value is null, which differs from the class's default. Throws `architecture` for keys
+ * of the wrong type, `unsupported` for variants that are not implemented.
  */
 export function hfConfig(
   name: string,
@@ -92,7 +92,7 @@ export function hfConfig(
   if (isMambaSsm(stated)) return mambaSsmConfig(name, stated)
   const file = familyFile(family)
   const { classes } = file.hf
-  // A file that is read as another family has a class that this one does not know.
+  // If a file is read as another family, that family does not know the file's class.
   const [first] = Object.keys(classes) as [string]
   const listed = hfClass(stated)
   const defaults = classes[Object.hasOwn(classes, listed) ? listed : first] as Defaults
@@ -142,7 +142,7 @@ export function hfConfig(
   return withoutIdleWindow({ ...common, ...file.hf.config?.(fields, common, listed) })
 }
 
-/** Under all the names that transformers has for them. */
+/** Activations under all their names in transformers. */
 export const ACTIVATIONS: ReadonlyMap<string, Activation> = new Map(
   Object.entries({
     silu: 'silu',
@@ -156,7 +156,7 @@ export const ACTIVATIONS: ReadonlyMap<string, Activation> = new Map(
   }),
 )
 
-/** Absent: the family's default, which is the only one that recurrent layers have. */
+/** If absent, the family's default, which is the only activation of recurrent layers. */
 function activationOf(fields: Fields, { traits }: FamilyFile): Activation | undefined {
   if (!fields.has('hidden_act')) return traits?.activation
   const name = fields.text('hidden_act')
@@ -168,7 +168,7 @@ function activationOf(fields: Fields, { traits }: FamilyFile): Activation | unde
   throw unbuiltVariant(fields.file, `the activation "${name}"`, [...ACTIVATIONS.keys()].join(' or '))
 }
 
-/** Keys that would need arithmetic that is not built, with the only value that each may have. */
+/** Keys that change the arithmetic in unsupported ways, each with the only value that it may have. */
 function refuseVariants(fields: Fields, isUneven = false): void {
   const wanted = {
     conv_bias: false,

@@ -22,8 +22,8 @@ export type RopeScaling =
   | { readonly type: 'factors'; readonly factors: readonly number[]; readonly magnitude?: number }
   | {
       /**
-       * Pairs that turn less than `slow` times in the original length are divided by `factor`, those that
-       * turn more than `fast` kept.
+       * Pairs that turn less than `slow` times over the original length are divided by `factor`, those that
+       * turn more than `fast` times are kept.
        */
       readonly type: 'yarn'
       readonly factor: number
@@ -35,15 +35,15 @@ export type RopeScaling =
       readonly isUnrounded?: boolean | undefined
     }
   | {
-      /** NTK-aware: where the context exceeds the original length, `theta` grows with it. */
+      /** NTK-aware: if the context exceeds the original length, `theta` grows with it. */
       readonly type: 'dynamic'
       readonly factor: number
       readonly originalContextLength: number
     }
   | {
       /**
-       * LongRoPE of Phi-3: other divisors for contexts past the original length; cosines and sines times
-       * `magnitude`.
+       * Phi-3's LongRoPE: different divisors for contexts beyond the original length; cosines and sines are
+       * multiplied by `magnitude`.
        */
       readonly type: 'longrope'
       readonly shortFactors: readonly number[]
@@ -59,8 +59,8 @@ export interface RopeConfig {
   readonly pairing: RopePairing
   readonly scaling?: RopeScaling
   /**
-   * How many pairs in turn rotate by a row's time, height and width. Absent: all by its position. In texts
-   * the three are equal.
+   * How many successive pairs rotate by a row's time, by its height and by its width. Absent if all rotate by
+   * its position. In texts the three are equal.
    */
   readonly sections?: readonly number[] | undefined
 }
@@ -68,11 +68,11 @@ export interface RopeConfig {
 /** The name of a family in the table of families.ts. Readers of files check it. */
 export type Family = string
 
-/** What the recurrent layers of Mamba and Mamba-2 share. Counts. */
+/** The sizes that the recurrent layers of Mamba and Mamba-2 share, as counts. */
 interface CommonSsm {
   /** Channels inside a layer. */
   readonly innerSize: number
-  /** Numbers of state per channel. */
+  /** State elements per channel. */
   readonly stateSize: number
   /** Inputs that a channel's convolution sees. */
   readonly convKernel: number
@@ -81,7 +81,7 @@ interface CommonSsm {
 
 export interface Mamba1Config extends CommonSsm {
   readonly kind: 'mamba'
-  /** Inputs of the projection that makes step sizes. Each channel has one step size. */
+  /** Inputs of the projection that computes step sizes. Each channel has one step size. */
   readonly timeStepRank: number
   /** RMS norms of step sizes, B and C. Without weights they only scale. */
   readonly norms?: { readonly epsilon: number; readonly haveWeights: boolean } | undefined
@@ -91,7 +91,7 @@ export interface Mamba2Config extends CommonSsm {
   readonly kind: 'mamba2'
   /** Each has one step size. */
   readonly heads: number
-  /** Heads share B and C in this many groups, each with its part of the norm. */
+  /** Heads share B and C in this many groups, each with its own part of the norm. */
   readonly groups: number
   /** Smallest and largest step size; absent if there is no limit. */
   readonly timeStepLimit?: readonly [number, number] | undefined
@@ -107,11 +107,11 @@ export interface DeltaConfig extends CommonSsm {
   readonly heads: number
   /** Heads of queries and keys. */
   readonly groups: number
-  /** Whether heads that share a key are neighbours (0, 0, 1, 1) or take turns (0, 1, 0, 1). */
+  /** Whether heads that share a key are neighbours (0, 0, 1, 1) or alternate (0, 1, 0, 1). */
   readonly order: 'grouped' | 'tiled'
-  /** Factor of the share of a value that is replaced: 2 where it may be replaced by its opposite. */
+  /** Factor of the fraction of a value that is replaced: 2 if it may be replaced by its negative. */
   readonly betaScale: number
-  /** Of the norm after the rule. */
+  /** Epsilon of the norm after the rule. */
   readonly epsilon: number
 }
 
@@ -122,7 +122,7 @@ export interface LruConfig extends CommonSsm {
   readonly heads: number
 }
 
-/** Layers of RWKV-4. `stateSize` is 3, and `convKernel` is 2: each mixes a row with the one before it. */
+/** Layers of RWKV-4. `stateSize` is 3, and `convKernel` is 2: each mixes a row with the previous one. */
 export interface WkvConfig extends CommonSsm {
   readonly kind: 'wkv'
 }
@@ -130,7 +130,7 @@ export interface WkvConfig extends CommonSsm {
 /** The recurrent layers of a model. */
 export type SsmConfig = Mamba1Config | Mamba2Config | DeltaConfig | LruConfig | WkvConfig
 
-/** What Granite multiplies by; 1 where absent, for attention 1 / sqrt(headDim). */
+/** Granite's multipliers. Defaults: 1, and 1 / sqrt(headDim) for attention. */
 export interface Multipliers {
   readonly embedding: number
   readonly residual: number
@@ -138,10 +138,10 @@ export interface Multipliers {
   readonly logits: number
 }
 
-/** In order: so many rows, and what they are multiplied by. */
+/** In order: a number of rows, and their factor. */
 export type RowFactors = readonly (readonly [rows: number, factor: number])[]
 
-/** Layers that attend to the last positions only. */
+/** Layers that attend only to the last positions. */
 export interface WindowConfig {
   readonly positions: number
   readonly layers: readonly number[]
@@ -152,7 +152,7 @@ export interface ExpertsConfig extends Omit<RouteRule, 'experts'> {
   readonly count: number
   /** Inner size of one expert. Default: `intermediateSize`. */
   readonly size?: number | undefined
-  /** True if experts are chosen by scores plus a bias that their weights lack. */
+  /** True if experts are chosen by their scores plus a bias that is not part of their weights. */
   readonly isBiased?: boolean | undefined
   /**
    * A block that every token goes through as well: its inner size, and whether a gate of its own scales it.
@@ -160,7 +160,7 @@ export interface ExpertsConfig extends Omit<RouteRule, 'experts'> {
   readonly shared?: { readonly size: number; readonly isGated: boolean } | undefined
   /** Layers with one block of `intermediateSize` instead. */
   readonly denseLayers?: readonly number[] | undefined
-  /** The most that a gate may be, and the most and least of what it gates, to which 1 is added. */
+  /** Upper limit of the gate, and limit of the magnitude of the gated value, to which 1 is added. */
   readonly limit?: number | undefined
 }
 
@@ -170,16 +170,16 @@ export interface LatentConfig {
   readonly rank: number
   /** Width of the row from which queries are made; absent: from the whole hidden state. */
   readonly queryRank?: number | undefined
-  /** Dimensions of a key beside the rotated ones, which all heads share. */
+  /** Dimensions of a key besides the rotated ones, which all heads share. */
   readonly plainDim: number
   readonly valueDim: number
-  /** Of the norms of both rows. */
+  /** Epsilon of the norms of both rows. */
   readonly normEpsilon: number
 }
 
 /**
  * Whether the matrices of a part have biases: queries, keys and values together, attention's output, the
- * feed-forward block, the logits. Absent: as the family has them; logits have none.
+ * feed-forward block, the logits. Absent: the family's default; for logits, none.
  */
 export interface Biases {
   readonly qkv?: boolean | undefined
@@ -244,8 +244,8 @@ export interface ModelConfig {
   readonly hiddenSize: number
   readonly layers: number
   /**
-   * Heads and their width are 0 in families without attention, and the MLP's width in families without an
-   * MLP.
+   * Heads and their width are 0 in families without attention, and so is the MLP's width in families without
+   * an MLP.
    */
   readonly heads: number
   readonly kvHeads: number
@@ -254,36 +254,36 @@ export interface ModelConfig {
   readonly vocabSize: number
   readonly normEpsilon: number
   /**
-   * The model halves its values after each run of so many layers. Only the norms' epsilon tells: it
-   * quadruples.
+   * The model halves its values after each run of this many layers. This only affects the norms' epsilon,
+   * which quadruples.
    */
   readonly halvedEvery?: number | undefined
   readonly rope: RopeConfig
-  /** Tokens the model was trained for. */
+  /** Context length that the model was trained for, in tokens. */
   readonly contextLength: number
   /** Present in families with recurrent layers only. */
   readonly ssm?: SsmConfig | undefined
   /** Inputs that a channel of a short convolution sees. Present in hybrids of those and attention. */
   readonly convTaps?: number | undefined
-  /** The layers of a hybrid that have attention; absent when all layers are of one kind. */
+  /** The layers of a hybrid that have attention; absent if all layers are of one kind. */
   readonly attentionLayers?: readonly number[] | undefined
   /** The layers with recurrent state. Default: those without attention. */
   readonly recurrentLayers?: readonly number[] | undefined
   /**
-   * The layers that are a feed-forward block alone; all others are then a mixer alone. Absent: each layer
-   * is a mixer and, if the model has them, a feed-forward block.
+   * The layers that are a feed-forward block alone; all others are then a mixer alone. Absent: each layer is
+   * a mixer and, in models that have them, a feed-forward block.
    */
   readonly mlpLayers?: readonly number[] | undefined
   readonly multipliers?: Multipliers | undefined
   /**
-   * What the matrices of a checkpoint are multiplied by while they are read, by canonical name without the
-   * layer. Other formats store the products.
+   * Factors that the matrices of a checkpoint are multiplied by while they are read, by canonical name
+   * without the layer. Other formats store the products.
    */
   readonly factors?: Readonly<Record<string, RowFactors>> | undefined
-  /** True when the logits matrix is the embedding table. */
+  /** True if the logits matrix is the embedding table. */
   readonly tiedEmbeddings: boolean
   readonly window?: WindowConfig | undefined
-  /** The rotation of layers with a window; default: that of the others. */
+  /** The rotation of layers with a window. Default: same as the others. */
   readonly localRope?: RopeConfig | undefined
   /** The heads of layers without a window, where they differ from those of layers with one. */
   readonly fullHeads?: HeadSizes | undefined
@@ -309,21 +309,21 @@ export interface ModelConfig {
   readonly layerScales?: readonly number[] | undefined
   /** The activation of feed-forward blocks; default: the family's. */
   readonly activation?: Activation | undefined
-  /** The parameters of each layer's xIELU. Present only where that is the activation. */
+  /** The parameters of each layer's xIELU. Present only if that is the activation. */
   readonly xielu?: readonly Xielu[] | undefined
-  /** Attention and feed-forward block read the same rows, and both are added to them. */
+  /** Attention and feed-forward block read the same rows, and the outputs of both are added to them. */
   readonly parallelResidual?: boolean | undefined
   /** Both blocks of a parallel layer read the rows from one norm. */
   readonly sharedNorm?: boolean | undefined
   readonly biases?: Biases | undefined
   /** False: queries and keys lack the norms of the family. */
   readonly headNorms?: boolean | undefined
-  /** Queries, keys and values are limited to the range from minus this to this. */
+  /** Queries, keys and values are clipped to plus or minus this. */
   readonly qkvLimit?: number | undefined
   readonly queryScale?: QueryScale | undefined
-  /** The exponent of the last slope of ALiBi, with a minus. Present in families with `alibi` positions. */
+  /** The negated exponent of ALiBi's last slope. Present in families with `alibi` positions. */
   readonly alibi?: number | undefined
-  /** Factors, default 1: of embeddings, of what a block adds, of logits. */
+  /** Factors of embeddings, block outputs and logits; default 1. */
   readonly embeddingScale?: number | undefined
   readonly residualScale?: number | undefined
   readonly logitScale?: number | undefined
@@ -331,7 +331,7 @@ export interface ModelConfig {
   readonly subtracted?: readonly number[] | undefined
   /** Factor of attention's scores; default 1 / sqrt(headDim). */
   readonly attentionScale?: number | undefined
-  /** Scores of layer i, from 0, are divided by i + 1 as well. */
+  /** Scores of layer i, counted from 0, are also divided by i + 1. */
   readonly dividedByLayer?: boolean | undefined
   /** Soft caps of scores and of logits: cap * tanh(x / cap); default: none. */
   readonly attentionCap?: number | undefined

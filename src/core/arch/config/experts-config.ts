@@ -3,7 +3,7 @@ import { roundUp } from '../../abi/encodings.ts'
 import type { ExpertsConfig, LatentConfig, ModelConfig, RopeConfig } from './config.ts'
 import { type Fields, layersOf, unbuiltVariant } from './fields.ts'
 
-/** The layers without experts, as the field `denseLayers`. */
+/** The layers without experts, in the form of the field `denseLayers`. */
 export function denseLayers(
   model: Pick<ModelConfig, 'layers'>,
   isDense: (layer: number) => boolean,
@@ -12,7 +12,7 @@ export function denseLayers(
   return those.length === 0 ? {} : { denseLayers: those }
 }
 
-/** A block beside the experts, of `size` inner values, as the field `shared`. 0: none. */
+/** The field `shared`: a block next to the experts, with `size` inner values. None if `size` is 0. */
 export const sharedBlock = (size: number, isGated = false): Pick<ExpertsConfig, 'shared'> =>
   size === 0 ? {} : { shared: { size, isGated } }
 
@@ -24,8 +24,8 @@ const SCORING: ReadonlyMap<number, Partial<ExpertsConfig>> = new Map([
 ])
 
 /**
- * The experts that a GGUF header states, as the field `experts`; none where it has no experts. `family` has
- * what the family's files leave out.
+ * The field `experts` according to a GGUF header; absent if it states no experts. `family` has the values
+ * that the family's files omit.
  */
 export function ggufExperts(
   fields: Fields,
@@ -66,7 +66,7 @@ export function ggufExperts(
 }
 
 /**
- * What all keys of latent attention make of a configuration: the width of heads, their rotation and their
+ * The part of a configuration that latent attention determines: the width of heads, their rotation and their
  * scale.
  */
 export function latentConfig(

@@ -1,4 +1,4 @@
-// Typed access to a header's values under foreign names. Errors name the key.
+// Typed access to a header's values by the file's own names. Errors name the key.
 import { HalfbyteError } from '../../base/errors.ts'
 import { isObject } from '../../base/values.ts'
 import { shown } from '../../formats/malformed.ts'
@@ -6,8 +6,8 @@ import type { MetaValue } from '../../formats/tensors.ts'
 import type { ModelConfig, WindowConfig } from './config.ts'
 
 /**
- * `pattern`: a fact for each layer, or a period: all but the last of so many layers have the window, with 0
- * all of them.
+ * `pattern`: a flag per layer, or a period: in each run of that many layers, all but the last have the
+ * window; with 0, all of them.
  */
 export function windowOf(
   { layers }: Pick<ModelConfig, 'layers'>,
@@ -33,12 +33,12 @@ export function withoutIdleWindow(config: ModelConfig): ModelConfig {
     : config
 }
 
-/** Indices of a model's layers. The number of layers is not yet checked. */
+/** Indices of a model's layers. The number of layers has not been checked yet. */
 export const layersOf = ({ layers }: Pick<ModelConfig, 'layers'>): number[] =>
   Array.from({ length: Math.min(layers, 1 << 10) }, (_, layer) => layer)
 
 /**
- * The layers without a window of models in which only the others rotate; none where there is no window.
+ * The layers without a window, in models in which only the others rotate; none if there is no window.
  * `key` holds the window's positions. All but the last of `period` layers have it, unless the file lists
  * them.
  */
@@ -62,7 +62,7 @@ export function layersWithHeads(fields: Fields): number[] {
   return [...perLayer.keys()].filter((layer) => (perLayer[layer] ?? 0) > 0)
 }
 
-/** A variant of a family; both texts complete the sentence. */
+/** The error for an unsupported variant of a family; both strings complete the sentence. */
 export function unbuiltVariant(file: string, found: string, supported: string): HalfbyteError {
   return new HalfbyteError(
     'unsupported',
@@ -71,7 +71,7 @@ export function unbuiltVariant(file: string, found: string, supported: string): 
   )
 }
 
-/** Typed access to the values of one file's header. Without a fallback, a key that is absent throws. */
+/** Typed access to the values of one file's header. Without a fallback, an absent key throws. */
 export class Fields {
   readonly file: string
   readonly #find: (key: string) => MetaValue | undefined
@@ -88,8 +88,8 @@ export class Fields {
   }
 
   /**
-   * The same values under other keys: `keys[wanted]` is the file's. What is absent has `defaults`, but for
-   * the file's keys in `unset`, which say that there is nothing.
+   * The same values under other keys: `keys[wanted]` is the file's. Absent keys have `defaults`, except the
+   * file's keys in `unset`, which stay absent.
    */
   renamed(
     keys: Readonly<Record<string, string>>,
@@ -118,17 +118,17 @@ export class Fields {
     throw this.#wrong(key, 'a number', value)
   }
 
-  /** Numbers whose keys are our own names. */
+  /** Numbers whose keys equal our own names. */
   numbers<K extends string>(...keys: readonly K[]): Record<K, number> {
     return Object.fromEntries(keys.map((key) => [key, this.number(key)])) as Record<K, number>
   }
 
-  /** The same, but only the keys that are present. */
+  /** Like `numbers`, but only the keys that are present. */
   someNumbers<K extends string>(...keys: readonly K[]): Partial<Record<K, number>> {
     return this.numbers(...keys.filter((key) => this.has(key)))
   }
 
-  /** A number, or a text such as "auto". */
+  /** A number, or a string such as "auto". */
   either(key: string): number | string {
     const value = this.#find(key)
     if (typeof value === 'number' || typeof value === 'string') return value
@@ -177,7 +177,7 @@ export class Fields {
     throw this.#wrong(key, 'a list of texts', list)
   }
 
-  /** The fields of the object under `key`; undefined when it is absent. */
+  /** The fields of the object under `key`; undefined if it is absent. */
   record(key: string): Fields | undefined {
     const value = this.#find(key)
     if (value === undefined) return undefined

@@ -1,5 +1,5 @@
-// Foreign values. In: configurations of every family, with something else where a key has a number, a text or
-// a list. Out: a config or a typed error.
+// Foreign values. In: configurations of every family, with other values where a number, string or list
+// belongs. Out: a config or a typed error.
 import { expect, test } from 'vitest'
 import { isHalfbyteError } from '../../base/errors.ts'
 import type { MetaValue } from '../../formats/tensors.ts'
@@ -9,7 +9,7 @@ import { ggufFile, hbmFile, hfFile, SMALL } from '../testing/files.ts'
 import type { Family } from './config.ts'
 import { Fields } from './fields.ts'
 
-/** An object that JSON can hold and that no text can be made of. */
+/** An object that JSON can express but that cannot be converted to a string. */
 const NO_TEXT = { toString: 1, valueOf: 2, toJSON: 3 }
 const FOREIGN = [
   NO_TEXT,
@@ -36,7 +36,7 @@ const FOREIGN = [
   ]),
 ] as readonly unknown[] as readonly MetaValue[]
 
-/** The record, and every key that is asked of it, those of records in it included. */
+/** The record, and every key that is read from it, including those of nested records. */
 function watched(record: Readonly<Record<string, MetaValue>>, asked: Set<string>): Record<string, MetaValue> {
   return new Proxy(record as Record<string, MetaValue>, {
     getOwnPropertyDescriptor(target, key) {
@@ -101,7 +101,7 @@ test.each(
   expect(wrong).toEqual([])
 })
 
-test('a key of the wrong kind is named with what it holds, whatever that is', () => {
+test('the error for a key of the wrong kind names the key and its value, whatever that is', () => {
   const fields = Fields.of('config.json', { a: NO_TEXT, b: [NO_TEXT] })
   expect(() => fields.number('a')).toThrow(
     /a is \{"toString":1,"valueOf":2,"toJSON":3\} but must be a number/,

@@ -1,4 +1,4 @@
-// Reads from a config.json how the model rotates, in all layers or in those with a window.
+// Reads RoPE's settings from a config.json, for all layers or for those with a window.
 import type { ModelConfig, RopeConfig, RopeScaling } from './config.ts'
 import { Fields, unbuiltVariant } from './fields.ts'
 
@@ -12,8 +12,8 @@ export function fullRope(fields: Fields): Fields | undefined {
 }
 
 /**
- * RoPE as the object `stated` has it; where that is silent, as the keys beside it. `theta`: where neither
- * says it.
+ * RoPE according to the object `stated` and, for absent keys, the keys next to it. `theta`: the default if
+ * neither has it.
  */
 export function hfRope(
   fields: Fields,
@@ -37,15 +37,15 @@ export function hfRope(
 /** By what frequencies are divided in files of llama.cpp where nothing is to turn. */
 const UNTURNED = 1e30
 
-/** How layers with a window rotate: never scaled, unless the file says so. */
+/** The rotation of layers with a window: not scaled, unless the file says so. */
 export const localRope = (fields: Fields, common: ModelConfig, theta: number): RopeConfig =>
   hfRope(fields, fields.record('rope_parameters')?.record('sliding_attention'), common, theta)
 
 function ropeScaling(rope: Fields, fields: Fields, contextLength: number): RopeScaling | undefined {
   const stated = rope.text('rope_type', rope.text('type', 'default'))
-  // Early files of Phi-3 use this name.
+  // Early Phi-3 files use this name.
   const type = stated === 'su' || (stated === 'yarn' && rope.has('long_factor')) ? 'longrope' : stated
-  // Qwen2-VL's name of sections, which its family reads.
+  // Qwen2-VL's name for sections, which its family reads.
   if (type === 'default' || type === 'mrope') return undefined
   const key = 'original_max_position_embeddings'
   const originalContextLength = fields.number(key, rope.number(key, contextLength))

@@ -1,12 +1,12 @@
-// Reads what a header says of recurrent layers, under each format's names.
+// Reads a header's settings of recurrent layers, under each format's names.
 
 import type { MetaValue } from '../../formats/tensors.ts'
 import type { DeltaConfig, ModelConfig, SsmConfig } from './config.ts'
 import { type Fields, unbuiltVariant } from './fields.ts'
 
 /**
- * Least positions of models without attention, whose memory does not depend on them; llama.cpp's converter
- * says the same.
+ * Minimum context length of models without attention, whose memory does not depend on it; llama.cpp's
+ * converter writes the same.
  */
 export const RECURRENT_CONTEXT = 1 << 20
 
@@ -19,7 +19,7 @@ export const NO_ATTENTION = {
   rope: { theta: 10_000, dims: 0, pairing: 'halves' },
 } as const
 
-/** `fields`: without the architecture's prefix. */
+/** `fields`: accessed without the architecture's prefix. */
 export function ggufSsm(fields: Fields, kind: 'mamba' | 'mamba2'): SsmConfig {
   const isNormed = fields.fact('ssm.dt_b_c_rms', false)
   if (isNormed && kind !== 'mamba') {
@@ -42,8 +42,7 @@ export function ggufSsm(fields: Fields, kind: 'mamba' | 'mamba2'): SsmConfig {
 }
 
 /**
- * Least and most of a step size, as `key` lists them; undefined where nothing is limited. Only Mamba-2 knows
- * them.
+ * The smallest and largest step size, as listed under `key`; undefined if there is no limit. Mamba-2 only.
  */
 export function stepLimit(fields: Fields, key: string): readonly [number, number] | undefined {
   const [least = 0, most = Number.POSITIVE_INFINITY] = fields.numberList(key)
@@ -51,8 +50,8 @@ export function stepLimit(fields: Fields, key: string): readonly [number, number
 }
 
 /**
- * Of `MambaForCausalLM`, `Mamba2ForCausalLM` and, under their names, others; these have defaults of their
- * own.
+ * Reads the keys of `MambaForCausalLM`, `Mamba2ForCausalLM` and other classes with the same names but their
+ * own defaults.
  */
 export function hfSsm(
   fields: Fields,
@@ -87,7 +86,7 @@ export function hfSsm(
   }
 }
 
-/** What a header says of a model with only recurrent layers, without the sizes that every model has. */
+/** The settings of a model with only recurrent layers, without the sizes that every model has. */
 export function hfRecurrent(fields: Fields, kind: 'mamba' | 'mamba2'): Omit<ModelConfig, Sizes> {
   return {
     ...NO_ATTENTION,

@@ -1,5 +1,5 @@
-// Checks the hyperparameters that a file states, and freezes them. Errors have the numbers: `architecture`
-// for impossible values, `unsupported` for values that no kernel has.
+// Checks the hyperparameters that a file states, and freezes them. Errors name the numbers: `architecture`
+// for impossible values, `unsupported` for values that no kernel supports.
 import { roundUp } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { familyFile } from '../families.ts'
@@ -16,7 +16,9 @@ import type {
 import { unbuiltVariant } from './fields.ts'
 import { keyLayerOf } from './layer-sizes.ts'
 
-/** No model of these families has ever exceeded these: a header that says more is lying. */
+/**
+ * No model of these families has ever exceeded these limits, so a header with larger numbers must be wrong.
+ */
 const MOST = {
   hiddenSize: 1 << 17,
   layers: 1 << 10,
@@ -34,7 +36,7 @@ const MOST_EXPERTS = 1 << 10
 /** Models of recurrent layers alone have no heads and no MLP. */
 const NONE_WHERE_RECURRENT: ReadonlySet<string> = new Set(['heads', 'kvHeads', 'headDim', 'intermediateSize'])
 
-/** True where a family may have experts and a model has them. */
+/** True if the family may have experts and the model has them. */
 const mayHave = (traits: FamilyFile['traits'], experts: ExpertsConfig | undefined): boolean =>
   traits?.mayHaveExperts === true && experts !== undefined
 
@@ -53,7 +55,7 @@ const MOST_BLOCKS = 4
 /** Most streams of a residual. */
 const MOST_STREAMS = 8
 
-/** Checks every number. `file` is for the sentence. */
+/** Checks every number. `file` is named in errors. */
 export function validConfig(file: string, config: ModelConfig): ModelConfig {
   const { localRope, rope, ssm } = config
   const check = new ConfigCheck(file)
@@ -124,7 +126,7 @@ class ConfigCheck {
     }
   }
 
-  /** What wasm/linear/route.c can do. */
+  /** The limits of wasm/linear/route.c. */
   experts({ count, used, size = 1, shared, groups, scale = 1, epsilon = 0, limit = 1 }: ExpertsConfig): void {
     this.#whole('experts.count', count, MOST_EXPERTS)
     this.#whole('experts.used', used, count)
@@ -233,7 +235,7 @@ class ConfigCheck {
     this.#whole('streams.besideRank', streams.besideRank, hiddenSize)
   }
 
-  /** What the kernels of wasm/recurrent/ can do. */
+  /** The limits of the kernels in wasm/recurrent/. */
   recurrence(ssm: SsmConfig): void {
     const { innerSize, stateSize, convKernel, kind } = ssm
     this.#built('ssm.innerSize', innerSize, 1 << 20, kind === 'delta' ? 4 : 32)
@@ -325,7 +327,7 @@ class ConfigCheck {
     this.#require('rope.scaling.highFrequencyFactor', high, high > low, `above lowFrequencyFactor, ${low}`)
   }
 
-  /** Inputs that the kernels' convolutions can see. */
+  /** Checks the number of inputs that the convolution kernels support. */
   #taps(key: string, count: number): void {
     this.#built(key, count, 4, 1, 2)
   }

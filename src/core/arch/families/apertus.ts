@@ -1,4 +1,4 @@
-// Apertus: norms of each head, and feed-forward blocks whose activation has parameters of its own in each
+// Apertus: norms of each head, and feed-forward blocks whose activation has separate parameters in each
 // layer.
 
 import type { Xielu } from '../../graph/ir.ts'
@@ -8,7 +8,7 @@ import { defaults, family, modules } from '../family.ts'
 
 const softplus = (x: number): number => Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x)))
 
-/** The parameters of one layer, as files have them. */
+/** The parameters of one layer, as files store them. */
 const curve = (above: number, below: number, slope: number, epsilon: number): Xielu => ({
   above: softplus(above),
   below: slope + softplus(below),
@@ -19,7 +19,7 @@ const curve = (above: number, below: number, slope: number, epsilon: number): Xi
 const SLOPE = 0.5
 const EPSILON = -1e-6
 
-/** A number for each layer, or one for all. */
+/** A number per layer, or one for all layers. */
 function perLayer(fields: Fields, name: string, layers: number, fallback?: number): readonly number[] {
   const key = `xielu.${name}`
   return fields.isList(key) ? fields.numberList(key) : Array(layers).fill(fields.number(key, fallback))

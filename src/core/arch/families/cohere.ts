@@ -9,7 +9,7 @@ const COHERE: DecoderTraits = { ...PLAIN, norm: 'layer', headNorms: 'layers' }
 const PARALLEL = { parallelResidual: true, sharedNorm: true } as const
 const KEYS = { rms_norm_eps: 'layer_norm_eps' }
 
-/** Files keep them as [heads][head_dim]. */
+/** Files store them as [heads][head_dim]. */
 const headNorms = (q: string, k: string): Names => ({
   'layers.N.attn_q_norm.weight': () => ({ tensor: q, isFlat: true }),
   'layers.N.attn_k_norm.weight': () => ({ tensor: k, isFlat: true }),

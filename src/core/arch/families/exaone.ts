@@ -1,4 +1,4 @@
-// EXAONE 3: Llama under GPT-2's names. EXAONE 4: norms of block outputs and of heads, windows, and layers
+// EXAONE 3: Llama under GPT-2's names. EXAONE 4: norms on block outputs and heads, windows, and layers
 // without a window that do not rotate.
 
 import { PLAIN } from '../blocks/parts.ts'

@@ -10,7 +10,7 @@ import { defaults, family, lessOne, type Names, NO_GGUF } from '../family.ts'
 
 const GEMMA: DecoderTraits = { ...PLAIN, norms: 'around', activation: 'gelu' }
 
-/** The scale of scores: 1 over a square root, which in 27B models is not that of the head size. */
+/** The scale of scores: 1 / sqrt of the head size, or of another number in the 27B models. */
 const gemmaScale = ({ layers, hiddenSize, heads, headDim }: ModelConfig, largest: number): number =>
   1 / Math.sqrt(layers === largest ? hiddenSize / heads : headDim)
 
@@ -21,7 +21,7 @@ const GEMMA_DEFAULTS = {
   tie_word_embeddings: true,
 } as const
 
-/** Norms in Hugging Face's files, which store the weight minus 1. */
+/** Norms in Hugging Face files, which store the weight minus 1. */
 const GEMMA_NORMS: Names = {
   'norm.weight': lessOne('model.norm.weight'),
   'layers.N.attn_norm.weight': lessOne('model.layers.N.input_layernorm.weight'),

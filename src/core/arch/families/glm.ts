@@ -6,7 +6,7 @@ import type { ModelConfig } from '../config/config.ts'
 import { defaults, type FamilyFile, family, type Names, type StoredWeight } from '../family.ts'
 import { mergedGateUp, qkvRows } from './phi3.ts'
 
-/** Converters of the first files leave Q, K and V in one tensor. */
+/** The first converters left Q, K and V in one tensor. */
 const qkv = (kind: 'weight' | 'bias'): Names =>
   Object.fromEntries(
     (['q', 'k', 'v'] as const).map((letter, part) => [
@@ -29,7 +29,7 @@ const SIZES = defaults(151_552, 4096, 13_696, 40, 32, 131_072, {
   attention_bias: true,
 })
 
-/** What both have in Hugging Face's files. */
+/** What both families have in common in Hugging Face files. */
 const HF = { pairing: 'interleaved', biases: { qkv: 'attention_bias' } } as const satisfies Partial<
   FamilyFile['hf']
 >

@@ -1,7 +1,7 @@
 // Granite 3, dense or with experts: Llama with factors on embeddings, scores, block outputs and logits.
-// Granite with windows: sinks, a base of rotation for each kind of layer. HyperCLOVA X: norms around both
-// blocks. Granite 4 hybrids: Mamba-2 in most layers, attention in some, an MLP in each, beside which there
-// may be experts.
+// Granite with windows: sinks, and a RoPE base for each kind of layer. HyperCLOVA X: norms around both
+// blocks. Granite 4 hybrids: Mamba-2 in most layers, attention in some, an MLP in each, possibly next to
+// experts.
 import type { Graph } from '../../graph/nodes.ts'
 import { attention } from '../blocks/attention.ts'
 import { isRecurrent, PLAIN } from '../blocks/parts.ts'
@@ -75,7 +75,7 @@ const EXPERTS: Names = {
 
 const SHARED = 'model.layers.N.shared_mlp'
 
-/** The block that every token goes through, where it stands beside experts. */
+/** The block that every token goes through, next to the experts. */
 const sharedRows =
   (part: 0 | 1) =>
   ({ experts, hiddenSize }: ModelConfig): StoredWeight => {
@@ -144,7 +144,7 @@ export const hyperclovax = family(
   },
 )
 
-/** One of the bases of these layers; 0 stands for no rotation. */
+/** The common RoPE base of these layers; 0 means no rotation. */
 function oneBase(fields: Fields, bases: readonly number[], fallback: number): number {
   const [base = fallback, another] = new Set(bases.filter((each) => each !== 0))
   if (another === undefined) return base
@@ -155,7 +155,7 @@ function oneBase(fields: Fields, bases: readonly number[], fallback: number): nu
   )
 }
 
-/** Windows in all but every fourth layer, and a base of rotation for each layer. */
+/** Windows in all but every fourth layer, and a RoPE base for each layer. */
 function windowed(fields: Fields, common: ModelConfig): Partial<ModelConfig> {
   const kinds = fields.list('layer_types')
   const all = layersOf(common)
@@ -227,7 +227,7 @@ const scaledNorm =
     change: multipliers && { scale: multipliers.logits },
   })
 
-/** No rotation: only the recurrent layers encode positions. */
+/** Without rotation: only the recurrent layers encode positions. */
 const unturned = (rope: RopeConfig): RopeConfig => ({ ...rope, dims: 0, scaling: undefined })
 
 /** The keys that `hfSsm` reads, and Granite's names for them. */

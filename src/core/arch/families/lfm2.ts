@@ -56,7 +56,7 @@ const convolution = (inTensor: string, prefix: string) => ({
 
 const HF = 'model.layers.N'
 
-/** Of the sum by which weights are divided. */
+/** Epsilon of the sum that weights are divided by. */
 const EPSILON = 1e-6
 
 /** Layers that config.json lists as attention. */

@@ -74,7 +74,7 @@ describe('plans', () => {
     expect(printPlan(plan)).toContain('per sequence, however long it is')
   })
 
-  test('a layer of Mamba-2 is six', () => {
+  test('a layer of Mamba-2 is six ops', () => {
     const plan = planOf(config('mamba2', MAMBA2))
     expect(layerOf(plan, 0)).toEqual([
       'rmsnorm',
@@ -104,7 +104,7 @@ describe('configurations', () => {
     [{ convKernel: 5 }, 'unsupported', /ssm.convKernel 5, .* from 2 to 4/],
     [{ convKernel: 2.5 }, 'architecture', /ssm.convKernel is 2.5/],
     [{ timeStepRank: 0 }, 'architecture', /ssm.timeStepRank is 0/],
-  ] as const)('of Mamba, %j is %s', async (changes, code, message) => {
+  ] as const)('%j is %s for Mamba', async (changes, code, message) => {
     const failure = await failureOf(() => validConfig('file', config('mamba', { ...MAMBA, ...changes })))
     expect(failure).toEqual({ code, message: expect.stringMatching(message) })
   })
@@ -119,7 +119,7 @@ describe('configurations', () => {
       /ssm.timeStepLimit is 0.1 but must be above 0 and the least, 0.5/,
     ],
     [{ stateSize: 6 }, 'unsupported', /ssm.stateSize 6, .* multiple of 4/],
-  ] as const)('of Mamba-2, %j is %s', async (changes, code, message) => {
+  ] as const)('%j is %s for Mamba-2', async (changes, code, message) => {
     const failure = await failureOf(() => validConfig('file', config('mamba2', { ...MAMBA2, ...changes })))
     expect(failure).toEqual({ code, message: expect.stringMatching(message) })
   })
@@ -139,7 +139,7 @@ describe('configurations', () => {
       'mamba2',
       '{"innerSize":64,"stateSize":16,"convKernel":4,"timeStepRank":0,"heads":2,"groups":1,"convBias":true}',
     ],
-  ])('a pack of %s that is written again says the same bytes', (kind, text) => {
+  ])('rewriting a pack of %s yields the same bytes', (kind, text) => {
     const packed = { ...config('mamba', MAMBA), ssm: JSON.parse(text) }
     const read = hbmConfig('test', Fields.of('test', withoutNulls(packed)))
     expect(read.ssm?.kind).toBe(kind)
@@ -156,7 +156,7 @@ describe('configurations', () => {
     expect(stored).toContain(`"ssm":{"innerSize":1536,"stateSize":16,"convKernel":4,${text}`)
   })
 
-  test('limits of step sizes are read from every format, and those that limit nothing are none', async () => {
+  test('limits of step sizes are read from every format, and ineffective ones are dropped', async () => {
     const ssm = (limits?: readonly MetaValue[]) => ({
       architectures: ['Mamba2ForCausalLM'],
       hidden_size: 64,
@@ -187,7 +187,7 @@ describe('configurations', () => {
     expect(limitOf(mambaSsmConfig('test', Fields.of('test', original)))).toEqual([0, 0.5])
   })
 
-  test('the HF file of a Mamba-2 writes a number that JSON has not', () => {
+  test('the HF file of a Mamba-2 contains a number that JSON does not support', () => {
     const text =
       '{"time_step_limit": [0.0, Infinity], "name": "to Infinity \\" NaN", "x": NaN, "y": -Infinity}'
     expect(parseObject('config.json', text)).toEqual({
@@ -199,7 +199,7 @@ describe('configurations', () => {
     expect(() => parseObject('config.json', '{"a": Infinit}')).toThrow(/not JSON/)
   })
 
-  test('zero heads are none in Mamba alone', () => {
+  test('only Mamba may have zero heads', () => {
     expect(validConfig('file', config('mamba', MAMBA)).heads).toBe(0)
     expect(() => validConfig('file', config('mamba', MAMBA, { ssm: undefined }))).toThrow(/a mamba needs ssm/)
   })

@@ -7,7 +7,7 @@ import { convWeights, outputOf, ssmOf } from '../blocks/recurrent.ts'
 import type { Mamba1Config } from '../config/config.ts'
 import type { FamilyFile } from '../family.ts'
 
-/** A layer of Mamba-2 of Dao and Gu (2024), as `Mamba2ForCausalLM` and mamba_ssm have it, and of hybrids. */
+/** A Mamba-2 layer (Dao and Gu, 2024), as in `Mamba2ForCausalLM`, mamba_ssm and hybrids. */
 export const mamba2Layer: Mixer = (parts, layer, input) => {
   const { b, config } = parts
   const ssm = ssmOf(config, 'mamba2')
@@ -39,7 +39,7 @@ export const mamba2Layer: Mixer = (parts, layer, input) => {
   return outputOf(parts, layer, normed)
 }
 
-/** A layer of Mamba of Gu and Dao (2023), as `MambaForCausalLM` and mamba_ssm have it. */
+/** A Mamba layer (Gu and Dao, 2023), as in `MambaForCausalLM` and mamba_ssm. */
 export const mambaLayer: Mixer = (parts, layer, input) => {
   const { b, config } = parts
   const ssm = ssmOf(config, 'mamba')
@@ -69,7 +69,7 @@ export const mambaLayer: Mixer = (parts, layer, input) => {
   return outputOf(parts, layer, scanned)
 }
 
-/** What step sizes are made from, B and C, normalised if the model has norms of them. */
+/** The inputs of step sizes, B and C, normalised if the model has norms for them. */
 function selection({ b }: Parts, at: string, ssm: Mamba1Config, x: Value): [Value, Value, Value] {
   const { innerSize, stateSize, timeStepRank, norms } = ssm
   if (norms === undefined) {

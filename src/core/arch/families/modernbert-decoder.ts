@@ -1,4 +1,4 @@
-// Ettin and other decoders of ModernBERT: layer norms without biases, also of embeddings, none before the
+// Ettin and other ModernBERT decoders: layer norms without biases, also on embeddings, but none before the
 // first attention; windows that rotate faster; a dense layer between the last norm and the logits.
 
 import { PLAIN } from '../blocks/parts.ts'
@@ -10,7 +10,7 @@ import { mergedGateUp } from './phi3.ts'
 
 const AT = 'model.layers.N'
 
-/** Gate and up of the biases are merged as those of the matrices are. */
+/** Gate and up biases are merged like the matrices. */
 const mergedBias =
   (part: 0 | 1) =>
   ({ intermediateSize: n }: ModelConfig) => ({
@@ -40,7 +40,7 @@ const NAMES: Names = {
   }),
 }
 
-/** The window is half of `local_attention`, whatever `sliding_window` says. */
+/** The window is half of `local_attention`, regardless of `sliding_window`. */
 function windowed(fields: Fields, common: ModelConfig): Partial<ModelConfig> {
   const positions = Math.floor(fields.number('local_attention') / 2)
   const kinds = fields.list('layer_types')

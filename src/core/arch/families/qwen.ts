@@ -1,5 +1,5 @@
 // Qwen2 and Qwen2.5: Llama with biases on Q, K and V. Qwen2-VL: rotations by height and width. Qwen2-MoE:
-// experts beside a shared block. Qwen3: norms of each head's queries and keys instead; dense, or with
+// experts next to a shared block. Qwen3: norms of each head's queries and keys instead; dense, or with
 // experts.
 
 import { PLAIN } from '../blocks/parts.ts'
@@ -28,7 +28,7 @@ export const qwen2 = family(
   },
 )
 
-/** GGUF has a fourth section, of no pairs. */
+/** GGUF has a fourth section, which is empty. */
 const inSections = (fields: Fields | undefined, key: string, { rope }: ModelConfig): Partial<ModelConfig> =>
   fields?.has(key) ? { rope: { ...rope, sections: fields.numberList(key).slice(0, 3) } } : {}
 
@@ -55,7 +55,7 @@ export const qwen2vl = family(
   },
 )
 
-/** Qwen1.5-MoE and Qwen2-MoE: experts beside a shared block with a gate of its own. */
+/** Qwen1.5-MoE and Qwen2-MoE: experts next to a shared block with its own gate. */
 export const qwen2moe = family(
   { ...PLAIN, qkvBias: true, mlp: 'experts' },
   {
@@ -87,7 +87,7 @@ export const qwen2moe = family(
   },
 )
 
-/** Experts with a shared one that has a gate, as Qwen2-MoE and Qwen3-Next have them. */
+/** Experts and a gated shared one, as in Qwen2-MoE and Qwen3-Next. */
 export const hfQwenExperts = (fields: Fields, { layers }: Pick<ModelConfig, 'layers'>): ExpertsConfig => ({
   count: fields.number('num_experts'),
   used: fields.number('num_experts_per_tok'),
@@ -97,7 +97,7 @@ export const hfQwenExperts = (fields: Fields, { layers }: Pick<ModelConfig, 'lay
   ...sparseSteps(fields, layers),
 })
 
-/** Layers without experts, as Qwen's configurations list or space them. */
+/** Layers without experts, which Qwen's configurations list or define by a step. */
 function sparseSteps(fields: Fields, layers: number): ReturnType<typeof denseLayers> {
   const listed = fields.numberList('mlp_only_layers')
   const step = fields.number('decoder_sparse_step', 1)
@@ -139,7 +139,7 @@ export const qwen3moe = family(
           used: fields.number('num_experts_per_tok'),
           normalize: fields.fact('norm_topk_prob', false),
         }
-        // Packs of models with experts in every layer keep one size.
+        // Packs of models with experts in every layer store only one size.
         if (dense.denseLayers === undefined) return { intermediateSize: size, experts }
         return { experts: { ...experts, size, ...dense } }
       },

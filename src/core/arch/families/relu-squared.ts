@@ -1,7 +1,7 @@
 // Families whose feed-forward blocks square their positive values. Arcee: otherwise Llama. Nemotron: layer
 // norms that store the weight minus 1, rotation of half of each head. Jais 2: layer norms and biases
-// everywhere. NanoChat: norms without weights, also of embeddings and heads, a soft cap on logits, rotation
-// the other way.
+// everywhere. NanoChat: norms without weights, also on embeddings and heads, a soft cap on logits, rotation
+// in the opposite direction.
 
 import { type DecoderTraits, PLAIN } from '../blocks/parts.ts'
 import type { ModelConfig } from '../config/config.ts'
@@ -49,7 +49,7 @@ export const jais2 = family(
   },
 )
 
-/** The class rotates the other way. With the halves of each head swapped, the usual way is the same. */
+/** The class rotates in the opposite direction, which is equivalent to swapping the halves of each head. */
 const swapped = (letter: 'q' | 'k'): Names =>
   Object.fromEntries(
     (['weight', 'bias'] as const).map((kind) => [

@@ -1,5 +1,5 @@
 // Loading the rare families. In: files of common, rare and unknown families. Out: the rare ones are loaded
-// with the functions of the file, and only when it names none of the common ones.
+// with the file's own loader, and only if it names none of the common ones.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
@@ -7,7 +7,7 @@ import { FAMILIES } from '../families.ts'
 import { hbmFile, SMALL } from '../testing/files.ts'
 import { RARE_FAMILIES } from './table.ts'
 
-/** Modules in which no rare family is loaded yet. */
+/** Fresh modules in which no rare family is loaded yet. */
 async function fresh() {
   vi.resetModules()
   const [{ readConfig }, { familyFile }] = await Promise.all([
@@ -34,14 +34,14 @@ test('a rare family is loaded once, with the others', async () => {
   for (const family of FAMILIES) expect(familyFile(family)).toBeDefined()
 })
 
-test('a script that cannot be loaded fails the model, and is asked for again', async () => {
+test('a script that cannot be loaded fails the model, and is requested again', async () => {
   const { read, loadFamilies } = await fresh()
   loadFamilies.mockRejectedValueOnce(new Error('offline'))
   await expect(read('gpt2')).rejects.toThrow('offline')
   expect((await read('gpt2')).family).toBe('gpt2')
 })
 
-test('no family brings the decoder into the script of the rare ones', () => {
+test('no rare family’s script includes the decoder', () => {
   const folder = join(import.meta.dirname, '../families')
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
   const sources = files.filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))

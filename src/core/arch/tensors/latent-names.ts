@@ -1,5 +1,5 @@
-// The rows of the tensor table of latent attention. Files keep the rotated part of each head's query last,
-// both parts of the short row together, and keys and values of each head together.
+// The rows of the tensor table of latent attention. Files store the rotated part of each head's query last,
+// both parts of the short row together, and the keys and values of each head together.
 import type { ModelConfig } from '../config/config.ts'
 import { type IsIn, row, type Shape, type StoredWeight, type TensorRow } from '../family.ts'
 
@@ -22,7 +22,7 @@ const latentRow = (
 ): TensorRow =>
   row(`layers.N.${name}.weight`, gguf, safetensors, shape as Shape, isIn, place as TensorRow['place'])
 
-/** Runs of rows of every head: of `each` rows, `count` from each of the firsts. */
+/** Runs of rows in every head of `each` rows: `count` rows from each given start. */
 const ofHeads = (
   heads: number,
   each: number,
@@ -104,7 +104,7 @@ export const latentTensors: readonly TensorRow[] = [
     hasLatent,
     (config, format) => {
       const { heads, latent } = config
-      // Since 2025 llama.cpp's converter stores them apart, and the keys transposed.
+      // Since 2025 llama.cpp's converter stores them separately, with the keys transposed.
       const shape = [heads, latent.plainDim, latent.rank]
       const apart = { tensor: `${GGUF}.attn_k_b.weight`, shape, form: 'turned' } as const
       return { ...ofKeysAndValues(config, 'keys'), ...(format === 'gguf' && { orElse: apart }) }

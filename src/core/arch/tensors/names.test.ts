@@ -40,7 +40,7 @@ describe.each([
 })
 
 describe('resolveWeights', () => {
-  test('names the tensor that is missing and the kind of file', async () => {
+  test('names the missing tensor and the file format', async () => {
     const gguf = withTensors(ggufFile(SMALL), { 'blk.1.ffn_up.weight': undefined })
     const failure = await failureOf(() => resolveWeights(gguf, SMALL))
     expect(failure.code).toBe('architecture')
@@ -48,7 +48,7 @@ describe('resolveWeights', () => {
     const bias = withTensors(hfFile(QWEN2), { 'model.layers.0.self_attn.k_proj.bias': undefined })
     expect((await failureOf(() => resolveWeights(bias, QWEN2))).message).toMatch(/k_proj.bias/)
   })
-  test('names both shapes of a tensor that does not fit', async () => {
+  test('names both shapes if a tensor does not fit', async () => {
     const file = withTensors(hfFile(SMALL), { 'model.layers.0.mlp.down_proj.weight': [100, 48] })
     const failure = await failureOf(() => resolveWeights(file, SMALL))
     expect(failure.code).toBe('architecture')
@@ -60,7 +60,7 @@ describe('resolveWeights', () => {
     expect(failure.code).toBe('unsupported')
     expect(failure.message).toMatch(/1 tensors, "model.layers.0.self_attn.q_norm.weight" the first/)
   })
-  test('passes over what is computed and over the second copy of a tied table', () => {
+  test('ignores computable tensors and the second copy of a tied table', () => {
     const file = withTensors(hfFile(QWEN2), {
       'lm_head.weight': [70, 48],
       'model.layers.0.self_attn.rotary_emb.inv_freq': [4],
@@ -69,13 +69,13 @@ describe('resolveWeights', () => {
     const gguf = withTensors(ggufFile(SMALL), { 'rope_freqs.weight': [4] })
     expect(resolveWeights(gguf, SMALL).size).toBe(21)
   })
-  test('takes a norm that is stored as a matrix of one row', () => {
+  test('accepts a norm that is stored as a matrix with one row', () => {
     const file = withTensors(hfFile(SMALL), { 'model.norm.weight': [1, 48] })
     expect(resolveWeights(file, SMALL).get('norm.weight')?.shape).toEqual([1, 48])
   })
 })
 
-test('Q, K and V come from one tensor where the file has no others', () => {
+test('Q, K and V come from one tensor if the file has no others', () => {
   const config: ModelConfig = { ...SMALL, family: 'glm', biases: { qkv: true } }
   const { heads, kvHeads, headDim, hiddenSize } = config
   const rows = (heads + 2 * kvHeads) * headDim

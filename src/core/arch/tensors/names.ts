@@ -15,7 +15,8 @@ import { changedRows } from './row-table.ts'
 import { expectedTensors } from './tensor-names.ts'
 
 /**
- * The weight of shape `shape` in `tensor`, which has what `place` says. Throws `architecture` if it has not.
+ * The weight of shape `shape` in `tensor`, which must have the shape that `place` implies. Throws
+ * `architecture` if it does not.
  */
 export function weightAt(
   file: string,
@@ -35,7 +36,7 @@ export function weightAt(
   return place.factors?.some(([, factor]) => factor !== 1) ? scaledRows(piece, place.factors) : piece
 }
 
-/** A float matrix with its rows multiplied. Past the last of `factors`, rows stay as they are. */
+/** A float matrix with its rows multiplied. Rows past the last of `factors` stay unchanged. */
 function scaledRows(tensor: TensorInfo, factors: RowFactors): TensorInfo {
   const [rows = 0, width = 0] = tensor.shape
   const scaled = changedRows(tensor, 0, rows, (values, first) => {
@@ -51,7 +52,7 @@ function scaledRows(tensor: TensorInfo, factors: RowFactors): TensorInfo {
   return { ...scaled, like: tensor.dtype }
 }
 
-/** A weight of numbers that no file stores. */
+/** A weight that no file stores. */
 function constantTensor(
   name: string,
   shape: readonly number[],
@@ -72,7 +73,7 @@ export const ROPE_FACTORS = 'rope_freqs.weight'
 export const LONG_FACTORS = 'rope_factors_long.weight'
 export const SHORT_FACTORS = 'rope_factors_short.weight'
 
-/** Tensors in files that no graph reads: values that can be computed, and second copies of tied tables. */
+/** Tensors that no graph reads: values that can be computed, and second copies of tied tables. */
 const UNUSED = [
   ROPE_FACTORS,
   LONG_FACTORS,
@@ -90,8 +91,8 @@ const UNUSED = [
 export type Weights = ReadonlyMap<string, TensorInfo>
 
 /**
- * Finds every tensor that the graph of `config` reads. Throws `architecture` when a tensor is missing or has
- * another shape, `unsupported` when the file has tensors that the graph would ignore.
+ * Finds every tensor that the graph of `config` reads. Throws `architecture` if a tensor is missing or has
+ * another shape, `unsupported` if the file has tensors that the graph would ignore.
  */
 export function resolveWeights(
   model: Pick<ModelFile, 'name' | 'format' | 'tensors'>,
@@ -118,8 +119,8 @@ export function resolveWeights(
 }
 
 /**
- * Throws `unsupported` for tensors that a graph would ignore. `isUnused`: those that may be ignored. `user`:
- * what uses the others.
+ * Throws `unsupported` for tensors that a graph would ignore. `isUnused`: whether a tensor may be ignored.
+ * `user`: what uses the others, for errors.
  */
 export function refuseStrangers(
   { name: file, tensors }: Pick<ModelFile, 'name' | 'tensors'>,
@@ -138,7 +139,7 @@ export function refuseStrangers(
 
 const flat = (tensor: TensorInfo): TensorInfo => ({ ...tensor, shape: [elementCount(tensor.shape) ?? 0] })
 
-/** The embedding table, whose rows are the vocabulary. Throws `architecture` when there is none. */
+/** The embedding table, whose rows are the vocabulary. Throws `architecture` if there is none. */
 export function embeddingTable(
   model: Pick<ModelFile, 'name' | 'format' | 'tensors'>,
   family: Family,
@@ -202,8 +203,8 @@ export function checkShape(file: string, tensor: TensorInfo, shape: readonly num
 }
 
 /**
- * The stored tensor of a weight that the plan names. Throws `architecture` where a configuration made the
- * plan read what its family has not.
+ * The stored tensor of a weight that the plan names. Throws `architecture` if the configuration makes the
+ * plan read a weight that the family does not have.
  */
 export function weightOf(weights: Weights, name: string): TensorInfo {
   const tensor = weights.get(name)

@@ -1,5 +1,5 @@
-// Pieces of stored tensors. In: tensors as a file has them. Out: some of their rows, rows of their transpose,
-// or the rows of several.
+// Pieces of stored tensors. In: tensors as stored in a file. Out: some of their rows, rows of their
+// transpose, or the rows of several.
 import { filledSource, joinedSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { readVector } from '../../formats/dequantize.ts'
@@ -10,7 +10,7 @@ import type { StoredWeight } from '../family.ts'
 
 /**
  * The weight of shape `shape` at `place` in `tensor`. Reads nothing yet. Adjacent rows are read directly from
- * the file. A transposed tensor is read whole for each slab.
+ * the file. A transposed tensor is read completely for each slab.
  */
 export function pieceOf(tensor: TensorInfo, place: StoredWeight, shape: readonly number[]): TensorInfo {
   const { runs, form, change = tensor.change, turn } = place
@@ -50,11 +50,11 @@ function shareRows(tensor: TensorInfo, shape: readonly number[]): TensorInfo {
   return { name: tensor.name, dtype: 'F32', shape, offset: 0, byteLength, source }
 }
 
-/** Quantisers do not transpose the matrices that transformers stores transposed. */
+/** Matrices that transformers stores transposed are not transposed in quantised files. */
 export const formOf = ({ dtype }: TensorInfo, { form }: StoredWeight): StoredWeight['form'] =>
   BLOCKS[dtype].elements > 1 && form === 'transposed' ? undefined : form
 
-/** Every `of`th row from `begin + first` on. */
+/** Every `of`-th row, starting at `begin + first`. */
 function inTurn(
   tensor: TensorInfo,
   begin: number,
@@ -81,7 +81,7 @@ function inTurn(
 
 /**
  * Rows [first, first + n) of a matrix's transpose. The tensor is one matrix [inputs, outputs], or several,
- * of which the weight is one or has the rows of all.
+ * and the weight is one of them or has the rows of all.
  */
 function transposed(tensor: TensorInfo, place: StoredWeight, shape: readonly number[]): TensorInfo {
   const [n = 0, k = 1] = shape
@@ -117,7 +117,9 @@ function transposed(tensor: TensorInfo, place: StoredWeight, shape: readonly num
   return { ...tensor, dtype, shape, offset: 0, byteLength: n * k * size, source }
 }
 
-/** One tensor with the rows of all. Throws `architecture` where they differ in more than their rows. */
+/**
+ * One tensor with the rows of all. Throws `architecture` if they differ in more than their number of rows.
+ */
 export function joinedRows(file: string, tensors: readonly TensorInfo[]): TensorInfo {
   const [first, ...others] = tensors as [TensorInfo, ...TensorInfo[]]
   if (others.length === 0) return first

@@ -12,12 +12,12 @@ const mixer = (name: string) =>
 const hasState: IsIn = (config, _, layer) => isRecurrent(config, layer)
 const isMamba: IsIn = (config, _, layer) => isRecurrent(config, layer) && config.ssm?.kind === 'mamba'
 const isMamba2: IsIn = (config, _, layer) => isRecurrent(config, layer) && config.ssm?.kind === 'mamba2'
-/** Layers that attend as well have one norm, that of attention. */
+/** Layers that also have attention have one norm, that of attention. */
 const hasNorm: IsIn = (config, _, layer) => isRecurrent(config, layer) && !attends(config, layer)
 const convolves: IsIn = (config, traits, layer) =>
   hasState(config, traits, layer) && config.ssm?.kind !== 'wkv'
 const isDelta: IsIn = (config, _, layer) => isRecurrent(config, layer) && config.ssm?.kind === 'delta'
-/** Mamba with one matrix for B and C, and without norms of them. */
+/** Mamba with one matrix for B and C, and without norms on them. */
 const isPlainMamba: IsIn = (config, traits, layer) =>
   isMamba(config, traits, layer) && normsIn(config) === undefined
 const isNormedMamba: IsIn = (config, traits, layer) =>
@@ -82,7 +82,7 @@ const shares: Shape = ({ hiddenSize }) => [hiddenSize, 2]
 const blocks: Shape = ({ ssm }) => [ssm?.kind === 'lru' ? ssm.innerSize ** 2 / ssm.heads : 0]
 const LRU = 'model.layers.N.temporal_block.rg_lru'
 
-/** A row of a kind of layer whose names only its family says. */
+/** A row for a kind of layer whose names only its family defines. */
 const own = (name: string, shape: Shape, isIn: IsIn): TensorRow =>
   row(`layers.N.${name}`, '', '', shape, isIn)
 
@@ -123,7 +123,7 @@ const rwkv: readonly TensorRow[] = [
 
 const headRows: Shape = (config) => [heads(config), config.hiddenSize]
 
-/** A norm before the scan. Where files store no weight, its numbers are 1. */
+/** A norm before the scan. If files store no weight, its elements are 1. */
 function selectionNorm(name: 'dt' | 'b' | 'c', width: (config: ModelConfig) => number): TensorRow[] {
   const canonical = `layers.N.ssm_${name}_norm.weight`
   const shape: Shape = (config) => [width(config)]

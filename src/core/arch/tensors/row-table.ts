@@ -17,8 +17,8 @@ export function readRows(
 }
 
 /**
- * `count` rows of `table` from `first` on, as f32. `change` gets some of them, the first of which is row
- * `row` of the new table, and changes them in place.
+ * `count` rows of `table` from `first` on, as f32. `change` is called with some of them, the first of which
+ * is row `row` of the new table, and changes them in place.
  */
 export function changedRows(
   table: TensorInfo,

@@ -66,14 +66,14 @@ const headNorm =
   }
 
 const attends: IsIn = (config, _, layer) => attendsIn(config, layer)
-/** Recurrent layers name their norms themselves, unless they attend as well. */
+/** Recurrent layers have their own norm names, unless they also have attention. */
 const mixesHere: IsIn = (config, _, layer) =>
   config.mlpLayers?.includes(layer) !== true && (attendsIn(config, layer) || !isRecurrent(config, layer))
 /** Attention with a matrix for queries alone. */
 const hasQueries: IsIn = (config, traits, layer) => traits.latent !== true && attends(config, traits, layer)
 /** Whether a layer stores keys and values. */
 const ownsKeys: IsIn = (config, _, layer) => keyLayerOf(config, layer) === layer
-/** Attention with matrices of its own for keys and values. */
+/** Attention with separate matrices for keys and values. */
 const hasKeys: IsIn = (...of) => hasQueries(...of) && ownsKeys(...of)
 const convolves: IsIn = (config, traits, layer) =>
   config.convTaps !== undefined && !attends(config, traits, layer)
@@ -122,7 +122,7 @@ const hasSubNorms: IsIn = (_, { subNorms }) => subNorms === true
 const usesAlibi: IsIn = ({ alibi }) => alibi !== undefined
 
 const LAYER = 'model.layers.N'
-/** Names that writers use for the same. */
+/** Alternative names that writers use for the same tensor. */
 const either = (...names: readonly string[]): string => names.join('|')
 
 /** Table rows for each layer, by module name. */

@@ -69,7 +69,7 @@ function tensors(format: 'gguf' | 'safetensors' | 'hbm', config: ModelConfig): S
 
 type Changes = Readonly<Record<string, MetaValue | undefined>>
 
-/** Keys whose new value is undefined are left out. */
+/** Keys whose new value is undefined are omitted. */
 function changed(values: Readonly<Record<string, MetaValue>>, changes: Changes): Record<string, MetaValue> {
   const entries = Object.entries({ ...values, ...changes })
   return Object.fromEntries(entries.filter((entry): entry is [string, MetaValue] => entry[1] !== undefined))

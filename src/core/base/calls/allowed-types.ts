@@ -1,8 +1,8 @@
-// What a JSON Schema allows a value to be, as far as a form without quotes needs it. The reader of calls and
-// the writer of their grammars share it.
+// The types and values that a JSON Schema allows, for call forms that write values without quotes. Shared by
+// the call parser and the grammar writer.
 import { isObject, type JsonObject } from '../values.ts'
 
-/** Most references that lead from one schema to the next. */
+/** Maximum length of a chain of references. */
 const MOST_STEPS = 32
 
 export interface Allowed {
@@ -37,7 +37,7 @@ export function allowedBy(schema: unknown, root: object | undefined): Allowed {
   return { types, values }
 }
 
-/** The schema that a chain of references leads to; `schema` itself if it is none. */
+/** The schema at the end of a chain of references; `schema` itself if it is not a reference. */
 export function followed(schema: unknown, root: object): unknown {
   let found = schema
   for (let steps = 0; isObject(found) && typeof found['$ref'] === 'string'; steps++) {
@@ -47,7 +47,7 @@ export function followed(schema: unknown, root: object): unknown {
   return found
 }
 
-/** What a reference such as `#/$defs/day` leads to. */
+/** Resolves a reference such as `#/$defs/day`. */
 function referred(reference: string, root: object | undefined): unknown {
   if (!reference.startsWith('#')) return undefined
   let found: unknown = root

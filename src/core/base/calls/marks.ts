@@ -1,5 +1,5 @@
-// The marks around tool calls, by form. The reader of calls and the writer of their grammars share them, so
-// what is forced is what is read.
+// The marks around tool calls, by form. The call parser and the grammar writer share them, so forced calls
+// can always be parsed.
 //
 //   hermes      <tool_call>{"name": .., "arguments": {..}}</tool_call>      Hermes, Qwen 2.5 and 3, Granite 4
 //               <tool_call><function=f><parameter=a>1</parameter></function></tool_call>      Qwen3-Coder
@@ -21,7 +21,7 @@
 //   kimi        <|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{..}<|tool_call_end|>
 //   deepseek    <｜tool▁call▁begin｜>f<｜tool▁sep｜>{..}<｜tool▁call▁end｜>
 //
-// The calls of the last two may stand between the marks of a section.
+// Calls of the last two may be enclosed in section marks.
 
 interface CallMarks {
   /** Texts that begin a block of calls. Models that lack the token of the first may spell it as another. */
@@ -30,7 +30,7 @@ interface CallMarks {
   readonly close?: string
   /** Further texts within the block that a tokenizer may have as special tokens. */
   readonly inner?: readonly string[]
-  /** The characters with which a call goes on, where the opening text also occurs in prose or code. */
+  /** The characters that may follow the opening text, for openings that also occur in prose or code. */
   readonly starts?: string
 }
 
@@ -105,7 +105,7 @@ export const formOf = (marker: string): CallForm =>
   CALL_FORMS.find((form) => CALL_MARKS[form].open.includes(marker)) as CallForm
 
 /**
- * The letter that stands for a marker at the beginning of a grammar of calls. Markers themselves might be
+ * The letter that represents a marker at the start of a call grammar. Markers themselves might be
  * read as part of the JSON that follows them.
  */
 export const letterOf = (marker: string): string => String.fromCharCode(97 + MARKERS.indexOf(marker))

@@ -39,7 +39,7 @@ test('a whole number is a safe integer, up to the end of its range', () => {
   expect(whole(0, Number.POSITIVE_INFINITY).fits(Number.POSITIVE_INFINITY)).toBe(true)
 })
 
-test('a real number is finite unless its range says otherwise', () => {
+test('a real number must be finite unless its range allows Infinity', () => {
   const values = [-0.1, 0, 0.5, 1, 1.1, Number.NaN, Number.POSITIVE_INFINITY]
   expect(refused(real(0, 1), values)).toEqual([-0.1, 1.1, Number.NaN, Number.POSITIVE_INFINITY])
   expect(refused(real(0), values)).toEqual([-0.1, Number.NaN, Number.POSITIVE_INFINITY])
@@ -57,7 +57,7 @@ test.each<[OptionKind, readonly unknown[], readonly unknown[]]>([
   expect(refused(kind, wrong)).toEqual(wrong)
 })
 
-test('an error has the name, the value and what it must be; an absent option is right', () => {
+test('an error has the name, the value and what it must be; an absent option is valid', () => {
   expect(() => checkOption('topK', -1, whole(0))).toThrow(
     'topK is -1 but must be a whole number from 0; change it or leave it out',
   )

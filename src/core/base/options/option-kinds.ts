@@ -8,7 +8,7 @@ export interface OptionKind {
   readonly wanted: string
 }
 
-/** A row of a table: the kind, and the value of an option that is left out, if there is one. */
+/** A row of a table: the kind, and the default if the option has one. */
 export type OptionRow<Default = unknown> = OptionKind & { readonly default?: Default }
 
 export interface NumberKind extends OptionKind {
@@ -24,7 +24,9 @@ export interface ChoiceKind<Choice extends string> extends OptionKind {
 const rangeText = (least: number, most: number | undefined) =>
   `from ${least}${most === undefined ? '' : ` to ${most}`}`
 
-/** Whole numbers. `most` may be Infinity for all; without it, errors name no upper end. */
+/**
+ * Whole numbers. `most` may be Infinity to allow every number; if it is absent, errors name no upper limit.
+ */
 export const whole = (least: number, most?: number): NumberKind => numbers(true, least, most)
 
 export const real = (least: number, most?: number): NumberKind => numbers(false, least, most)
@@ -50,7 +52,7 @@ export const choice = <const Choice extends string>(choices: readonly Choice[]):
   fits: (value) => choices.includes(value as Choice),
 })
 
-/** Of values that are checked where they are used. */
+/** For values that are checked where they are used. */
 export const ANY: OptionKind = { wanted: 'a value', fits: () => true }
 export const TEXT: OptionKind = { wanted: 'a text', fits: (value) => typeof value === 'string' }
 export const SWITCH: OptionKind = { wanted: 'true or false', fits: (value) => typeof value === 'boolean' }
@@ -67,12 +69,14 @@ export function checkValue(name: string, value: unknown, { fits, wanted }: Optio
   if (!fits(value)) throw wrongOption(name, value, wanted)
 }
 
-/** The same for an option, which may be left out. */
+/** Like `checkValue`, for an option that may be omitted. */
 export function checkOption(name: string, value: unknown, kind: OptionKind): void {
   if (value !== undefined) checkValue(name, value, kind)
 }
 
-/** Checks the option of each row. `prefix` comes before its name in errors, such as `hub.`. */
+/**
+ * Checks the options against the rows of a table. `prefix` comes before its name in errors, such as `hub.`.
+ */
 export function checkValues(table: Readonly<Record<string, OptionKind>>, options: object, prefix = ''): void {
   const given = options as Readonly<Record<string, unknown>>
   for (const [name, kind] of Object.entries(table)) checkOption(prefix + name, given[name], kind)

@@ -1,9 +1,6 @@
 // Waits that end early: by an abort signal, or by a time limit.
 
-/**
- * Resolves as `work` does, or rejects with the signal's reason as soon as it is aborted. `work` is not
- * stopped.
- */
+/** Settles like `work`, or rejects with the signal's reason as soon as it aborts. `work` is not stopped. */
 export function unlessAborted<Result>(
   work: Promise<Result>,
   signal: AbortSignal | undefined,
@@ -25,12 +22,12 @@ export function follow(controller: AbortController, signal: AbortSignal | undefi
   return () => signal?.removeEventListener('abort', abort)
 }
 
-/** Longer delays would wrap: a timer counts milliseconds in 32 bits. */
+/** Longer delays would overflow: timers count milliseconds in 32 bits. */
 const MAX_DELAY_MS = 2 ** 31 - 1
 
 /**
  * Runs `work` with a signal that aborts when `signal` does, and with a `TimeoutError` after `limitMs`, like
- * that of `AbortSignal.timeout`; `sentence` is its message. A limit above 24 days is none.
+ * that of `AbortSignal.timeout`; `sentence` is its message. Limits above 24 days are ignored.
  */
 export async function withTimeLimit<Result>(
   signal: AbortSignal | undefined,

@@ -1,9 +1,9 @@
-// Clocks. In: readings that no clock should give. Out: times that can be used.
+// Clocks. In: readings that no clock should return. Out: usable times.
 import fc from 'fast-check'
 import { expect, test, vi } from 'vitest'
 import { dateNow, perSecond, steadyClock } from './clocks.ts'
 
-test('no reading makes time negative, endless or not a number, and none turns it back', () => {
+test('no reading makes time negative, infinite, NaN or go backwards', () => {
   fc.assert(
     fc.property(
       fc.array(fc.double({ min: -1e300, max: 1e300, noDefaultInfinity: false }), { minLength: 1 }),
@@ -28,18 +28,18 @@ test('no reading makes time negative, endless or not a number, and none turns it
   )
 })
 
-test('time passes on after a step backwards, and a regular clock is unchanged', () => {
+test('time keeps advancing after a step backwards, and a regular clock is unchanged', () => {
   const readings = [5000, 5010, 1000, 1003, Number.NaN, 1004, 1004, 9004]
   const now = steadyClock(() => readings.shift()!)
   expect(readings.slice().map(() => now())).toEqual([0, 10, 10, 13, 13, 14, 14, 8014])
 })
 
-test('a rate is finite where no time was seen', () => {
+test('a rate is finite if no time has passed', () => {
   for (const ms of [0, -1, Number.NaN]) expect(perSecond(3, ms)).toBe(0)
   expect(perSecond(3, 1500)).toBe(2)
 })
 
-test('a date can be stored whatever the device says', () => {
+test('a date can be stored whatever the device’s clock says', () => {
   for (const [date, stored] of [
     [-5, 0],
     [12.5, 12],

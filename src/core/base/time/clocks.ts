@@ -3,7 +3,7 @@
 
 /**
  * Milliseconds since the first reading. A step backwards, and a reading that is not finite, count as no time;
- * from there on time passes again. Times that were measured with it are never negative, NaN or Infinity.
+ * time then advances from there. Its times are never negative, NaN or Infinity.
  */
 export function steadyClock(now: () => number): () => number {
   let last = Number.NaN

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { SerialQueue } from './serial-queue.ts'
 
-/** Work that ends when told, and a list of what has happened. */
+/** Work that ends on request, and a log of events. */
 function watched(queue: SerialQueue) {
   const events: string[] = []
   const gates = new Map<string, ReturnType<typeof Promise.withResolvers<string>>>()
@@ -18,7 +18,7 @@ function watched(queue: SerialQueue) {
 /** Lets every reaction to settled promises run. */
 const reactions = () => new Promise((resolve) => setImmediate(resolve))
 
-test('work runs one at a time, in the order in which it was asked for', async () => {
+test('work runs one piece at a time, in the order of the requests', async () => {
   const { events, run, gate } = watched(new SerialQueue())
   const both = [run('first'), run('second')]
   await reactions()
@@ -64,7 +64,7 @@ test('an abort rejects waiting work at once, which then never begins', async () 
   expect(events).toEqual(['first begins', 'first ends', 'last begins', 'last ends'])
 })
 
-test('a signal that was aborted before rejects without waiting', async () => {
+test('a signal that is already aborted rejects without waiting', async () => {
   const { run, gate } = watched(new SerialQueue())
   const first = run('first')
   await reactions()
@@ -89,7 +89,7 @@ test('work that is aborted while it runs keeps its place until it ends', async (
   expect(events).toEqual(['first begins', 'first ends', 'second begins', 'second ends'])
 })
 
-test('work that was added holds up what comes after it, however it ends', async () => {
+test('later work waits for added work to settle, whether it succeeds or fails', async () => {
   const queue = new SerialQueue()
   const added = Promise.withResolvers<void>()
   queue.add(added.promise)
@@ -104,7 +104,7 @@ test('work that was added holds up what comes after it, however it ends', async 
   expect(hasBegun).toBe(true)
 })
 
-test('a place that was entered is held until it is left', async () => {
+test('a place in the queue is held until it is left', async () => {
   const { events, run, gate } = watched(new SerialQueue())
   const queue = new SerialQueue()
   const leave = await queue.enter()
@@ -117,7 +117,7 @@ test('a place that was entered is held until it is left', async () => {
   expect(await after).toBe('done')
 })
 
-test('an abort frees a place that waits to be entered', async () => {
+test('an abort frees a place that is still waiting', async () => {
   const queue = new SerialQueue()
   const leave = await queue.enter()
   const abort = new AbortController()

@@ -1,5 +1,5 @@
-// Writes the grammar of Gemma's arguments: objects with bare keys, and a mark in place of the quotes of
-// texts.
+// Writes the grammar of Gemma's arguments: objects with bare keys, and marks in place of quotes around
+// strings.
 import { allowedBy, followed } from '../../base/calls/allowed-types.ts'
 import { isObject } from '../../base/values.ts'
 import { type Grammar, type NodeId, oneOf } from '../grammar.ts'
@@ -9,12 +9,12 @@ import type { ToolParameters } from '../written-grammar.ts'
 import { areNames, membersNode, oneOrMore } from './parameters.ts'
 
 const KEY = '[^:,{}\\[\\]\\s"<]{1,256}'
-/** Most levels of lists and objects that a schema may ask for; deeper ones hold any value. */
+/** Maximum depth of lists and objects that follows the schema; deeper ones may contain any value. */
 const MOST_LEVELS = 8
 
 /**
- * `{a:1,b:<escape>text<escape>}`, with the keys in the order of the schema, or any without a schema. `quote`:
- * the mark around texts.
+ * `{a:1,b:<escape>text<escape>}`, with the keys in the order of the schema, or any keys without a schema.
+ * `quote`: the mark around strings.
  */
 export const gemmaArguments = (
   grammar: Grammar,
@@ -25,7 +25,7 @@ export const gemmaArguments = (
 interface Writer {
   readonly grammar: Grammar
   readonly quote: string
-  /** The parameters, into which references lead. */
+  /** The parameters, which references point into. */
   readonly root: ToolParameters
 }
 
@@ -72,7 +72,7 @@ function valueNode(writer: Writer, given: unknown, level: number): NodeId {
   return grammar.alt(...nodes)
 }
 
-/** Items with commas between them, in brackets. */
+/** Comma-separated items in brackets. */
 const enclosed = (grammar: Grammar, open: string, item: NodeId, close: string): NodeId =>
   grammar.seq(
     grammar.text(open),
@@ -86,7 +86,7 @@ const listOf = (grammar: Grammar, item: NodeId): NodeId => enclosed(grammar, '['
 const anyObject = (grammar: Grammar, value: NodeId): NodeId =>
   enclosed(grammar, '{', grammar.seq(patternNode(grammar, KEY), grammar.text(':'), value), '}')
 
-/** A text between two marks, which it may not contain: one of `choices`, or any. */
+/** A string between two marks, which it may not contain: one of `choices`, or any string. */
 function quoted({ grammar, quote }: Writer, choices: readonly string[]): NodeId {
   const second = quote[1] as string
   const escaped = second === '|' ? '\\|' : second
@@ -95,7 +95,7 @@ function quoted({ grammar, quote }: Writer, choices: readonly string[]): NodeId 
   return grammar.seq(grammar.text(quote), text, grammar.text(quote))
 }
 
-/** Any value, nested as deeply as a reply is long. */
+/** Any value, nested to any depth. */
 function anyValue(writer: Writer): NodeId {
   const { grammar, quote } = writer
   return grammar.once(`gemma value ${quote}`, () => {

@@ -1,4 +1,4 @@
-// What the grammars of arguments share: lists with separators, and schemas of single parameters.
+// Shared parts of argument grammars: lists with separators, and schemas of single parameters.
 import { isObject } from '../../base/values.ts'
 import { type Grammar, type NodeId, UNBOUNDED } from '../grammar.ts'
 import { schemaNode } from '../schema/values.ts'
@@ -9,7 +9,7 @@ export interface Member {
   readonly isRequired: boolean
 }
 
-/** The members in their order, with `separator` between those that are present. */
+/** The members in order, with `separator` between those that are present. */
 export function membersNode(grammar: Grammar, members: readonly Member[], separator: string): NodeId {
   let first = grammar.empty
   let next = grammar.empty
@@ -22,11 +22,11 @@ export function membersNode(grammar: Grammar, members: readonly Member[], separa
   return first
 }
 
-/** The item at least once, with separators between. */
+/** The item once or more, with separators in between. */
 export const oneOrMore = (grammar: Grammar, item: NodeId, separator: NodeId): NodeId =>
   grammar.seq(item, grammar.repeat(grammar.seq(separator, item), 0, UNBOUNDED))
 
-/** The JSON values of one parameter, whose schema may refer to the definitions of all. */
+/** The JSON values of one parameter, whose schema may refer to shared definitions. */
 export function parameterNode(
   grammar: Grammar,
   schema: unknown,

@@ -1,4 +1,4 @@
-// Writes the grammar of calls in Python's syntax. Values are JSON, or Python's words where one stands alone.
+// Writes the grammar of calls in Python's syntax. Values are JSON, or Python literals at the top level.
 import { allowedBy } from '../../base/calls/allowed-types.ts'
 import { type Grammar, type NodeId, oneOf } from '../grammar.ts'
 import { patternNode } from '../regex/pattern-node.ts'

@@ -1,4 +1,4 @@
-// Writes the grammar of arguments that have a tag each, and no quotes.
+// Writes the grammar of arguments that each have a tag, without quotes.
 import { allowedBy } from '../../base/calls/allowed-types.ts'
 import { type Grammar, type NodeId, oneOf, UNBOUNDED } from '../grammar.ts'
 import { patternNode } from '../regex/pattern-node.ts'
@@ -6,15 +6,15 @@ import { space } from '../schema/json-text.ts'
 import type { ToolParameters } from '../written-grammar.ts'
 import { areNames, parameterNode } from './parameters.ts'
 
-/** What a tag can name. */
+/** Names that a tag can contain. */
 const TAG_NAME = '[^<>\\s]{1,256}'
-/** Texts without the beginning of the tag that closes them. */
+/** Texts that do not contain the beginning of their closing tag. */
 const UP_TO_PARAMETER_END = '(?:[^<]|<+[^</]|<+/[^p<])*'
 const UP_TO_VALUE_END = '(?:[^<]|<+[^</]|<+/[^a<])*'
 
 /**
- * The value of a parameter as `typedJson` reads it: a text where texts are allowed, else JSON. `upToEnd`: the
- * texts that the form can hold.
+ * The value of a parameter as `typedJson` reads it: a string if strings are allowed, otherwise JSON.
+ * `upToEnd`: the texts that the form can contain.
  */
 function plainValue(grammar: Grammar, schema: unknown, parameters: ToolParameters, upToEnd: string): NodeId {
   const { types, values } = allowedBy(schema, parameters)
@@ -24,7 +24,7 @@ function plainValue(grammar: Grammar, schema: unknown, parameters: ToolParameter
   return types.has('null') ? grammar.alt(text, grammar.text('null')) : text
 }
 
-/** Arguments in the order of the schema, any where it is not to be enforced. */
+/** Arguments in the order of the schema, or any arguments if the schema is not enforced. */
 function argumentsNode(
   grammar: Grammar,
   parameters: ToolParameters | undefined,

@@ -1,5 +1,5 @@
-// The grammar of calls. In: tools and texts. Out: which texts may follow a marker, and that each of them is
-// read as a call that the tools allow.
+// The call grammar. In: tools and texts. Out: which texts may follow a marker, and that each is parsed as a
+// call that the tools allow.
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { describe, expect, test } from 'vitest'
 import { Random } from '../../../../test/helpers/random.ts'
@@ -30,7 +30,7 @@ const TAGS =
 const PAIRS =
   '<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>\n<arg_key>days</arg_key>\n<arg_value>2</arg_value>'
 
-/** The calls of a whole reply, and what is left of its text. */
+/** The calls in a complete reply, and its remaining text. */
 function read(reply: string, tools: readonly CallTool[] = TOOLS) {
   const parser = new ToolCallParser(tools)
   const text = parser.push(reply) + parser.finish()
@@ -64,7 +64,7 @@ describe('what follows a marker', () => {
     ],
     ['<|tool_call_begin|>', 'functions.any:0<|tool_call_argument_begin|>{}<|tool_call_end|>'],
     ['<｜tool▁call▁begin｜>', 'weather<｜tool▁sep｜>{"city": "Oslo"}<｜tool▁call▁end｜>'],
-  ])('%s may be %j, which is read as a call', (marker, text) => {
+  ])('%s may be %j, which is parsed as a call', (marker, text) => {
     expect(language.has(letterOf(marker) + text)).toBe(true)
     expect(read(marker + text).text).toBe('')
     expect(read(marker + text).calls).not.toEqual([])
@@ -88,7 +88,7 @@ describe('what follows a marker', () => {
     expect(language.begins(letterOf('<tool_call>') + text)).toBe(false)
   })
 
-  test('ends with the call, so nothing decides when it is over', () => {
+  test('ends with the call, so no further decision is needed', () => {
     for (const [marker, text] of [
       ['<tool_call>', `${JSON_CALL}</tool_call>`],
       ['<tool_call>', `${TAGS}</tool_call>`],
@@ -100,7 +100,7 @@ describe('what follows a marker', () => {
   })
 })
 
-/** Parameters of every type, with what changes how a value without quotes is read. */
+/** Parameters of every type, with everything that affects how unquoted values are parsed. */
 const RICH: CallTool = {
   name: 'log.entry',
   parameters: {
@@ -132,10 +132,10 @@ const RICH_TOOLS: readonly CallTool[] = [
   { name: 'ping', parameters: { properties: {} } },
   { name: 'sum', parameters: { properties: { a: { type: 'integer' } }, required: ['a'] } },
 ]
-/** Texts drawn for each marker. `DRAWS=100000` draws more of them. */
+/** Number of texts to draw for each marker. `DRAWS=100000` draws more of them. */
 const DRAWS = Number(process.env['DRAWS'] ?? 150)
 
-describe('what is drawn from the grammar is read back as calls that fit their schemas:', () => {
+describe('texts drawn from the grammar are parsed as calls that match their schemas:', () => {
   const rich = new Language((grammar) => callsNode(grammar, RICH_TOOLS))
   const ajv = new Ajv2020({ strict: false })
   const fits = new Map(

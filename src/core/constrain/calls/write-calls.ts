@@ -1,4 +1,4 @@
-// Writes the grammar of what may follow the marker of a tool call, for each form that is read.
+// Writes the grammar of the text after the marker of a tool call, for each form that can be parsed.
 import {
   CALL_MARKS,
   type CallForm,
@@ -17,13 +17,13 @@ import { oneOrMore } from './parameters.ts'
 import { pythonCall } from './python-arguments.ts'
 import { pairsNode, tagsNode } from './tagged-arguments.ts'
 
-/** Names that forms without quotes around them can write. */
+/** Names that forms without quotes can write. */
 const PLAIN_NAME = /^[\w.-]{1,256}$/
 const TAG_NAME = /^[^<>\s]{1,256}$/
 
 /**
- * For each marker: its letter, then a block of calls up to the text that closes it. Forms whose marker may
- * stand before each call hold one call.
+ * For each marker: its letter, then a block of calls up to the closing text. Forms that may repeat the marker
+ * before each call contain one call.
  */
 export function callsNode(grammar: Grammar, tools: readonly CallTool[]): NodeId {
   const writer = new CallWriter(grammar, tools)
@@ -32,7 +32,7 @@ export function callsNode(grammar: Grammar, tools: readonly CallTool[]): NodeId 
     const form = formOf(marker)
     const letter = grammar.text(letterOf(marker))
     const body = BODIES[form](writer, marker)
-    // The marker is the beginning of a tag, which closes with its call.
+    // The marker is the start of a tag that closes together with its call.
     if (form === 'function') return grammar.seq(letter, body)
     const { close } = CALL_MARKS[form]
     const end = close === undefined ? grammar.empty : grammar.seq(blank, grammar.text(close))
@@ -68,7 +68,7 @@ class CallWriter {
     return this.#between('[', oneOrMore(this.grammar, call, comma(this.grammar)), ']')
   }
 
-  /** A list of objects with the name as their key and the arguments as its value. */
+  /** A list of objects with the name as the key and the arguments as the value. */
   keyed(): NodeId {
     const { grammar } = this
     const calls = this.tools.map((tool) => {
@@ -82,7 +82,7 @@ class CallWriter {
     const { grammar } = this
     const key = (...names: readonly string[]) =>
       grammar.alt(...names.map((name) => grammar.text(`"${name}"`)))
-    // Command R counts its calls.
+    // Command R numbers its calls.
     const id = grammar.seq(key('tool_call_id'), colon(grammar), grammar.text('"0"'), comma(grammar))
     return grammar.seq(
       grammar.optional(id),
@@ -96,12 +96,12 @@ class CallWriter {
     )
   }
 
-  /** Arguments as JSON. Whatever else the parameters allow, they are an object. */
+  /** Arguments as JSON. They are always an object, whatever else the parameters allow. */
   arguments({ parameters }: CallTool): NodeId {
     return schemaNode(this.grammar, { ...parameters, type: 'object' })
   }
 
-  /** A call of any of the tools, which `write` makes. Values in it are not compared: it is not JSON. */
+  /** A call of any of the tools, written by `write`. Its values are not compared, because it is not JSON. */
   each(fits: RegExp, write: (tool: CallTool) => NodeId): NodeId {
     this.grammar.isLoose = true
     const node = this.grammar.alt(...this.tools.filter(({ name }) => fits.test(name)).map(write))
@@ -131,7 +131,7 @@ class CallWriter {
     )
   }
 
-  /** Calls with `between` them. */
+  /** Calls with `between` in between. */
   several(call: NodeId, between: string): NodeId {
     return oneOrMore(this.grammar, call, this.grammar.text(between))
   }
@@ -159,7 +159,7 @@ const kimi: WriteBody = (writer, marker) => {
   return writer.grammar.seq(writer.several(begun, ''), writer.grammar.text(KIMI.sectionEnd))
 }
 
-/** In the spelling of the marker. */
+/** Spelled like the marker. */
 const deepSeek: WriteBody = (writer, marker) => {
   const { grammar } = writer
   const spelling = Math.max(DEEPSEEK.call.indexOf(marker), DEEPSEEK.section.indexOf(marker))

@@ -1,4 +1,4 @@
-// Constraints where values must differ. In: a grammar and a vocabulary. Out: constraints on one reply each.
+// Constraints with values that must differ. In: a grammar and a vocabulary. Out: constraints, one per reply.
 import type { Analysed } from '../analyse.ts'
 import { Automaton, DEAD, mustEnd } from '../automaton.ts'
 import type { CharacterWalks } from '../character-walk.ts'
@@ -14,11 +14,14 @@ export interface ModelTokens {
   readonly trie: TokenTrie
   readonly walks: CharacterWalks
   readonly endIds: ReadonlySet<number>
-  /** Ids of a text in the middle of another one. */
+  /** Ids of a text that continues another. */
   readonly encode: (text: string) => readonly number[]
 }
 
-/** Constraints by one grammar, each on a new text. All of them reuse the states and masks found so far. */
+/**
+ * Creates constraints with one grammar, each for a new text. All of them reuse the states and masks found so
+ * far.
+ */
 export function distinctConstraints(
   analysed: Analysed,
   { trie, walks, endIds }: ModelTokens,
@@ -95,7 +98,7 @@ class DistinctConstraint implements TokenConstraint {
     return mustEnd(this.#masks.reader.automaton.closure(this.#position.state))
   }
 
-  /** None: the values before decide what may follow. */
+  /** None, because the earlier values decide what may follow. */
   expectedIds(): readonly number[] {
     return []
   }

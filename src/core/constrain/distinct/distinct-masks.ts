@@ -1,5 +1,6 @@
-// Masks where values must differ. In: positions. Out: the tokens that may come next: the grammar's, except
-// those that end a value equal to an earlier one, or after which only such values are left.
+// Masks with values that must differ. In: positions. Out: the tokens that may come next: those of the
+// grammar, except tokens that end a value equal to an earlier one, or after which only such values are
+// possible.
 
 import { memo } from '../../base/values.ts'
 import { type Automaton, DEAD, type StateId } from '../automaton.ts'
@@ -15,11 +16,11 @@ export class DistinctMasks {
   readonly reader: DistinctReader
   readonly #masks: Masks
   readonly #trie: TokenTrie
-  /** The same states where equal values are allowed. */
+  /** The corresponding states with equal values allowed. */
   readonly #free = new Map<StateId, StateId>()
-  /** States in which no token ends a value that is checked. */
+  /** States in which no token ends a checked value. */
   readonly #quiet = new Set<StateId>()
-  /** On the way to the current node. [depth] */
+  /** The path to the current node. [depth] */
   readonly #path: Position[] = []
   readonly #isTainted: boolean[] = []
   readonly #mayEqual: boolean[] = []
@@ -61,7 +62,8 @@ export class DistinctMasks {
   }
 
   /**
-   * Forbids the tokens that repeat a value or lead to nothing else. True if some token ends a checked value.
+   * Forbids the tokens that repeat a value or can only lead to repeated ones. Returns true if some token ends
+   * a checked value.
    */
   #forbid(from: Position, mask: Uint32Array): boolean {
     const trie = this.#trie
@@ -76,7 +78,7 @@ export class DistinctMasks {
       const before = path[depth - 1]!
       const after = this.reader.read(before, trie.byte[node]!)
       hasCheck ||= after.isPassed !== undefined
-      // Where a check has failed, the unrestricted grammar continues with texts that are forbidden here.
+      // After a failed check, the unrestricted grammar continues with texts that are forbidden here.
       const isTainted = this.#isTainted[depth - 1]! || after.isPassed === false
       const end = trie.end[node]!
       if (after.state === DEAD) {
@@ -97,5 +99,5 @@ export class DistinctMasks {
   }
 }
 
-/** Inside a string, where text that differs stays so. */
+/** Inside a string, where a text that differs will keep differing. */
 const isText = ({ mode }: Place) => mode === 'string' || mode === 'escape' || mode === 'unicode'

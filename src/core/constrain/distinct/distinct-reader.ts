@@ -1,5 +1,6 @@
-// Texts with values that must differ. In: bytes. Out: positions: the state of the automaton and the place in
-// the JSON text; and whether a position can still be completed with values that differ from those before it.
+// Reads texts with values that must differ. In: bytes. Out: positions, i.e. the state of the automaton and
+// the place in the JSON text; and whether a position can still be completed with values that differ from the
+// earlier ones.
 import type { Analysed } from '../analyse.ts'
 import { Automaton, DEAD, type StateId } from '../automaton.ts'
 import { hasByte, isBlank, unionOf } from '../grammar-nodes.ts'
@@ -7,7 +8,7 @@ import { budgetOf } from '../refuse.ts'
 import { leastBytes } from './least-bytes.ts'
 import { checked, ended, isNew, mayEqual, type Place, START, step } from './place.ts'
 
-/** Never changed, so copies share it. */
+/** Immutable, so copies share it. */
 export interface Position {
   readonly state: StateId
   readonly place: Place
@@ -18,7 +19,7 @@ export interface Position {
 /** Maximum number of positions in one search, and in all searches for one token. */
 const MAX_TRIES = 1 << 14
 const MAX_TRIES_OF_TOKEN = 1 << 18
-/** This many possible digits give more numbers than a reply has values. */
+/** With this many possible digits there are more numbers than values in a reply. */
 const MANY_DIGITS = 7
 
 export class DistinctReader {
@@ -36,7 +37,7 @@ export class DistinctReader {
     return { state: this.automaton.start, place: START, isPassed: undefined }
   }
 
-  /** The position after one more byte. Its state is DEAD if no text continues so. */
+  /** The position after one more byte. Its state is DEAD if no text continues this way. */
   read({ state, place }: Position, byte: number): Position {
     // hot
     const next = this.automaton.step(state, byte)
@@ -50,8 +51,8 @@ export class DistinctReader {
   }
 
   /**
-   * Whether the values that are being written can be completed so that they differ from those before them.
-   * The shortest texts are tried first. Whitespace between parts changes no value, so it is omitted.
+   * Whether the values that are being written can be completed so that they differ from the earlier ones.
+   * The shortest texts are tried first. Whitespace between parts does not change values, so it is skipped.
    */
   canDiffer(from: Position): boolean {
     if (this.#differs(from)) return true
@@ -78,7 +79,7 @@ export class DistinctReader {
     return !mayEqual(isPassed === true ? ended(place) : place)
   }
 
-  /** Whether a text or number is being written that has more ends than there can be values. */
+  /** Whether the string or number being written has more possible endings than there can be values. */
   #isEndless({ state, place }: Position): boolean {
     const isNumber = place.mode === 'bare' && /^-?[1-9]\d*$/.test(place.text)
     if (!isNumber && place.mode !== 'string') return false
@@ -98,7 +99,7 @@ export class DistinctReader {
   }
 }
 
-/** Takes the items of the lowest rank first; of those, the last one. */
+/** Takes the items with the lowest rank first, the latest among equals. */
 class Queue<Item> {
   readonly #ranks: Item[][] = []
   #lowest = 0

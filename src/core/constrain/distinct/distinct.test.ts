@@ -9,7 +9,9 @@ import { allowed, smallVocabulary } from '../testing/vocabulary.ts'
 import { writeGrammar } from '../write-grammar.ts'
 import type { TokenConstraint } from '../written-grammar.ts'
 
-/** Tokens that end one value and begin the next, spell a character as an escape, or hold several values. */
+/**
+ * Tokens that end one value and begin the next, spell a character as an escape, or contain several values.
+ */
 const VOCABULARY = smallVocabulary([
   ...['","', '"],["', '",', '["', '"]', '{"', '":', '":"', '"}', '"},{"', 'a"', 'a","a', '"a"', '"b","'],
   ...['1,', '1,1', '[1,1', '1,1]', ',1', '0,', '1.0', '1e0', '10', ', ', '],[', '[[', ']]', '},{'],
@@ -27,7 +29,7 @@ function run(constraint: TokenConstraint, text: string): TokenConstraint {
   return constraint
 }
 
-/** Whether bytes one by one may write the text so far and then this. */
+/** Whether the text so far plus this one can be written byte by byte. */
 function mayFollow(constraint: TokenConstraint, text: string): boolean {
   const copy = constraint.copy()
   for (const byte of new TextEncoder().encode(text)) {
@@ -40,7 +42,7 @@ function mayFollow(constraint: TokenConstraint, text: string): boolean {
 const CLOSING = new Set(Array.from('"]},', (char) => char.charCodeAt(0)))
 const MOST_TOKENS = 400
 
-/** A reply of random tokens, with forks that diverge and are dropped; undefined if it finds no end. */
+/** A reply of random tokens, with forks that diverge and are dropped; undefined if it does not end. */
 function randomReply(constraint: TokenConstraint, chance: Chance): string | undefined {
   const ids: number[] = []
   let at = constraint
@@ -54,7 +56,7 @@ function randomReply(constraint: TokenConstraint, chance: Chance): string | unde
     at.accept(id)
     ids.push(id)
     if (chance() < 0.3) {
-      // Like a rejected draft: the fork reads tokens, and its original is unchanged.
+      // Like a rejected draft: the fork accepts tokens, and its original is unchanged.
       const other = fork.copy()
       for (let step = 0; step < 3 && !other.mustEnd; step++) {
         const drafts = allowed(other.mask()).filter((draft) => !VOCABULARY.endIds.has(draft))
@@ -88,7 +90,7 @@ const free = (value: object, more: object = {}) => ({ type: 'object', additional
 const bit = { type: 'integer', minimum: 0, maximum: 1 }
 const letters = (pattern: string) => ({ type: 'string', pattern })
 
-/** Walks of each, checked by ajv. */
+/** Random walks per schema, checked by ajv. */
 const SCHEMAS: Readonly<Record<string, TestSchema>> = {
   'free texts': unique({ type: 'string' }, { minItems: 3 }),
   'short texts': unique({ type: 'string', maxLength: 2 }, { minItems: 4 }),
@@ -177,7 +179,7 @@ describe('every walk ends in a valid reply', () => {
   })
 })
 
-/** A key that an object has twice. */
+/** A key that occurs twice in an object. */
 function repeatedKey(text: string): string | undefined {
   const open: Set<string>[] = []
   for (const [part] of text.matchAll(/"(?:[^"\\]|\\.)*"\s*:?|[[\]{}]/g)) {
@@ -224,7 +226,7 @@ test('no token repeats a value inside itself', () => {
   expect(ids).not.toContain(VOCABULARY.idOf('1,1]'))
 })
 
-test('a beginning that only taken values have is not entered', () => {
+test('a prefix that only taken values share is not entered', () => {
   const constraint = run(begin(unique(letters('^(ab|ac|b)$'), { minItems: 3 })), '["ab","ac",')
   expect(mayFollow(constraint, '"a')).toBe(false)
   expect(mayFollow(constraint, '"b"]')).toBe(true)
@@ -277,7 +279,7 @@ function orders<Value>(values: readonly Value[]): Value[][] {
   return values.flatMap((value, at) => orders(values.toSpliced(at, 1)).map((rest) => [value, ...rest]))
 }
 
-test('a long list continues in new states', () => {
+test('a long list continues in a new automaton', () => {
   const constraint = begin(unique({ type: 'integer' }))
   run(constraint, '[')
   for (let item = 0; item < 300; item++) {

@@ -1,5 +1,5 @@
-// Minimum number of bytes. In: a grammar. Out: the fewest bytes of a text of each node; infinite where no
-// text matches.
+// Minimum lengths. In: a grammar. Out: for each node, the number of bytes of its shortest text; infinite if
+// no text matches.
 import { type GrammarNodes, NODE, type NodeId } from '../grammar-nodes.ts'
 
 export function leastBytes(grammar: GrammarNodes): Float64Array {

@@ -1,6 +1,6 @@
 // Places in a JSON text. In: its bytes, one after another. Out: the position in the text: the open
 // containers, the values that must not occur again in each, and the values that the one being written may
-// equal. A place is never changed, so forks and searches share it. Values are compared as canonical texts:
+// equal. A place is immutable, so forks and searches share it. Values are compared as canonical texts:
 // strings decoded, numbers by value, the properties of an object sorted.
 import { utf8 } from '../code-points.ts'
 import { isBlank } from '../grammar-nodes.ts'
@@ -9,11 +9,11 @@ import { Taken } from './taken.ts'
 export interface Container {
   readonly outer: Container | undefined
   readonly isArray: boolean
-  /** Items, or the keys of an object, that were checked. */
+  /** Checked items, or checked keys of an object. */
   readonly taken: Taken
   /** The canonical text of an array's items so far, with its bracket. */
   readonly items: string
-  /** Properties that are complete, the last one first. */
+  /** Complete properties, latest first. */
   readonly entries: Entries | undefined
   /** The key whose value comes next. */
   readonly key: string | undefined
@@ -92,7 +92,7 @@ function unicode(place: Place, hex: string): Place {
 
 const isPunctuation = (byte: number) => byte === 0x2c || byte === 0x3a || byte === 0x5d || byte === 0x7d
 
-/** A byte outside of strings, numbers and words. */
+/** A byte outside strings, numbers and words. */
 function between(place: Place, byte: number): Place {
   if (isBlank(byte)) return place
   const container = place.mode === 'ended' ? committed(place) : place.container
@@ -136,7 +136,7 @@ function opened(outer: Container | undefined, isArray: boolean): Container {
   }
 }
 
-/** The container with the value that ended in it. */
+/** The container after a value in it has ended. */
 function committed({ container, text, isChecked }: Place): Container | undefined {
   if (container === undefined) return undefined
   const taken = isChecked ? container.taken.with(text) : container.taken
@@ -167,7 +167,7 @@ export function isNew(place: Place): boolean {
   return place.container === undefined || !place.container.taken.has(ended(place).text)
 }
 
-/** The same place, after the value that ends here was checked. */
+/** The same place after the value that ends here has been checked. */
 export function checked(place: Place): Place {
   return { ...place, isChecked: true }
 }
@@ -183,8 +183,8 @@ export function isAtRisk({ container }: Place): boolean {
 }
 
 /**
- * Whether the value being written, or one that contains it, may still become equal to an earlier one. True
- * where this is not certain.
+ * Whether the value being written, or one that contains it, may still become equal to an earlier one. True if
+ * this is uncertain.
  */
 export function mayEqual(place: Place): boolean {
   const { container, mode } = place
@@ -201,7 +201,7 @@ function partOf({ mode, text }: Place): string {
   return mode === 'bare' && !isNumeric(text) ? text : ''
 }
 
-/** Whether a container that is open may equal another, if its next part begins so. */
+/** Whether an open container may equal another if its next part begins with `part`. */
 function mayContainersEqual(container: Container, part: string): boolean {
   let next = part
   /** Properties of inner objects, which may occur anywhere in their canonical texts. */

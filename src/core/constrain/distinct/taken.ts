@@ -1,7 +1,7 @@
-// Taken values. In: values one after another, as canonical texts. Out: whether one is contained. Immutable:
-// adding makes another set, which shares as much as possible.
+// Taken values. In: values one after another, as canonical texts. Out: whether a value is contained.
+// Immutable: adding creates a new set, which shares as much as possible.
 
-/** Values beside the shared ones, before all are put into one set. */
+/** Maximum number of values next to the shared ones before all are merged into one set. */
 const MOST_ADDED = 32
 
 export class Taken {

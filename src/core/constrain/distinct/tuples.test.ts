@@ -1,5 +1,5 @@
 // Tuples of unique items. In: random lists of values for each item. Out: exactly the arrays that ajv accepts,
-// or lengths that are sure to be reached, as trying all replies finds them.
+// or lengths that can certainly be reached, compared with an exhaustive search.
 import { expect, test } from 'vitest'
 import { randomFrom } from '../../../../test/helpers/random.ts'
 import { ConstraintCompiler } from '../compile.ts'
@@ -70,7 +70,7 @@ test('of few values: exactly the arrays that ajv accepts, or an error if there a
   expect(refused).toBeGreaterThan(2)
 })
 
-/** The first item that some values of those before it leave without one. */
+/** The first item that can be left without a value by some choice of the earlier ones. */
 function firstStuck(lists: readonly (readonly unknown[])[], taken: readonly unknown[] = []): number {
   const at = taken.length
   if (at === lists.length) return at
@@ -80,7 +80,9 @@ function firstStuck(lists: readonly (readonly unknown[])[], taken: readonly unkn
 }
 
 test('of many values: as many items as can certainly be reached, and every walk ends in a valid array', () => {
-  /** So many values that the grammar does not list the remaining ones. They meet no other item. */
+  /**
+   * So many values that the grammar does not list the remaining ones. They are disjoint from all other items.
+   */
   const others = Array.from({ length: 9 }, (_, at) => 100 + at)
   let beyondRivals = 0
   for (let seed = 0; seed < 60; seed++) {
@@ -113,7 +115,7 @@ test('of many values: as many items as can certainly be reached, and every walk 
   expect(beyondRivals).toBeGreaterThan(5)
 })
 
-test('others after a tuple are as many as their values that it cannot take', () => {
+test('further items after a tuple are limited to values that the tuple cannot use up', () => {
   const values = Array.from({ length: 10 }, (_, at) => at)
   // Four items share values with the others, but together they take at most two.
   const lists = [[0], [0, 100, 101], [1, 102, 103], [1, 104]]

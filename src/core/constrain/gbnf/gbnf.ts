@@ -31,14 +31,14 @@ class GbnfParser {
   readonly #source: string
   readonly #names = new Map<string, NodeId>()
   readonly #defined = new Set<string>()
-  /** Where each name was first used, for the error about names that are never defined. */
+  /** Where each name was first used, for the error about undefined names. */
   readonly #used = new Map<string, number>()
   #at = 0
   #depth = 0
 
   constructor(grammar: Grammar, source: string) {
     this.#grammar = grammar
-    // Editors put a mark before a text in UTF-8.
+    // Some editors put a byte order mark before UTF-8 text.
     this.#source = source.replace(/^\ufeff/, '')
   }
 
@@ -78,7 +78,7 @@ class GbnfParser {
     return rule
   }
 
-  /** `nested`: inside parentheses, where line breaks have no meaning. */
+  /** `nested`: inside parentheses, where line breaks are insignificant. */
   #readAlternatives(nested: boolean): NodeId {
     if (++this.#depth > MAX_DEPTH) throw this.#fault(`nests more than ${MAX_DEPTH} groups`)
     const options = [this.#readSequence(nested)]
@@ -231,7 +231,7 @@ class GbnfParser {
     this.#match(/[ \t]*/y)
   }
 
-  /** Skips whitespace and comments, and line breaks where they have no meaning. */
+  /** Skips whitespace and comments, and line breaks where they are insignificant. */
   #skipSpace(lines: boolean): void {
     while (this.#match(lines ? /[ \t\n\r]+|#[^\n]*|/y : /[ \t]+|#[^\n]*|/y) !== '');
   }

@@ -1,4 +1,4 @@
-// Removes anchors and lookaheads from a pattern's tree. The new tree describes the same whole texts.
+// Removes anchors and lookaheads from a pattern's tree. The new tree matches the same whole texts.
 import { refused } from '../refuse.ts'
 import { ANYTHING, NOTHING, type Regex } from './syntax.ts'
 
@@ -10,7 +10,7 @@ function withoutLookahead(regex: Regex): Regex {
   return hasLookahead(regex) ? before(NOTHING, regex) : regex
 }
 
-/** The texts of `node` before those of `rest`. */
+/** The texts of `node` followed by those of `rest`. */
 function before(rest: Regex, node: Regex): Regex {
   if (!hasLookahead(node)) return { type: 'seq', parts: [node, rest] }
   switch (node.type) {
@@ -59,9 +59,7 @@ function hasLookahead(node: Regex): boolean {
   }
 }
 
-/**
- * The texts that contain a match of the pattern, as `pattern` in JSON Schema means it. Throws `unsupported`.
- */
+/** The texts that contain a match of the pattern, as JSON Schema defines `pattern`. Throws `unsupported`. */
 export function found(pattern: Regex): Regex {
   return withoutLookahead(place(pattern, ANYTHING, ANYTHING))
 }
@@ -72,8 +70,8 @@ export function whole(pattern: Regex): Regex {
 }
 
 /**
- * The pattern with the text that may come before and after it. A side is undefined if it has other parts of
- * the pattern, and NOTHING if an anchor has closed it.
+ * The pattern with the text that may come before and after it. A side is undefined if other parts of the
+ * pattern are there, and NOTHING if an anchor has closed it.
  */
 function place(node: Regex, left: Regex | undefined, right: Regex | undefined): Regex {
   switch (node.type) {

@@ -55,14 +55,14 @@ test('the intersection and difference of two patterns agree with RegExp', () => 
   )
 })
 
-test('a length counts characters', () => {
+test('a length is counted in characters', () => {
   const between = dfaOfLength(1, 2)
   const atLeast = dfaOfLength(2, Number.POSITIVE_INFINITY)
   expect(['', 'é', '😀a', 'abc'].map((text) => dfaHas(between, text))).toEqual([false, true, true, false])
   expect(['', 'é', '😀a', 'abc'].map((text) => dfaHas(atLeast, text))).toEqual([false, false, true, true])
 })
 
-test('texts are themselves and nothing else', () => {
+test('a DFA of texts accepts exactly these texts', () => {
   const texts = ['a', 'ab', '', 'é😀', 'b']
   const one = dfaOfTexts(texts)
   fc.assert(fc.property(TEXT, (text) => dfaHas(one, text) === texts.includes(text)))

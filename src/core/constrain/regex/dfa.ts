@@ -1,4 +1,4 @@
-// Deterministic automata for sets of texts, with exact intersection, complement and test for emptiness.
+// Deterministic automata for sets of texts, with exact intersection, complement and emptiness test.
 //
 // A DFA is complete: every state has a step for every column of characters. State 0 is the start.
 import { memo } from '../../base/values.ts'
@@ -31,7 +31,7 @@ export function regexNode(grammar: Grammar, regex: Regex, spell: Spell): NodeId 
   }
 }
 
-/** The node of one character of a set: plain, or as it is written in a JSON string. */
+/** Makes the node of one character of a set: plain, or as written in a JSON string. */
 type Spell = (set: CodePoints) => NodeId
 
 /**
@@ -84,8 +84,8 @@ function stateNode(
 }
 
 /**
- * For each state, the characters that lead to each other one. Undefined for states from which no text can be
- * completed, which no other leads to.
+ * For each state, the characters that lead to each target state. Undefined for states from which no text can
+ * be completed; these are not targets either.
  */
 function* targetSteps(dfa: Dfa): Steps<(ReadonlyMap<number, CodePoints> | undefined)[]> {
   const sets = columnSets(dfa)
@@ -147,7 +147,7 @@ export function dfaOf(regex: Regex): Dfa {
   return inParts(() => dfaSteps(regex))
 }
 
-/** The same in steps, as a nested part. */
+/** Like `dfaOf`, in steps, as a nested part. */
 export function* dfaSteps(regex: Regex): Steps<Dfa> {
   if (regex.type === 'meet') return yield* meetSteps(regex)
   const tables = new Map<Regex, Table>()
@@ -196,7 +196,7 @@ export function* dfaSteps(regex: Regex): Steps<Dfa> {
   })
 }
 
-/** The intersections in a pattern that are not within others. */
+/** The intersections in a pattern that are not nested in others. */
 function outermostMeets(regex: Regex): (Regex & { type: 'meet' })[] {
   switch (regex.type) {
     case 'meet':
@@ -232,10 +232,10 @@ function* meetSteps(node: Regex & { type: 'meet' }): Steps<Dfa> {
   return all!
 }
 
-/** Maximum number of steps that are compared, summed over the rounds. */
+/** Maximum number of compared steps, summed over the rounds. */
 const MAX_COMPARED = 1 << 20
 
-/** The same language, with states joined that no text distinguishes (Moore, 1956), if it is not too large. */
+/** The same language with indistinguishable states merged (Moore, 1956), if it is not too large. */
 export function merged(dfa: Dfa): Dfa {
   return inParts(() => mergeSteps(dfa))
 }
@@ -341,7 +341,7 @@ function* explore<State>(
   rules: {
     readonly key: (state: State) => string
     readonly accepts: (state: State) => boolean
-    /** For each column. */
+    /** The next state for each column. */
     readonly next: (state: State) => Steps<readonly State[]>
   },
 ): Steps<Dfa> {

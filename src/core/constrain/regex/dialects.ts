@@ -1,6 +1,6 @@
-// Spells a pattern of Python, or of JavaScript without flags, as JavaScript reads it with the flag `u`.
+// Converts a pattern from Python, or from JavaScript without flags, to JavaScript with the flag `u`.
 
-/** Anchors of the whole text, and escapes that JavaScript lacks. */
+/** Whole-text anchors, and escapes that JavaScript lacks. */
 const ESCAPES: ReadonlyMap<string, string> = new Map([
   ['A', '^'],
   ['Z', '$'],
@@ -8,8 +8,8 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
   ['a', '\\x07'],
 ])
 /**
- * What keeps its backslash: syntax, and letters and digits. Those without a meaning stay what both languages
- * reject.
+ * Characters that keep their backslash: syntax, letters and digits. Meaningless escapes are still rejected,
+ * as in both languages.
  */
 const ESCAPED = /^[\^$\\.*+?()[\]{}|/\dA-Za-z]?$/
 /** The counts of a repetition. */
@@ -17,8 +17,8 @@ const COUNTS = /^\{\d+(?:,\d*)?\}/
 const CLASS_ESCAPE = /^\\[dDsSwWpP]/
 
 /**
- * The same pattern for a parser of the flag `u`: `\A`, `\Z`, `(?P<name>..)`, needless escapes, and brackets
- * and hyphens that stand for themselves.
+ * The same pattern for the flag `u`: converts `\A`, `\Z`, `(?P<name>..)`, needless escapes, and literal
+ * brackets and hyphens.
  */
 export function modernPattern(source: string): string {
   let pattern = ''
@@ -44,7 +44,7 @@ export function modernPattern(source: string): string {
       pattern += counts ?? (/[\]{}]/.test(char) ? `\\${char}` : char)
       inClass = char === '['
       at += counts?.length ?? 1
-      // A bracket right behind the opening one is a member in Python.
+      // In Python, a bracket directly after the opening one is a member.
       if (inClass) {
         const first = /^\^?\]/.exec(source.slice(at))?.[0]
         if (first !== undefined && source.indexOf(']', at + first.length) > 0) {
@@ -57,7 +57,7 @@ export function modernPattern(source: string): string {
   return pattern
 }
 
-/** Whether a hyphen in a class stands beside a class, so that it makes no range. */
+/** Whether a hyphen in a class is next to a class escape and so does not form a range. */
 function isHyphen(source: string, at: number): boolean {
   return CLASS_ESCAPE.test(source.slice(at + 1)) || CLASS_ESCAPE.test(source.slice(Math.max(0, at - 2), at))
 }

@@ -1,4 +1,4 @@
-// Turns a pattern's tree without anchors into states with steps by set of characters. Repetitions are
+// Turns a pattern's tree without anchors into states with transitions on character sets. Repetitions are
 // unrolled.
 import { memo } from '../../base/values.ts'
 import { type CodePoints, pairs, union } from '../code-points.ts'
@@ -7,7 +7,7 @@ import { budgetOf, patternWork, tooLarge } from '../refuse.ts'
 import type { Regex } from './syntax.ts'
 
 const MAX_STATES = 1 << 15
-/** Maximum of the number of sets times the ranges into which they divide all characters. */
+/** Maximum of the number of sets times the number of ranges into which they divide all characters. */
 const MAX_SIGNATURES = 1 << 21
 
 export interface Nfa {
@@ -27,7 +27,7 @@ export interface Table {
   readonly accepts: readonly boolean[]
 }
 
-/** `tableOf`: the languages of `meet`, which only sets of places can join. */
+/** `tableOf`: returns the table of a `meet`, which only sets of places can express. */
 export function nfaOf(regex: Regex, tableOf: (node: Regex & { type: 'meet' }) => Table): Nfa {
   const free: number[][] = []
   const step: Nfa['step'] = []
@@ -139,7 +139,7 @@ export function columnsOf(sets: readonly CodePoints[]): Columns {
   return numbered(starts, signatures)
 }
 
-/** Columns that distinguish what either of two distinguishes. */
+/** Columns that distinguish everything that either of two distinguishes. */
 export function joinColumns(
   left: Columns,
   right: Columns,

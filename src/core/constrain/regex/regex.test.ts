@@ -8,7 +8,7 @@ import { parseRegex } from './syntax.ts'
 const language = (pattern: string, mode: typeof whole) =>
   new Language((grammar) => regexNode(grammar, mode(parseRegex(pattern)), (set) => grammar.chars(set)))
 
-/** The same for patterns that may match nothing. */
+/** Like it, for patterns that may match nothing. */
 const languageOf = (pattern: string, mode: typeof whole) => {
   if (isEmpty(dfaOf(mode(parseRegex(pattern))))) return () => false
   const own = language(pattern, mode)
@@ -104,7 +104,7 @@ describe('lookahead', () => {
     .array(fc.oneof(AHEAD, PIECE), { minLength: 1, maxLength: 4 })
     .map((parts) => parts.join(''))
 
-  // V8 looks for `(?!.*$)` also between the two halves of 😀.
+  // V8 also tries `(?!.*$)` between the two halves of 😀.
   const PLAIN = TEXT.map((text) => text.replaceAll('😀', 'é'))
 
   test.each([
@@ -186,7 +186,7 @@ test.each<[string, string, readonly string[], readonly string[]]>([
   ['brackets that stand for themselves', 'a{x}[]a]}\\!', ['a{x}]}!', 'a{x}a}!'], ['a{x}}!']],
   ['hyphens beside classes', '[\\w-.]+\\@', ['a-b.c@'], ['+@']],
   ['a bell', '\\a\\!', ['\x07!'], ['a!']],
-])('%s are read as Python or JavaScript without flags reads them', (_, pattern, inside, outside) => {
+])('%s are read as in Python or JavaScript without flags', (_, pattern, inside, outside) => {
   const own = language(pattern, whole)
   for (const text of inside) expect(own.has(text), text).toBe(true)
   for (const text of outside) expect(own.has(text), text).toBe(false)

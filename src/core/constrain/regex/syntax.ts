@@ -1,4 +1,4 @@
-// Parses a regular expression into its tree. An error names whatever is not regular.
+// Parses a regular expression into a tree. Errors name anything that is not regular.
 import { memo } from '../../base/values.ts'
 import { ANY, type CodePoints, codePoints, complement, DIGITS, ofText, pairs, union } from '../code-points.ts'
 import { UNBOUNDED } from '../grammar.ts'
@@ -6,7 +6,7 @@ import { refused, shown } from '../refuse.ts'
 import { modernPattern } from './dialects.ts'
 
 /**
- * A pattern as a tree, which describes a set of texts. `start`, `end` and `ahead` occur only until anchors.ts
+ * A pattern as a tree that describes a set of texts. `start`, `end` and `ahead` occur only until anchors.ts
  * has resolved them.
  */
 export type Regex =
@@ -23,7 +23,7 @@ export type Regex =
 const MAX_LENGTH = 1 << 16
 const MAX_DEPTH = 200
 const MAX_COUNT = 1 << 20
-/** Maximum number of Unicode properties in a pattern: each is looked up among all characters. */
+/** Maximum number of Unicode properties in a pattern: each one is evaluated for all characters. */
 const MAX_PROPERTIES = 16
 
 const WORD = union(DIGITS, codePoints([0x41, 0x5a], [0x61, 0x7a], [0x5f, 0x5f]))
@@ -42,16 +42,16 @@ const CLASSES: ReadonlyMap<string, CodePoints> = new Map(
     S: complement(SPACE),
   }),
 )
-/** Characters that are looked up at once. */
+/** Number of characters that are tested at once. */
 const CHUNK = 1 << 12
 const CONTROLS: ReadonlyMap<string, number> = new Map(
   Object.entries({ t: 9, n: 10, v: 11, f: 12, r: 13, 0: 0 }),
 )
 
 /**
- * Reads a pattern as JavaScript does with the flag `u`: characters are code points. What is not valid so is
- * read as Python or JavaScript without flags writes it. Throws `unsupported` for lookbehind, back-references,
- * word boundaries, flags, and invalid patterns.
+ * Reads a pattern like JavaScript with the flag `u`: characters are code points. Patterns that are invalid in
+ * this dialect are read as Python or as JavaScript without flags. Throws `unsupported` for lookbehind,
+ * back-references, word boundaries, flags, and invalid patterns.
  */
 export function parseRegex(source: string): Regex {
   if (source.length > MAX_LENGTH) {
@@ -69,13 +69,13 @@ export function parseRegex(source: string): Regex {
   })
 }
 
-/** What JavaScript finds wrong with a pattern; undefined if it is valid. */
+/** JavaScript's complaint about a pattern; undefined if it is valid. */
 function faultOf(source: string): string | undefined {
   try {
     new RegExp(source, 'u')
     return undefined
   } catch (error) {
-    // Some JavaScript engines put the whole pattern before the reason.
+    // Some JavaScript engines prefix the reason with the whole pattern.
     return (error as Error).message.split(': ').at(-1) ?? 'it cannot be read'
   }
 }
@@ -115,7 +115,7 @@ class PatternParser {
     const body = this.#readAtom()
     const counts = this.#readCounts()
     if (counts === undefined) return body
-    // Lazy and greedy repetitions have the same language.
+    // Lazy and greedy repetitions match the same language.
     this.#take('?')
     return { type: 'repeat', body, ...counts }
   }
@@ -172,7 +172,7 @@ class PatternParser {
     return this.#readInside()
   }
 
-  /** The inside of a group, with its closing parenthesis. */
+  /** The inside of a group, including its closing parenthesis. */
   #readInside(): Regex {
     const inside = this.#readAlternatives()
     this.#take(')')
@@ -288,7 +288,7 @@ class PatternParser {
   }
 }
 
-/** By property. There are a few hundred. */
+/** Keyed by property. There are a few hundred. */
 const known = new Map<string, CodePoints>()
 
 /**

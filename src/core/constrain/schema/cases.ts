@@ -1,4 +1,4 @@
-// The type for what a schema allows: a list of cases, each of one JSON type with its own limits.
+// The cases of a schema: what it allows as a list of cases, each of one JSON type with its own limits.
 import type { Dfa } from '../regex/dfa.ts'
 import type { Regex } from '../regex/syntax.ts'
 import type { Json } from './json-text.ts'
@@ -8,7 +8,7 @@ import type { Schema, Type } from './references.ts'
 export type Conjunction = readonly Schema[]
 
 /**
- * How a schema allows a type. `named`: it names the type. `open`: it says nothing about types. `unlikely`: it
+ * How a schema allows a type. `named`: it names the type. `open`: it does not mention types. `unlikely`: it
  * only has keywords for another type, for example `properties` without `type`. Unlikely types count as
  * allowed but are not generated.
  */
@@ -47,7 +47,7 @@ export interface StringCase extends Weighted {
   readonly type: 'string'
   readonly minLength: number
   readonly maxLength: number
-  /** The whole text is in each of these languages. */
+  /** The whole text is in all of these languages. */
   readonly within: readonly Regex[]
   /** The text is in none of these languages. */
   readonly outside: readonly Dfa[]
@@ -105,7 +105,7 @@ export function typeOf(value: Json): Type {
   return typeof value as Type
 }
 
-/** Equal values have equal texts: the properties of an object are sorted. */
+/** Equal values have equal texts, because the properties of objects are sorted. */
 export function canonical(value: Json): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
   if (Array.isArray(value)) return `[${value.map(canonical).join()}]`

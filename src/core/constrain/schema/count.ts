@@ -1,5 +1,5 @@
-// Counts. In: schemas. Out: a number of different values that they allow and that are written; never too
-// many, so that unique items and names cannot run out.
+// Counts. In: schemas. Out: a lower bound on the number of different values that are generated, so that
+// unique items and names cannot run out.
 
 import { pairs } from '../code-points.ts'
 import { UNBOUNDED } from '../grammar.ts'
@@ -18,7 +18,7 @@ import { writtenLanguage } from './languages.ts'
 import { numberCount } from './numbers.ts'
 import type { Type } from './references.ts'
 
-/** So many values count as endless. One free character is one of more. */
+/** This many values count as unlimited. One free character has more. */
 const ENDLESS = 2 ** 20
 /** More deeply nested parts count as one value. */
 const MAX_DEPTH = 3
@@ -63,7 +63,7 @@ function caseCount(one: Exclude<Case, { type: 'literal' }>, casesOf: CasesOf, de
   }
 }
 
-/** Arrays of one length. */
+/** Number of arrays of one length. */
 function arrayCount(one: ArrayCase, casesOf: CasesOf, depth: number): number {
   const { prefix, minItems, maxItems, restWeight, isUnique, contains } = one
   if (isUnique || contains !== undefined) return 1
@@ -74,14 +74,14 @@ function arrayCount(one: ArrayCase, casesOf: CasesOf, depth: number): number {
   for (let at = 0; at < length && count < ENDLESS; at++) {
     const item = itemAt(one, at)
     const values = item === undefined ? 0 : countOf(item, casesOf, depth + 1)
-    // The array ends before an item that is not possible.
+    // The array ends before an impossible item.
     if (values === 0) break
     count *= values
   }
   return count
 }
 
-/** Objects with the named properties that they must have, and with or without each of the others. */
+/** Number of objects with all required named properties, and with or without each of the others. */
 function objectCount(one: ObjectCase, casesOf: CasesOf, depth: number): number {
   const isFree = one.minProperties <= one.required.size && one.maxProperties === UNBOUNDED
   if (one.names.length > 0) return 1
@@ -98,7 +98,7 @@ function objectCount(one: ObjectCase, casesOf: CasesOf, depth: number): number {
   return count
 }
 
-/** Whether properties with any name are written. */
+/** Whether properties with arbitrary names are generated. */
 function isOpen({ additional, additionalWeight }: ObjectCase, casesOf: CasesOf): boolean {
   return additional !== undefined && additionalWeight !== 'unlikely' && casesOf(additional).length > 0
 }
@@ -113,7 +113,7 @@ export function textCount(dfa: Dfa): number {
   /** How many texts of one length lead to each state. */
   let ways = new Map([[0, 1]])
   for (let length = 0; ways.size > 0; length++) {
-    // A text of as many characters as there are states has passed through some state twice.
+    // A text with as many characters as there are states has visited some state twice.
     if (length > dfa.next.length) return UNBOUNDED
     const longer = new Map<number, number>()
     for (const [state, many] of ways) {

@@ -1,4 +1,4 @@
-// Faults of values. In: schemas, values. Out: the message that says what is wrong, and agreement with ajv.
+// Faults in values. In: schemas, values. Out: the message that says what is wrong, and agreement with ajv.
 import { describe, expect, test } from 'vitest'
 import { randomFrom } from '../../../../test/helpers/random.ts'
 import { RandomSchema } from '../testing/random-schema.ts'
@@ -42,7 +42,7 @@ describe('a fault names the part of the value and the requirement', () => {
     expect(fault(value)).toBe(sentence)
   })
 
-  test('and there is none if the schema allows the value', () => {
+  test('there is no fault if the schema allows the value', () => {
     expect(fault({ city: 'Oslo', days: 7, units: 'metric', near: [{ x: 1 }], note: null })).toBeUndefined()
   })
 })

@@ -24,7 +24,7 @@ export function faultFinder(schema: unknown, name: string): FaultFinder {
   return (value) => bounded(() => find(value))
 }
 
-/** A value in the whole one: `path` is empty for the whole. */
+/** A part of the value: `path` is empty for the whole. */
 interface Place {
   readonly name: string
   readonly path: string

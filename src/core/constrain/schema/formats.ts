@@ -1,4 +1,4 @@
-// Formats. In: the name of a format. Out: the pattern of the texts that are written for it.
+// Formats. In: the name of a format. Out: the pattern of the texts that are generated for it.
 
 const HEX = '[0-9a-fA-F]'
 const OCTET = '(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])'
@@ -12,14 +12,14 @@ const TIME = '([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,6})?(Z|[+-]([0
 const DURATION_TIME = 'T([0-9]{1,4}H([0-9]{1,4}M([0-9]{1,4}S)?)?|[0-9]{1,4}M([0-9]{1,4}S)?|[0-9]{1,4}S)'
 
 /**
- * Characters of a path, of its first part where it could be read as a scheme, and of the text after `?` and
+ * Characters of a path, of its first part if it could be mistaken for a scheme, and of the text after `?` and
  * `#`.
  */
 const PATH_CHARS = "A-Za-z0-9._~!$&'()*+,;=:@-"
 const FIRST_CHARS = PATH_CHARS.replace(':', '')
 const QUERY_CHARS = `/?${PATH_CHARS}`
 
-/** How often a part may be repeated: a small number, or any where the whole length is counted. */
+/** How often a part may be repeated: a small number, or without limit if the whole length is counted. */
 type Counts = (most: number) => string
 
 /** Formats whose texts may be long. */

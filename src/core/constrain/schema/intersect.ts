@@ -16,7 +16,7 @@ import {
 } from './cases.ts'
 import { matches } from './languages.ts'
 
-/** The functions of schemas that an intersection needs. */
+/** The schema functions that an intersection needs. */
 export interface Judge {
   /** True if the case allows the value. */
   accepts(one: Case, value: LiteralCase['value']): boolean
@@ -63,10 +63,10 @@ export function meetNumbers(one: NumberCase, other: NumberCase): NumberCase | un
   return { ...one, isInteger, min, max, step: commonMultiple(one.step, other.step) }
 }
 
-/** Largest common multiple of two steps, in units of its last digit: the grammar has a branch for each. */
+/** Maximum common multiple of two steps, in units of its last digit: the grammar has a branch for each. */
 const MAX_UNITS = 1000
 
-/** A step of 1 is that of every number; whole numbers are known by `isInteger`. */
+/** Every number has a step of 1; `isInteger` marks whole numbers. */
 function commonMultiple(one: Step, other: Step): Step {
   if (one.units === 1 && one.digits === 0) return other
   if (other.units === 1 && other.digits === 0) return one
@@ -185,7 +185,7 @@ function meetObjects(one: ObjectCase, other: ObjectCase, judge: Judge): ObjectCa
   }
 }
 
-/** The same object whose unevaluated properties fit `value` as well. */
+/** The same object with unevaluated properties that also match `value`. */
 export function withUnevaluated(one: ObjectCase, value: Conjunction | undefined): ObjectCase {
   // `additionalProperties` evaluates every property.
   if (one.additionalWeight === 'named') return one

@@ -13,9 +13,9 @@ import { type Grammar, type NodeId, UNBOUNDED } from '../grammar.ts'
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
 
-/** Characters that a string writes with a backslash. */
+/** Characters that are written with a backslash in strings. */
 const ESCAPED = codePoints([0, 0x1f], [0x22, 0x22], [0x5c, 0x5c])
-/** Characters that a string writes unchanged. */
+/** Characters that are written unchanged in strings. */
 const RAW = complement(ESCAPED)
 
 /**
@@ -90,7 +90,7 @@ export function anyKey(grammar: Grammar): NodeId {
   return quoted(grammar, grammar.repeat(spelledChar(grammar, ANY), 0, UNBOUNDED))
 }
 
-/** Exactly this value. Whitespace is as free as in any value. */
+/** Exactly this value, with whitespace as in any value. */
 export function literal(grammar: Grammar, value: Json): NodeId {
   if (typeof value !== 'object' || value === null) return grammar.text(JSON.stringify(value))
   const members = Array.isArray(value)
@@ -105,8 +105,8 @@ export function literal(grammar: Grammar, value: Json): NodeId {
 }
 
 /**
- * Any number that JavaScript can write, but none too large for it: up to 21 digits before the point, and an
- * exponent of at most 307.
+ * Any number that JavaScript can write, but none that is too large for it: up to 21 digits before the point,
+ * and an exponent of at most 307.
  */
 export function anyNumber(grammar: Grammar): NodeId {
   const digit = grammar.chars(DIGITS)

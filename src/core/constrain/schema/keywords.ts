@@ -23,13 +23,13 @@ import { KEYWORDS_OF, type SchemaDocument, type SchemaObject, TYPES } from './re
 
 type Limits<One extends Case> = Omit<One, 'type' | 'weight'>
 
-/** Largest `multipleOf`, in units of its last digit. The grammar has a branch for each remainder. */
+/** Maximum `multipleOf`, in units of its last digit. The grammar has a branch for each remainder. */
 const MAX_STEP = 100
 /** Maximum number of digits of `multipleOf` after the decimal point. */
 const MAX_STEP_DIGITS = 6
 
 /**
- * Cases from the keywords about types. `enum`, `$ref` and keywords that combine schemas are not read here.
+ * Cases from the type-specific keywords. `enum`, `$ref` and keywords that combine schemas are not read here.
  */
 export function ownCases(whole: SchemaDocument, schema: SchemaObject): readonly Case[] {
   return new KeywordReader(whole, schema).cases()
@@ -181,7 +181,7 @@ class KeywordReader {
     isTighter: (one: number, other: number) => boolean,
   ): Bound | undefined {
     const at = this.#readNumber(inclusive)
-    // In draft 4, and in OpenAPI 3.0, it says of the other bound that it is exclusive.
+    // In draft 4 and OpenAPI 3.0, it states that the other bound is exclusive.
     const flag = this.#schema[exclusive]
     if (typeof flag === 'boolean') {
       const value = this.#readNumber(inclusive)

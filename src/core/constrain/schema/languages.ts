@@ -1,4 +1,4 @@
-// The texts that a string case allows, as one DFA. It is made only if the limits must be exact.
+// The texts that a string case allows, as one DFA. It is built only if the limits must be exact.
 import { tooLarge } from '../refuse.ts'
 import {
   complementDfa,
@@ -15,14 +15,14 @@ import type { Regex } from '../regex/syntax.ts'
 import { inParts, type Steps } from '../slices.ts'
 import type { StringCase } from './cases.ts'
 
-/** Maximum number of states for which characters beyond a count are excluded: more take seconds. */
+/** Maximum number of states for which lengths are counted: more take seconds. */
 const MAX_COUNTED = MAX_STATES / 2
 
 const known = new WeakMap<Regex, Dfa>()
 
 /** The texts of a pattern that is part of a schema. Throws `unsupported` if it needs too many states. */
 export function languageOf(regex: Regex): Dfa {
-  // What is known is asked for inside the part: a writing that begins again asks for the same parts.
+  // The cache is consulted inside the part, because a restarted compilation requests the same parts.
   return inParts(() => languageSteps(regex))
 }
 
@@ -48,8 +48,8 @@ function ofLength(spelled: Dfa | undefined, { minLength, maxLength }: StringCase
 }
 
 /**
- * Those of them that are written. Counting characters multiplies the states of a pattern; if there would be
- * too many, the longest texts are excluded. Throws `unsupported` if none are left.
+ * The texts among them that are generated. Counting characters multiplies the states of a pattern; if there
+ * would be too many, the longest texts are excluded. Throws `unsupported` if none are left.
  */
 export function writtenLanguage(one: StringCase): Dfa {
   const { minLength, maxLength } = one
@@ -72,7 +72,7 @@ function spelledLanguage({ within, outside }: StringCase): Dfa | undefined {
   return parts.length === 0 ? undefined : parts.reduce((one, other) => merged(meet(one, other)))
 }
 
-/** True when the text is within the limits. */
+/** True if the text is within the limits. */
 export function stringHas(one: StringCase, text: string): boolean {
   const length = Array.from(text).length
   return (
@@ -100,7 +100,7 @@ export function withLength(regex: Regex, min: number, max: number): Regex | unde
   return { type: 'seq', parts: parts.with(at, { ...run, ...counts }) }
 }
 
-/** A lower bound on the number of characters in a text of the pattern. */
+/** A lower bound on the length of the pattern's texts, in characters. */
 export function shortest(regex: Regex): number {
   switch (regex.type) {
     case 'chars':

@@ -6,7 +6,7 @@ import { randomText } from '../testing/walk.ts'
 import { FORMAT_NAMES } from './formats.ts'
 
 describe('formats', () => {
-  test.each(FORMAT_NAMES)('%s writes what other validators accept', (format) => {
+  test.each(FORMAT_NAMES)('%s generates text that other validators accept', (format) => {
     const schema = { type: 'string', format }
     const language = jsonSchema(schema)
     const isValid = validator(schema)
@@ -40,7 +40,7 @@ describe('formats', () => {
   })
 })
 
-describe('parts that a schema leaves open are written as most likely intended', () => {
+describe('parts that a schema leaves open are generated as most likely intended', () => {
   test.each([
     ['a type by its keywords', { properties: { a: {} }, required: ['a'] }, ['{"a":1}'], ['1', '"x"']],
     [
@@ -58,8 +58,8 @@ describe('parts that a schema leaves open are written as most likely intended', 
   })
 })
 
-test('a schema of if, then and else', () => {
-  // As text: an object with its own `then` would be treated as a promise.
+test('a schema with if, then and else', () => {
+  // As text, because an object with its own `then` would be treated as a promise.
   const schema = JSON.parse(`{
     "type": "object",
     "properties": { "k": { "enum": ["x", "y"] }, "v": { "type": ["integer", "string"] } },

@@ -1,5 +1,5 @@
 // The grammar of the numbers that a case allows: decimals between its bounds, with as many digits as doubles
-// hold.
+// can represent.
 
 import { memo } from '../../base/values.ts'
 import { DIGITS } from '../code-points.ts'
@@ -18,12 +18,14 @@ interface Limit extends Decimal {
   readonly exclusive: boolean
 }
 
-/** Most digits of a decimal whose size is not bounded. */
+/** Maximum digits of an unbounded decimal. */
 const MAX_DIGITS = 15
-/** The same for whole numbers. JavaScript holds only the first 16, but a reply is text. */
+/**
+ * Maximum digits of an unbounded whole number. JavaScript represents only the first 16, but a reply is text.
+ */
 const MAX_WHOLE_DIGITS = 40
 
-/** The digits of a finite number, 0 or more, exactly as JavaScript writes it. */
+/** The digits of a finite number, 0 or more, exactly as JavaScript prints it. */
 export function decimalOf(value: number): Decimal {
   const [mantissa = '', exponent = '0'] = String(value).split('e')
   const [before = '', after = ''] = mantissa.split('.')
@@ -94,7 +96,7 @@ function ofLength(grammar: Grammar, low: string, high: string, step: number, poi
   }
 }
 
-/** One digit from `low` to `high`, followed by what `rest` returns for it. */
+/** One digit from `low` to `high`, followed by `rest` of that digit. */
 function eachDigit(
   grammar: Grammar,
   low = '0',
@@ -109,7 +111,7 @@ function eachDigit(
   return grammar.alt(...byRest(grammar, options))
 }
 
-/** Joins digits that have the same rest into one set. */
+/** Merges digits with the same rest into one set. */
 function byRest(grammar: Grammar, options: readonly NodeId[]): NodeId[] {
   const firsts = new Map<NodeId, NodeId[]>()
   for (const option of options) {
@@ -124,8 +126,8 @@ function byRest(grammar: Grammar, options: readonly NodeId[]): NodeId[] {
 }
 
 /**
- * Decimals, 0 or more, between two limits. The digits before and after the point add up to at most 15, or
- * more if an inclusive limit has more. Up to that length, different decimals are different numbers.
+ * Nonnegative decimals between two limits. The digits before and after the point add up to at most 15, or
+ * more if an inclusive limit has more. Up to that length, different decimals are different doubles.
  */
 function decimals(grammar: Grammar, low: Limit, high: Limit | undefined): NodeId {
   const bottom = BigInt(low.whole)
@@ -177,7 +179,7 @@ function fractions(grammar: Grammar, low: Limit | undefined, high: Limit | undef
     })
   }
 
-  /** Empty if the number so far, extended with zeros, lies between the limits; otherwise never. */
+  /** The empty text if the number so far, extended with zeros, is between the limits; otherwise nothing. */
   function mayStop(at: number, isLow: boolean, isHigh: boolean): NodeId {
     const isBelow = isLow && (low!.fraction.length > at || low!.exclusive)
     const isAbove = isHigh && high!.exclusive && high!.fraction.length <= at
@@ -185,7 +187,7 @@ function fractions(grammar: Grammar, low: Limit | undefined, high: Limit | undef
   }
 }
 
-/** Numbers without a bound are written up to these sizes, so a bound beyond them has no effect. */
+/** Unbounded numbers are generated up to these sizes, so a bound beyond them has no effect. */
 const FAR = 1e16
 const FAR_WHOLE = 10 ** MAX_WHOLE_DIGITS
 
@@ -220,7 +222,7 @@ function between(
   [low, high]: readonly [bigint | undefined, bigint | undefined],
   { step, point = 0 }: { readonly step: number; readonly point?: number },
 ): NodeId {
-  // Multiples without a bound stay within the numbers that a double holds exactly.
+  // Unbounded multiples stay within the numbers that a double represents exactly.
   const options = { step, point, most: step === 1 && point === 0 ? MAX_WHOLE_DIGITS : MAX_DIGITS }
   const above =
     high !== undefined && high < 0n
@@ -244,7 +246,7 @@ function decimalNode(grammar: Grammar, min: Bound | undefined, max: Bound | unde
   return grammar.alt(above, grammar.seq(grammar.text('-'), decimals(grammar, nearest, farLimit(min))))
 }
 
-/** The number of numbers, possibly approximate; at least 1. */
+/** How many numbers there are, possibly approximate; at least 1. */
 export function numberCount({ isInteger, min, max, step }: NumberCase): number {
   const isFree = !isInteger && step.digits === 0
   const longest = [min, max].map((bound) => (bound === undefined ? 1 : limit(bound).whole.length))
@@ -256,7 +258,7 @@ export function numberCount({ isInteger, min, max, step }: NumberCase): number {
   return Math.max(1, Number(roundedDown(high, unit) - roundedDown(low - 1n, unit)))
 }
 
-/** How many times the unit is below a number. */
+/** A number divided by a unit, rounded down. */
 function roundedDown(value: bigint, unit: bigint): bigint {
   const times = value / unit
   return value < 0n && times * unit !== value ? times - 1n : times
@@ -267,7 +269,7 @@ function limit({ value, exclusive }: Bound): Limit {
   return { ...decimalOf(Math.abs(value)), exclusive }
 }
 
-/** The same for the bound that is farther from zero. */
+/** Like `limit`, for the bound that is farther from zero. */
 function farLimit(bound: Bound | undefined): Limit | undefined {
   return bound === undefined || Math.abs(bound.value) > FAR ? undefined : limit(bound)
 }
@@ -279,11 +281,11 @@ function leastOf(bound: Bound | undefined, digits: number): bigint | undefined {
   return isExact && !bound.exclusive ? floor : floor + 1n
 }
 
-/** The greatest multiple of 10^-`digits` within an upper bound. */
+/** The largest multiple of 10^-`digits` within an upper bound. */
 function greatestOf(bound: Bound | undefined, digits: number): bigint | undefined {
   if (bound === undefined || bound.value > FAR_WHOLE) return undefined
   const { floor, isExact } = scaled(bound.value, digits)
-  // JavaScript reads the largest number of 64 bits, 2^63 - 1 or 2^64 - 1, as the power of two above it.
+  // JavaScript rounds the largest 64-bit numbers, 2^63 - 1 and 2^64 - 1, up to the power of two above.
   if (digits === 0 && !bound.exclusive && (bound.value === 2 ** 63 || bound.value === 2 ** 64))
     return floor - 1n
   return isExact && bound.exclusive ? floor - 1n : floor

@@ -1,4 +1,4 @@
-// The grammar of an object: named properties in their order, then others.
+// The grammar of an object: named properties in order, then others.
 import { type Grammar, type NodeId, UNBOUNDED } from '../grammar.ts'
 import { tooLarge } from '../refuse.ts'
 import {
@@ -17,13 +17,13 @@ import { propertyOf } from './intersect.ts'
 import { anyKey, colon, comma, quoted, space, spelledChar } from './json-text.ts'
 import { languageOf } from './languages.ts'
 
-/** The functions of schemas that an object's grammar needs. */
+/** The schema functions that an object's grammar needs. */
 export interface ObjectParts {
   /** The node of a value. */
   valueNode(conjunction: Conjunction): NodeId
-  /** True if some value may be allowed. */
+  /** True if any value may be allowed. */
   isPossible(conjunction: Conjunction): boolean
-  /** The names that schemas allow; undefined if all are. */
+  /** The names that schemas allow; undefined if they allow all. */
   nameLanguage(conjunction: Conjunction): Dfa | undefined
   refuse(keyword: string, why: string): never
 }
@@ -34,7 +34,7 @@ const MAX_PLACES = 1 << 16
 
 /** Properties that are not listed by name. No two of them get the same name. */
 interface Others {
-  /** One of them, key and value. */
+  /** One such property, key and value. */
   readonly node: NodeId
   /** How many names there are. */
   readonly count: number
@@ -66,11 +66,11 @@ export function objectNode(grammar: Grammar, one: ObjectCase, parts: ObjectParts
   )
 }
 
-/** The content between the braces, including the closing brace. */
+/** The contents between the braces, including the closing brace. */
 function membersNode(grammar: Grammar, one: ObjectCase, members: readonly Member[], others: Others): NodeId {
   const { minProperties, maxProperties } = one
   const counts = minProperties > 0 || maxProperties < members.length || maxProperties < UNBOUNDED
-  // How many properties have been written. Without limits, only whether there are any.
+  // How many properties have been written. Without limits, it only matters whether there are any.
   const most = counts ? Math.min(members.length, maxProperties) : Math.min(1, members.length)
   if ((most + 1) * members.length > MAX_PLACES) {
     throw tooLarge('places of properties', (most + 1) * members.length, MAX_PLACES)

@@ -1,5 +1,5 @@
-// Random schemas against ajv. In: seeds. Out: every value that a schema allows is read; every text that is
-// written, allowed.
+// Random schemas against ajv. In: seeds. Out: every value that a schema allows is accepted, and every
+// generated text is allowed.
 
 import { describe, expect, test } from 'vitest'
 import { randomFrom } from '../../../../test/helpers/random.ts'
@@ -11,7 +11,7 @@ import { randomText } from '../testing/walk.ts'
 const SEEDS = Array.from({ length: 60 }, (_, seed) => seed)
 
 describe.each([0, 1, 2, 3])('schemas of level %d', (level) => {
-  test('read every value they allow, byte by byte', () => {
+  test('accept every value they allow, byte by byte', () => {
     for (const seed of SEEDS) {
       const random = new RandomSchema(randomFrom(seed * 4 + level))
       const schema = random.schema(level)
@@ -28,7 +28,7 @@ describe.each([0, 1, 2, 3])('schemas of level %d', (level) => {
     }
   })
 
-  test('read no value that they forbid', () => {
+  test('accept no value that they forbid', () => {
     let forbidden = 0
     for (const seed of SEEDS) {
       const random = new RandomSchema(randomFrom(seed * 4 + level))
@@ -46,7 +46,7 @@ describe.each([0, 1, 2, 3])('schemas of level %d', (level) => {
     expect(forbidden).toBeGreaterThan(250)
   })
 
-  test('write nothing that they forbid, and never get stuck', () => {
+  test('generate nothing that they forbid, and never get stuck', () => {
     let complete = 0
     for (const seed of SEEDS) {
       const chance = randomFrom(seed * 4 + level)

@@ -63,10 +63,10 @@ const KEYWORDS: ReadonlySet<string> = new Set([
   ...Object.values(KEYWORDS_OF).flat(),
 ])
 
-/** Keywords that hold schemas for references only. */
+/** Keywords whose schemas are only used by references. */
 const DEFINITIONS: ReadonlySet<string> = new Set(['$defs', 'definitions'])
 
-/** Keywords that do not affect which values are valid. */
+/** Keywords that do not affect validity. */
 const ANNOTATIONS: ReadonlySet<string> = new Set([
   '$schema',
   '$id',
@@ -177,7 +177,7 @@ export class SchemaDocument {
     }
   }
 
-  /** Records where everything is. Not recursive, because the depth has not been checked yet. */
+  /** Records the location of every part. Not recursive, because the depth has not been checked yet. */
   #survey(schema: unknown): void {
     const open = [{ value: schema, path: '', depth: 0, outer: NO_ADDRESS }]
     let values = 0
@@ -213,7 +213,7 @@ function decode(fragment: string): string {
   try {
     return decodeURIComponent(fragment)
   } catch {
-    // A stray % is kept as it is.
+    // A stray % stays unchanged.
     return fragment
   }
 }

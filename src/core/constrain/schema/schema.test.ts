@@ -496,7 +496,7 @@ describe('a schema of', () => {
   })
 })
 
-test('an exclusive bound of draft 4 is one of the other bound', () => {
+test('an exclusive bound in draft 4 applies to the other bound', () => {
   const open = jsonSchema({
     type: 'integer',
     minimum: 0,

@@ -49,7 +49,7 @@ export class Schemas implements Judge, Oracle {
       case 'number': {
         const { min, max, isInteger, step } = one
         const number = value as number
-        // A number without multipleOf has a step of 1 as well, and may have any fraction.
+        // A number without multipleOf also has a step of 1, and may have any fraction.
         const isFree = !isInteger && step.digits === 0
         return (
           (!isInteger || Number.isInteger(number)) &&
@@ -159,7 +159,7 @@ export class Schemas implements Judge, Oracle {
     return this.#checked(this.#unevaluated(schema, this.#conditional(schema, list)))
   }
 
-  /** With `enum` and `const` the values are listed. */
+  /** `enum` and `const` list the values. */
   #literals(schema: SchemaObject, own: readonly Case[]): readonly Case[] {
     const { enum: values, const: constant } = schema
     if (values !== undefined && !Array.isArray(values)) this.refuse('enum', 'is not a list')

@@ -5,7 +5,7 @@ import { itemAt, meetNumbers, propertyOf } from './intersect.ts'
 import type { Json } from './json-text.ts'
 import { stringLanguage } from './languages.ts'
 
-/** The functions of schemas that a subtraction needs. */
+/** The schema functions that a subtraction needs. */
 export interface Oracle {
   cases(conjunction: Conjunction): readonly Case[]
   accepts(one: Case, value: Json): boolean
@@ -17,8 +17,8 @@ export interface Oracle {
 const MAX_DEPTH = 4
 
 /**
- * Cases with the values of `one` that `other` does not allow. They may omit some, but contain no wrong one.
- * Undefined if this cannot be decided.
+ * Cases with the values of `one` that `other` does not allow. They may miss some values, but contain no wrong
+ * ones. Undefined if this cannot be decided.
  */
 export function without(one: Case, other: Case, oracle: Oracle): readonly Case[] | undefined {
   if (areApart(one, other, oracle)) return [one]

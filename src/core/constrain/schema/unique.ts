@@ -1,9 +1,12 @@
-// Unique items of listed values. In: cases, and the values that items allow. Out: the values in a list, and
-// how many of an item's values the items before it can use up.
+// Unique items with listed values. In: cases, and the values that items allow. Out: the values as a list, and
+// how many of an item's values the earlier items can use up.
 import { type Case, canonical } from './cases.ts'
 import type { Json } from './json-text.ts'
 
-/** The values that the cases allow, each once. Undefined for more than `most`, or if one is not a list. */
+/**
+ * The values that the cases allow, each once. Undefined if there are more than `most`, or if a case does not
+ * list its values.
+ */
 export function listedValues(cases: readonly Case[], most: number): readonly Json[] | undefined {
   const listed = new Map<string, Json>()
   for (const one of cases) {
@@ -16,9 +19,9 @@ export function listedValues(cases: readonly Case[], most: number): readonly Jso
 }
 
 /**
- * The most of `values` that the items can use if each takes a different one: the size of a largest matching,
- * by augmenting paths. The items that remain find other values wherever all items find one: of two matchings,
- * one that covers the values and one that covers the items, there is a third that covers both.
+ * How many of `values` the items can use at most if each takes a different one: the size of a maximum
+ * matching, by augmenting paths. The remaining items still find other values if all items can find one: given
+ * a matching that covers the values and one that covers the items, there is one that covers both.
  */
 export function mostTaken(
   values: number,

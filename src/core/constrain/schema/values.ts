@@ -17,10 +17,10 @@ import { listedValues, mostTaken } from './unique.ts'
 
 /** Maximum number of items that `contains` may require. */
 const MAX_CONTAINED = 64
-/** Maximum number of values of unique items for which a grammar can list the remaining ones. */
+/** Maximum number of values of unique items for which the grammar tracks the remaining ones. */
 const MAX_PERMUTED = 8
 /**
- * Maximum number of listed values of an item, and of items before it, for which the number of used values is
+ * Maximum number of an item's listed values, and of earlier items, for which the number of used values is
  * exact.
  */
 const MAX_MATCHED = { values: 16, items: 64 }
@@ -28,7 +28,8 @@ const MAX_MATCHED = { values: 16, items: 64 }
 const MAX_RULES = 1 << 12
 
 /**
- * The JSON values that a schema allows. Throws `unsupported` and names the keyword that cannot be enforced.
+ * The grammar of the JSON values that a schema allows. Throws `unsupported` and names the keyword that cannot
+ * be enforced.
  */
 export function schemaNode(grammar: Grammar, schema: unknown): NodeId {
   return new SchemaWriter(grammar, new SchemaDocument(schema)).write()
@@ -203,14 +204,12 @@ class SchemaWriter implements ObjectParts {
     return { ...plain, prefix: first, rest: others, restWeight: 'named', minItems: least }
   }
 
-  /**
-   * The array with so few items that each finds a value that those before it cannot have taken.
-   */
+  /** The array, limited to so few items that each finds a value that earlier ones cannot have taken. */
   #withinCounts(one: ArrayCase): ArrayCase {
     const { prefix, rest, minItems } = one
     const casesOf = (conjunction: Conjunction) => this.#schemas.cases(conjunction)
     const cases = prefix.map(casesOf)
-    /** Values that are certain to remain for an item after `count` items of the prefix. */
+    /** How many values certainly remain for an item after `count` items of the prefix. */
     const left = (item: Conjunction, count: number) => {
       const values = listedValues(likely(casesOf(item)), MAX_MATCHED.values)
       if (values !== undefined && count <= MAX_MATCHED.items) {
@@ -255,7 +254,7 @@ class SchemaWriter implements ObjectParts {
     const grammar = this.#grammar
     const known = new Map<string, NodeId>()
     const close = grammar.text(']')
-    /** After all values but these, one an item. */
+    /** The node after all values except these have been used, one per item. */
     const after = (left: readonly string[]): NodeId =>
       memo(known, left.join(), () => {
         const count = values.size - left.length

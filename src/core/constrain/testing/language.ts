@@ -16,7 +16,7 @@ export class Language {
     this.automaton = new Automaton(analyse(grammar, root(grammar)))
   }
 
-  /** The state after a text; DEAD when no text of the language begins so. */
+  /** The state after a text; DEAD if no text of the language begins with it. */
   after(text: string | Uint8Array): StateId {
     this.automaton.work.renew()
     let state = this.automaton.start

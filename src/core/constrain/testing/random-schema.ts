@@ -1,9 +1,9 @@
-// Random schemas for tests. In: a source of chance and a level. Out: a schema, and values that it allows.
+// Random schemas for tests. In: a random source and a level. Out: a schema, and values that it allows.
 import type { Json } from '../schema/json-text.ts'
 
 export type TestSchema = { readonly [keyword: string]: unknown }
 
-/** A number from 0 to below 1. */
+/** A number in [0, 1). */
 export type Chance = () => number
 
 const WORDS = ['name', 'id', 'a b', 'é', 'naïve "x"', 'tag', 'n', 'items', 'next', 'kind', '\n', 'x-y', '漢']
@@ -41,7 +41,7 @@ export class RandomSchema {
     this.#chance = chance
   }
 
-  /** A schema whose parts nest up to `level` deep. */
+  /** A schema nested up to `level` deep. */
   schema(level: number): TestSchema {
     const kinds = [
       () => ({ type: 'null' }),
@@ -67,7 +67,7 @@ export class RandomSchema {
     return this.#pick(level > 0 ? [...nested, ...this.#some(kinds, 1, 2)] : kinds)()
   }
 
-  /** A value that the schema allows, its properties in the schema's order. */
+  /** A value that the schema allows, with properties in the schema's order. */
   value(schema: TestSchema): Json {
     if ('const' in schema) return schema['const'] as Json
     if ('enum' in schema) return this.#pick(schema['enum'] as Json[])

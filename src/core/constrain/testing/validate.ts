@@ -1,5 +1,5 @@
-// Validation for tests. In: a schema. Out: ajv's judgement of texts and values, with formats judged by other
-// means than ours.
+// Validation for tests. In: a schema. Out: ajv's verdict on texts and values, with formats checked
+// independently of our code.
 import { Ajv2020 } from 'ajv/dist/2020.js'
 
 const isDate = (text: string) =>
@@ -50,16 +50,19 @@ const FORMATS: Readonly<Record<string, (text: string) => boolean>> = {
   uuid: (text) => /^[\da-f]{8}-([\da-f]{4}-){3}[\da-f]{12}$/i.test(text),
 }
 
-/** One for all schemas: each instance compiles the meta-schema again, which takes longer than the schemas. */
+/**
+ * One instance for all schemas, because each compiles the meta-schema again, which takes longer than the
+ * schemas.
+ */
 const ajv = new Ajv2020({ strict: false, logger: false, multipleOfPrecision: 9 })
 for (const [name, judge] of Object.entries(FORMATS)) ajv.addFormat(name, judge)
 
-/** Whether a value is what the schema allows. */
+/** Whether the schema allows a value. */
 export function validator(schema: object): (value: unknown) => boolean {
   try {
     return ajv.compile(schema)
   } finally {
-    // Another schema may have the same address, and tests make thousands of schemas.
+    // Another schema may have the same address, and tests create thousands of schemas.
     ajv.removeSchema(schema)
   }
 }

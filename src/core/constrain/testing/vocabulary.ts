@@ -6,10 +6,10 @@ export interface SmallVocabulary extends ModelVocabulary {
   /** Number of ids in the logits. */
   readonly vocab: number
   readonly endId: number
-  /** Writes nothing: `<think>`. */
+  /** A token without text: `<think>`. */
   readonly controlId: number
   readonly endIds: ReadonlySet<number>
-  /** Ids of a text, the longest tokens first. */
+  /** Ids of a text, preferring the longest tokens. */
   encode(text: string): number[]
 }
 
@@ -17,7 +17,8 @@ const encoder = new TextEncoder()
 const key = (bytes: Uint8Array) => bytes.join()
 
 /**
- * The first 256 ids are the bytes, then come the texts, `<think>` and the end; the logits are longer still.
+ * The first 256 ids are the bytes, then come the texts, `<think>` and the end; the row of logits is even
+ * longer.
  */
 export function smallVocabulary(texts: readonly (string | readonly number[])[]): SmallVocabulary {
   const tokens = [

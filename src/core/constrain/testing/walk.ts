@@ -1,20 +1,18 @@
-// Random texts of a language. In: a language and a source of chance. Out: a text of it, found byte by byte.
+// Random texts of a language. In: a language and a random source. Out: a text of it, found byte by byte.
 import { memo } from '../../base/values.ts'
 import { DEAD, type StateId } from '../automaton.ts'
 import type { Language } from './language.ts'
 import type { Chance } from './random-schema.ts'
 
 const MOST_BYTES = 3000
-/** Bytes that bring a JSON text nearer to its end. */
+/** Bytes that bring a JSON text closer to its end. */
 const CLOSING = new Set(Array.from('"]}', (char) => char.charCodeAt(0)))
 
-/**
- * A text of the language; undefined when it found no end. Throws when it gets stuck, which no grammar may.
- */
+/** A text of the language; undefined if it does not end. Throws if it gets stuck, which must never happen. */
 export const randomText = (language: Language, chance: Chance): string | undefined =>
   new TextDrawer(language, chance).text('')
 
-/** Draws many texts of one language. Remembers which bytes may follow each state. */
+/** Draws many texts of one language. Caches which bytes may follow each state. */
 export class TextDrawer {
   readonly #language: Language
   readonly #chance: Chance
@@ -25,7 +23,7 @@ export class TextDrawer {
     this.#chance = chance
   }
 
-  /** A text that begins so; undefined when it grew too long. Throws when it gets stuck. */
+  /** A text with this beginning; undefined if it grows too long. Throws if it gets stuck. */
   text(begin: string): string | undefined {
     const bytes = [...new TextEncoder().encode(begin)]
     let state = this.#language.after(begin)

@@ -9,7 +9,7 @@ import { GGML_DTYPES, readGguf } from './gguf.ts'
 
 const open = (bytes: Uint8Array) => readGguf(bufferSource('types.gguf', bytes))
 
-test('every type has a number', () => {
+test('every type has its ggml number', () => {
   expect(new Set(GGML_DTYPES.values())).toEqual(new Set(DTYPES))
   expect([...GGML_DTYPES.keys()].every((number) => number >= 0)).toBe(true)
   // Numbers of llama.cpp's enum ggml_type.

@@ -1,4 +1,4 @@
-// Writes a GGUF file again with some tensors replaced. Metadata and all other tensors keep their bytes.
+// Rewrites a GGUF file with some tensors replaced. Metadata and all other tensors keep their bytes.
 import { HalfbyteError } from '../../base/errors.ts'
 import { rowBytes } from '../dtypes.ts'
 import type { DType } from '../tensors.ts'
@@ -12,7 +12,7 @@ export interface NewTensor {
   readonly data: () => Promise<Uint8Array>
 }
 
-/** The value of `general.file_type` by the dtype of most matrices. */
+/** The value of `general.file_type` for the dtype of most matrices. */
 export const FILE_TYPES: Readonly<Partial<Record<DType, number>>> = {
   F32: 0,
   F16: 1,
@@ -20,12 +20,12 @@ export const FILE_TYPES: Readonly<Partial<Record<DType, number>>> = {
   Q4_1: 3,
   Q8_0: 7,
 }
-/** Bytes of a copied tensor that are in memory at once. */
+/** How many bytes of a copied tensor are in memory at once. */
 const COPY_BYTES = 16 << 20
 
 /**
- * `mostly`: the dtype that the file is named by. Throws `unsupported` for one of several splits, `internal`
- * when data has the wrong length, errors of reading, or the signal's reason.
+ * `mostly`: the dtype that the file is named after. Throws `unsupported` for one of several splits,
+ * `internal` if data has the wrong length, read errors, or the signal's reason.
  */
 export async function* rewriteGguf(
   file: GgufFile,

@@ -4,7 +4,7 @@ import type { SlabReader } from '../slab-reader.ts'
 import type { MetaValue } from '../tensors.ts'
 
 /**
- * Longer strings and arrays are rejected as damage: real templates reach 100 KB, vocabularies 300,000
+ * Longer strings and arrays are rejected as damaged: real templates reach 100 KB, vocabularies 300,000
  * entries.
  */
 const STRING_LIMIT_BYTES = 16 << 20
@@ -36,7 +36,7 @@ export async function readString(
   return reader.text(byteLength)
 }
 
-/** Reads one value. 64-bit integers beyond 2^53 become decimal strings, which lose no digit. */
+/** Reads one value. 64-bit integers beyond 2^53 become decimal strings, so that no digits are lost. */
 export async function readValue(
   reader: SlabReader,
   file: string,

@@ -1,11 +1,11 @@
-// Writes a GGUF file. In: metadata and tensors. Out: the file as chunks, so it may be of any size.
+// Writes a GGUF file. In: metadata and tensors. Out: the file in chunks, so it can have any size.
 import { joinBytes } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { elementCount, rowBytes } from '../dtypes.ts'
 import type { DType } from '../tensors.ts'
 import { GGML_DTYPES, GGUF_MAGIC } from './gguf.ts'
 
-/** GGUF's numbers of its types. */
+/** GGUF's type numbers. */
 const TYPES: ReadonlyMap<string, number> = new Map([
   ['u32', 4],
   ['i32', 5],
@@ -16,10 +16,10 @@ const TYPES: ReadonlyMap<string, number> = new Map([
 const ARRAY = 9
 const DTYPE_NUMBERS = new Map([...GGML_DTYPES].map(([number, dtype]) => [dtype, number]))
 const VERSION = 3
-/** The value that readers assume if the metadata say nothing. */
+/** The value that readers assume if the metadata does not state one. */
 const ALIGNMENT = 32
 
-/** A value with GGUF's type: `['u32', 5]`, `['string[]', ['a', 'b']]`. */
+/** A value with its GGUF type: `['u32', 5]`, `['string[]', ['a', 'b']]`. */
 export type GgufValue =
   | readonly ['string', string]
   | readonly ['bool', boolean]
@@ -36,7 +36,7 @@ export interface GgufTensor {
   readonly data: () => Iterable<Uint8Array> | AsyncIterable<Uint8Array>
 }
 
-/** Throws `internal` when data has the wrong length, what reading it throws, or the signal's reason. */
+/** Throws `internal` if data has the wrong length, read errors, or the signal's reason. */
 export async function* writeGguf(
   metadata: ReadonlyMap<string, GgufValue>,
   tensors: readonly GgufTensor[],
@@ -72,7 +72,7 @@ const bytesOf = (dtype: DType, shape: readonly number[]): number => rowBytes(dty
 export const padding = (bytes: number, alignment: number): Uint8Array =>
   new Uint8Array((alignment - (bytes % alignment)) % alignment)
 
-/** An entry of the list of tensors. */
+/** An entry in the list of tensors. */
 export const tensorEntry = (
   name: string,
   shape: readonly number[],

@@ -40,7 +40,7 @@ const open = (bytes: Uint8Array) => readGguf(bufferSource('small.gguf', bytes))
 const whole = await ggufBytes(small)
 const headerBytes = ggufHeader(small).length
 
-/** The error's code, or the result instead. */
+/** The error's code, or the result if there is no error. */
 async function codeOf(work: Promise<unknown>): Promise<string> {
   try {
     return `no error: ${JSON.stringify(await work)}`
@@ -75,7 +75,7 @@ function header(
 const u32 = (value: number) => [value & 255, (value >> 8) & 255, (value >> 16) & 255, value >>> 24]
 
 describe('a good file', () => {
-  test('gives back metadata and tensors, dimensions outermost first', async () => {
+  test('returns metadata and tensors, dimensions outermost first', async () => {
     const file = await open(whole)
     expect(Object.fromEntries(file.metadata)).toEqual({
       'general.architecture': 'llama',
@@ -118,7 +118,7 @@ describe('a good file', () => {
     }
   })
 
-  test('any strings and numbers survive', async () => {
+  test('all strings and numbers survive a round trip', async () => {
     const value: fc.Arbitrary<GgufValue> = fc.oneof(
       fc.string({ unit: 'grapheme' }).map((text) => ['string', text] as const),
       fc.array(fc.string({ unit: 'grapheme' })).map((texts) => ['string[]', texts] as const),
@@ -178,14 +178,14 @@ describe('a good file', () => {
 })
 
 describe('a damaged file', () => {
-  test('truncated at any byte, it is a format error', async () => {
+  test('is a format error if truncated at any byte', async () => {
     for (let length = 0; length < whole.length - 20; length++) {
       expect(await codeOf(open(whole.subarray(0, length))), `truncated at ${length}`).toBe('format')
     }
     expect(headerBytes).toBeGreaterThan(200)
   })
 
-  test('with any header byte changed, it is read or rejected with a typed error', async () => {
+  test('is read or rejected with a typed error if any header byte changes', async () => {
     await fc.assert(
       fc.asyncProperty(fc.nat(headerBytes - 1), fc.nat(255), async (at, value) => {
         const bytes = whole.slice()
@@ -238,7 +238,7 @@ describe('a damaged file', () => {
     expect(await codeOf(open(bytes))).toBe('format')
   })
 
-  test('a ggml type without a kernel is named with the supported ones', async () => {
+  test('the error for a ggml type without a kernel names it and the supported types', async () => {
     await expect(open(tensor([256n], 15, 0n))).rejects.toMatchObject({
       code: 'unsupported',
       message: expect.stringMatching(/Q8_K.*F32, F16, BF16, Q8_0, Q4_0, Q4_1/),
@@ -275,13 +275,13 @@ describe('splits', () => {
       ),
     )
 
-  test('in any order they are one model with the first one’s metadata', async () => {
+  test('form one model with the first one’s metadata, in any order', async () => {
     const merged = mergeSplits([await split(2, 3), await split(0, 3), await split(1, 3)])
     expect([...merged.tensors.keys()]).toEqual(['t0', 't1', 't2'])
     expect(merged.metadata.get('general.architecture')).toBe('llama')
   })
 
-  test('missing ones are named', async () => {
+  test('the error names missing ones', async () => {
     const files = [await split(1, 4), await split(2, 4)]
     expect(() => mergeSplits(files)).toThrow(
       /4 files and 2 were given; add split 1 \(model-00001-of-00004.gguf\), 4/,

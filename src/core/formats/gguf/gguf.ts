@@ -8,7 +8,7 @@ import { checkOverlap, type DType, type MetaValue, type TensorIndex, type Tensor
 import { readString, readValue } from './gguf-values.ts'
 import { codingOf } from './group-readers.ts'
 
-/** ggml's names in the order of its numbers; a dash stands for a type that ggml removed. */
+/** ggml's names in the order of its numbers; a dash marks a type that ggml removed. */
 const NAMES = (
   'F32 F16 Q4_0 Q4_1 - - Q5_0 Q5_1 Q8_0 Q8_1 Q2_K Q3_K Q4_K Q5_K Q6_K Q8_K IQ2_XXS IQ2_XS IQ3_XXS IQ1_S ' +
   'IQ4_NL IQ3_S IQ2_S IQ4_XS I8 I16 I32 I64 F64 IQ1_M BF16 - - - TQ1_0 TQ2_0 - - - MXFP4 NVFP4 Q1_0 Q2_0'
@@ -56,8 +56,7 @@ interface RawTensor {
 }
 
 /**
- * Reads a header. Throws `format` when it is damaged, `unsupported` for another version or an unsupported
- * ggml type.
+ * Reads a header. Throws `format` if it is damaged, `unsupported` for an unsupported version or ggml type.
  */
 export async function readGguf(source: ByteSource, signal?: AbortSignal): Promise<GgufFile> {
   const reader = new SlabReader(source, signal)

@@ -1,4 +1,4 @@
-// Coded groups. In: blocks of random bits in every type of GGUF. Out: the very floats that ggml makes of
+// Coded groups. In: blocks of random bits in every GGUF type. Out: exactly the floats that ggml computes from
 // them.
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
@@ -55,7 +55,7 @@ test.each(CODED_DTYPES)('%s is dequantised bit for bit', (dtype) => {
   expect(hash.slice(0, 32)).toBe(GGML[dtype])
 })
 
-test.each(CODED_DTYPES)('%s begins anywhere in its rows', (dtype) => {
+test.each(CODED_DTYPES)('%s can be read from any position in its rows', (dtype) => {
   const { elements } = BLOCKS[dtype]
   const rows = storedRows(dtype, randomBlocks(dtype, 4, 3), codingOf(dtype))
   const all = new Float32Array(4 * elements)

@@ -51,7 +51,7 @@ function readQ4K(rows: RowViews, index: number, out: CodedGroup): void {
   readNibbles(rows, at, at + Q4_K.codes, index & 7, out)
 }
 
-/** As Q4_K, with 32 bytes before the codes: bit `group` of byte i is the fifth bit of code i. */
+/** Like Q4_K, with 32 bytes before the codes: bit `group` of byte i is the fifth bit of code i. */
 function readQ5K(rows: RowViews, index: number, out: CodedGroup): void {
   const at = (index >>> 3) * 176
   const group = index & 7
@@ -59,7 +59,7 @@ function readQ5K(rows: RowViews, index: number, out: CodedGroup): void {
   for (let i = 0; i < 32; i++) out.codes[i]! |= ((rows.u8[at + 16 + i]! >>> group) & 1) << 4
 }
 
-/** Scale, minimum and codes of a group, of the block at `at` whose codes begin at `codesAt`. */
+/** Scale, minimum and codes of a group in the block at `at`, whose codes begin at `codesAt`. */
 function readNibbles(rows: RowViews, at: number, codesAt: number, group: number, out: CodedGroup): void {
   const half = halfTable()
   out.scales.fill(groupScale(half, rows, at, group))
@@ -164,7 +164,7 @@ const HAS_MINIMUM: ReadonlySet<CodedDType> = new Set<CodedDType>([
   'IQ1_S',
 ])
 
-/** Undefined for a dtype that is not read by groups. */
+/** Undefined for a dtype that is not read group by group. */
 export function codingOf(dtype: DType): Coding | undefined {
   const read = (GROUP_READERS as Partial<Record<DType, GroupReader>>)[dtype]
   return read && { read, hasMinimum: HAS_MINIMUM.has(dtype as CodedDType) }
@@ -248,7 +248,7 @@ function readNVFP4({ u8 }: RowViews, index: number, { codes, scales }: CodedGrou
     const scale = u8[at + run]!
     const exponent = (scale >>> 3) & 15
     const mantissa = scale & 7
-    // Half of the scale, because the levels are doubled. 0x7f is not a number, and ggml makes it zero.
+    // Half of the scale, because the levels are doubled. 0x7f is NaN, which ggml reads as zero.
     scales[h] =
       scale === 0x7f ? 0 : exponent === 0 ? mantissa * 2 ** -10 : (8 + mantissa) * 2 ** (exponent - 11)
     for (let i = 0; i < 8; i++) {

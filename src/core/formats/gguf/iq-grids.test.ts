@@ -1,4 +1,4 @@
-// Grids. In: the name of an IQ type. Out: the very table that ggml has.
+// Grids. In: the name of an IQ type. Out: exactly ggml's table.
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { type GridName, iqGrid } from './iq-quants.ts'
@@ -16,10 +16,10 @@ const GGML: readonly (readonly [name: GridName, points: number, hash: string])[]
   ['IQ1_S', 2048, '07540ffc1aeaf6ad4d97e96b0fcc765a'],
 ]
 
-test.each(GGML)('%s has its %i points', (name, points, hash) => {
+test.each(GGML)('%s has %i points, those of ggml', (name, points, hash) => {
   const grid = iqGrid(name)
   expect(grid.length).toBe(points * (name.startsWith('IQ3') ? 4 : 8))
   expect(createHash('sha256').update(grid).digest('hex').slice(0, 32)).toBe(hash)
-  // It is decoded once.
+  // The second call returns the same table.
   expect(iqGrid(name)).toBe(grid)
 })

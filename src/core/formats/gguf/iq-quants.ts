@@ -16,11 +16,11 @@ export type GridName = 'IQ2_XXS' | 'IQ2_XS' | 'IQ2_S' | 'IQ3_XXS' | 'IQ3_S' | 'I
 interface GridData {
   /** The values that an element of a point can have. */
   readonly levels: readonly number[]
-  /** Elements of a point. */
+  /** Elements per point. */
   readonly width: number
   /** Whether the indices of a point's levels always have an even sum. */
   readonly isEven: boolean
-  /** Which points the grid has, in the code that `iqGrid` describes. */
+  /** Which points the grid has, encoded as `iqGrid` describes. */
   readonly skips: string
 }
 
@@ -116,7 +116,7 @@ const MOST = '['.charCodeAt(0) - FIRST
 const grids = new Map<GridName, Int8Array>()
 
 /**
- * The points of a grid one after another. Made at first use.
+ * The points of a grid in sequence. Made at first use.
  *
  * Every grid is sorted: with n levels, a point is a number in base n whose lowest digit is its first element.
  * Each character of `skips` gives the number of candidates between one point and the next.
@@ -141,7 +141,7 @@ export function iqGrid(name: GridName): Int8Array {
   return grid
 }
 
-/** hot: without a branch, since signs are as good as random. */
+/** hot: without a branch, since signs are practically random. */
 function signed(value: number, sign: number): number {
   const mask = -(sign & 1)
   return (value ^ mask) - mask
@@ -152,7 +152,7 @@ function placeEight(grid: Int8Array, from: number, signs: number, codes: Int16Ar
   for (let i = 0; i < 8; i++) codes[at + i] = signed(grid[from + i]!, signs >>> i)
 }
 
-/** The same with two points of 4 elements. */
+/** Like `placeEight`, with two points of 4 elements. */
 function placeFours(
   grid: Int8Array,
   first: number,
@@ -167,7 +167,7 @@ function placeFours(
   }
 }
 
-/** Seven signs and the eighth, which makes the number of minus signs even. */
+/** Adds the eighth sign to seven, so that the number of minus signs is even. */
 function evenSigns(seven: number): number {
   // Bit n of 0x6996 is the parity of the number n.
   return seven | (((0x6996 >>> ((seven ^ (seven >>> 4)) & 15)) & 1) << 7)
@@ -206,7 +206,7 @@ export function readIQ2S({ u8, u16 }: RowViews, index: number, { codes, scales }
   }
 }
 
-/** A nibble for each half of a group. */
+/** One nibble per half of a group. */
 function readTwoScales(d: number, pair: number, scales: Float32Array): void {
   scales[0] = d * (0.5 + (pair & 15)) * 0.25
   scales[1] = d * (0.5 + (pair >>> 4)) * 0.25
@@ -226,7 +226,7 @@ export function readIQ3XXS({ u8, u16 }: RowViews, index: number, { codes, scales
   }
 }
 
-/** Levels are odd from -15 to 15, so codes from 0 to 15 hold them: level = 2 * code - 15. */
+/** Levels are odd numbers from -15 to 15, so codes from 0 to 15 can represent them: level = 2 * code - 15. */
 export function readIQ3S({ u8, u16 }: RowViews, index: number, out: CodedGroup): void {
   const at = (index >>> 3) * 110
   const group = index & 7
@@ -246,7 +246,8 @@ export function readIQ3S({ u8, u16 }: RowViews, index: number, out: CodedGroup):
 }
 
 /**
- * Elements -1, 0 and 1, moved by an eighth up or down. Codes are greater by 1, which the minimum compensates.
+ * Elements are -1, 0 or 1, shifted up or down by an eighth. Codes are greater by 1, which the minimum
+ * compensates.
  */
 export function readIQ1S({ u8, u16 }: RowViews, index: number, out: CodedGroup): void {
   const at = (index >>> 3) * 50
@@ -262,7 +263,7 @@ export function readIQ1S({ u8, u16 }: RowViews, index: number, out: CodedGroup):
   }
 }
 
-/** The same, moved by an eighth in runs of 8: codes are eighths. */
+/** Like IQ1_S, but shifted in runs of 8, so codes count eighths. */
 export function readIQ1M({ u8, u16 }: RowViews, index: number, { codes, scales }: CodedGroup): void {
   const at = (index >>> 3) * 56
   const group = index & 7

@@ -28,7 +28,7 @@ export function scaleTensors(tensors: TensorIndex): TensorIndex {
   return all
 }
 
-/** F32 that is computed when it is read, whole blocks at a time. */
+/** An F32 tensor that is computed when it is read, in whole blocks. */
 function scaled(tensor: TensorInfo, scale: TensorInfo): TensorInfo {
   const { name, shape, source: file } = tensor
   const count = elementCount(shape) as number
@@ -103,7 +103,7 @@ export function mergeSplits(files: readonly GgufFile[]): Pick<GgufFile, 'metadat
 }
 
 function splitCount(file: GgufFile): number {
-  // llama.cpp writes 0 or nothing into a file that is not split.
+  // In a file that is not split, llama.cpp writes 0 or omits the key.
   return Math.max(1, integerOf(file, 'split.count', 1))
 }
 

@@ -1,4 +1,4 @@
-// Scales of matrices. In: experts in NVFP4 and their scales. Out: the products, wherever a read begins.
+// Scales of matrices. In: NVFP4 experts and their scales. Out: the products, wherever a read begins.
 import { expect, test } from 'vitest'
 import { bufferSource } from '../../base/bytes.ts'
 import { dequantize } from '../dequantize.ts'
@@ -51,7 +51,7 @@ test('any other number of scales is a format error', () => {
   )
 })
 
-test('matrices of other types keep theirs as a separate tensor', () => {
+test('matrices of other types keep their scales as a separate tensor', () => {
   const [name, experts] = EXPERTS
   const scales = scalesOf(FACTORS)
   const all = scaleTensors(new Map([[name, { ...experts, dtype: 'MXFP4' }], scales]))

@@ -1,12 +1,11 @@
-// Takes the specification of a tokenizer from GGUF metadata.
+// Reads a tokenizer's specification from GGUF metadata.
 import { HalfbyteError } from '../../base/errors.ts'
 import type { GgufTokenizerSpec } from '../../text/spec.ts'
 import type { MetaObject } from '../json-files.ts'
 import type { MetaValue } from '../tensors.ts'
 
 /**
- * Returns undefined when the file has no vocabulary. Throws `format` when a value has the wrong type or
- * length.
+ * Returns undefined if the file has no vocabulary. Throws `format` if a value has the wrong type or length.
  */
 export function ggufTokenizer(
   file: string,
@@ -31,7 +30,7 @@ export function ggufTokenizer(
   const tokens = texts('tokens') ?? []
   const count = tokens.length
   const numbers = (key: string) => list<number>(key, `${count} numbers`, 'number', count)
-  // An id beyond the vocabulary means "none": converters write 2^32 - 1.
+  // An id outside the vocabulary means "none": converters write 2^32 - 1.
   const idOf = (name: string) => {
     const key = `tokenizer.ggml.${name}_token_id`
     const id = typed<number>(key, 'a number', (value) => typeof value === 'number')
@@ -61,8 +60,8 @@ export function ggufTokenizer(
 }
 
 /**
- * GGUF's names of sampling defaults, and the corresponding ones of generation_config.json, or GGUF's own
- * where it has none.
+ * GGUF's names of sampling defaults, mapped to those of generation_config.json, or to themselves if it has
+ * none.
  */
 export const SAMPLING_NAMES = {
   temp: 'temperature',

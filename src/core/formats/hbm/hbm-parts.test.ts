@@ -1,4 +1,4 @@
-// Tests of packs in parts. In: a pack split at any size, its parts reordered, lost, shortened and exchanged.
+// Tests of packs in parts. In: a pack split at any size, its parts reordered, lost, shortened and swapped.
 // Out: the same model, or an error that says what is wrong.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -33,7 +33,7 @@ function cut(bytes: Uint8Array, partBytes: number, stem = 'tiny') {
 
 type Parts = Parameters<typeof joinParts>[0]
 
-test('parts of any size, in any order, read like the whole', async () => {
+test('parts of any size and in any order read like the whole pack', async () => {
   const at = fc.integer({ min: 0, max: whole.length })
   const order = fc.infiniteStream(fc.integer())
   await fc.assert(
@@ -97,7 +97,7 @@ test.each([
     (parts: Parts[0][]) => parts.splice(0, 1, bufferSource(parts[0]!.name, new Uint8Array(1500))),
     /tiny\.hbm: it does not begin with HBM1/,
   ],
-])('among the parts %s is an error', async (_, change, message) => {
+])('%s among the parts is an error', async (_, change, message) => {
   const parts = cut(whole, 1500)
   expect(parts).toHaveLength(4)
   change(parts)
@@ -107,7 +107,7 @@ test.each([
   })
 })
 
-test('two packs at once are not parts', async () => {
+test('two complete packs are not parts of one', async () => {
   const two = [bufferSource('a.hbm', whole), bufferSource('b.hbm', whole)]
   await expect(openModel(two)).rejects.toThrow(
     /2 files were given and a\.hbm is a whole model; give one of them/,

@@ -20,7 +20,9 @@ export interface PackTensor {
   readonly encoding: PackedEncoding
   readonly shape: readonly number[]
   readonly bytes: number
-  /** Called twice, for the hashes and then for the file, because the header with the hashes comes first. */
+  /**
+   * Called twice, first for the hashes and then for the file, because the header with the hashes comes first.
+   */
   readonly data: () => AsyncIterable<Uint8Array> | Iterable<Uint8Array>
 }
 
@@ -29,7 +31,7 @@ export interface PackContents extends Omit<PackHeader, 'tensors'> {
 }
 
 /**
- * Tensors keep their order. Throws `internal` when data has the wrong length, and the signal's reason when
+ * Tensors keep their order. Throws `internal` if data has the wrong length, and the signal's reason if
  * aborted.
  */
 export async function* writePack(contents: PackContents, signal?: AbortSignal): AsyncGenerator<Uint8Array> {

@@ -24,7 +24,7 @@ const tensor = (
   data: () => [bytes.subarray(0, 5), bytes.subarray(5)],
 })
 
-/** An object that no text can be made of. */
+/** An object that cannot be converted to a string. */
 const NO_TEXT = { toString: 1 }
 
 const embed = bytesOf(4 * 144, 1)
@@ -62,7 +62,7 @@ async function readAll(bytes: Uint8Array): Promise<void> {
   for (const { source, offset, byteLength } of tensors.values()) await source.read(offset, byteLength)
 }
 
-test('a pack brings back its model', async () => {
+test('a pack round-trips its model', async () => {
   const model = await openModel([source(whole)])
   expect(model).toMatchObject({
     format: 'hbm',
@@ -90,7 +90,7 @@ describe('a tensor of several chunks', () => {
   const large = bytesOf(size, 3)
   const contents = { ...small, tensors: [tensor('w', [size / 144 / 4, 32], large)] }
 
-  test('reads back at any range, each chunk once when read in order', async () => {
+  test('can be read at any range, and reads each chunk once when read in order', async () => {
     const bytes = await write(contents)
     let read = 0
     const inner = source(bytes)
@@ -122,7 +122,7 @@ describe('a tensor of several chunks', () => {
     expect(Buffer.compare(shared, large.subarray(5))).toBe(0)
   })
 
-  test('rejects only the chunk that changed', async () => {
+  test('rejects only the chunk that was changed', async () => {
     const bytes = await write(contents)
     bytes[bytes.length - size + CHUNK_BYTES + 7]! ^= 1
     const { source: held } = (await readPack(source(bytes))).tensors.get('w')!
@@ -133,7 +133,7 @@ describe('a tensor of several chunks', () => {
 })
 
 describe('a damaged pack', () => {
-  test('truncated at any byte, or with an additional byte, it is a format error', async () => {
+  test('is a format error if truncated at any byte or extended by one', async () => {
     for (let length = 4; length < whole.length; length++) {
       expect(await codeOf(openModel([source(whole.subarray(0, length))])), `truncated at ${length}`).toBe(
         'format',
@@ -142,7 +142,7 @@ describe('a damaged pack', () => {
     expect(await codeOf(openModel([source(concat([whole, new Uint8Array(1)]))]))).toBe('format')
   })
 
-  test('with any bit changed, it is rejected before or while its tensors are read', async () => {
+  test('is rejected before or while its tensors are read if any bit is flipped', async () => {
     const padding = new Set<number>()
     const headEnd = PREFIX_BYTES + new DataView(whole.buffer).getUint32(8, true)
     for (let at = headEnd; at < Math.ceil(headEnd / 64) * 64; at++) padding.add(at)
@@ -158,7 +158,7 @@ describe('a damaged pack', () => {
   })
 })
 
-describe('a lying header with a true hash', () => {
+describe('a false header with a correct hash', () => {
   async function lie(
     change: (header: Record<string, unknown>) => unknown,
     jsonBytes?: number,
@@ -180,14 +180,14 @@ describe('a lying header with a true hash', () => {
     bytes.set(Buffer.from(hash, 'hex'), 32)
     return bytes
   }
-  /** A tensor that leaves room for others in such a file. */
+  /** A tensor that leaves space for others in such a file. */
   const short = { shape: [8, 32], bytes: 144 }
   const withEntry = (change: object) => (header: Record<string, unknown>) => ({
     ...header,
     tensors: [{ ...(header['tensors'] as object[])[0], ...change }],
   })
 
-  test('is read when nothing is changed', async () => {
+  test('is read if nothing is changed', async () => {
     expect(await codeOf(readPack(source(await lie((header) => header))))).toBe('no error')
     expect(await codeOf(readPack(source(await lie(withEntry(short)))))).toBe('no error')
   })
@@ -251,17 +251,17 @@ describe('a lying header with a true hash', () => {
     },
   )
 
-  test('that would unpack to more than any header is not unpacked', async () => {
+  test('that would unpack to more than the header limit is not unpacked', async () => {
     const bytes = await lie((header) => header, (128 << 20) + 1)
     await expect(readPack(source(bytes))).rejects.toThrow(/134217729 unpacked, in a file of/)
   })
 
-  test('that unpacks to more than declared is stopped', async () => {
+  test('that unpacks to more than declared stops early', async () => {
     const bytes = await lie(() => ' '.repeat(100 << 20), 1000)
     expect(bytes.length).toBeLessThan(1 << 20)
     const { message } = (await readPack(source(bytes)).catch((error) => error)) as Error
     expect(message).toMatch(/unpacks to \d+ bytes where 1000/)
-    // It ends with the first piece that is too much.
+    // It stops at the first piece over the limit.
     expect(Number(/unpacks to (\d+)/.exec(message)?.[1])).toBeLessThan(1 << 20)
   })
 })
@@ -278,7 +278,7 @@ describe('a pack of another version', () => {
     })
   }
 
-  test('later or earlier than the known ones is unsupported, and the message says what to do', async () => {
+  test('newer or older than the known ones is unsupported, and the message says what to do', async () => {
     const later = readPack(source(await ofVersion(whole, 3)))
     await expect(later).rejects.toMatchObject({ code: 'unsupported', detail: { version: 3 } })
     await expect(later).rejects.toThrow(/version 3 and version 2 is read; update Halfbyte/)
@@ -296,13 +296,13 @@ describe('a pack of another version', () => {
     await expect(before).rejects.toThrow(/version 1 and version 2 is read; convert the model again/)
   })
 
-  test('is the first one, for older releases, if nothing in the pack has changed since', async () => {
+  test('is version 1, for older releases, if no layout in the pack has changed since', async () => {
     expect(whole[4]).toBe(1)
     expect(await codeOf(readAll(await ofVersion(whole, 2)))).toBe('no error')
   })
 })
 
-test('the writer rejects data of another length than declared', async () => {
+test('the writer rejects data whose length differs from the declared one', async () => {
   const short = { ...tensor('w', [32, 32], embed), bytes: 640 }
   expect(await codeOf(write({ ...small, tensors: [short] }))).toBe('internal')
 })

@@ -22,7 +22,7 @@ import { type MetaObject, parseObject, withoutNulls } from '../json-files.ts'
 import { malformed, shown } from '../malformed.ts'
 import { checkOverlap, type DType, type TensorIndex, type TensorInfo } from '../tensors.ts'
 
-/** Memory that the sources of one file share: they hold one chunk together instead of one each. */
+/** Memory shared by the sources of one file, so that they hold one chunk together instead of one each. */
 interface SharedChunk {
   /** Slabs rarely end where a chunk ends. Keeping the last chunk avoids reading and hashing it twice. */
   last?: { readonly at: number; readonly bytes: Uint8Array }
@@ -37,8 +37,8 @@ interface SharedChunk {
 const RENEWALS = 2
 
 /**
- * Returns the bytes [start, end) from `read` once they are right. Corrupt bytes are fetched again if they
- * came from a network. Throws `integrity` when they stay wrong, and the errors of fetching.
+ * Returns the bytes [start, end) from `read` once they match. Corrupt bytes are fetched again if they came
+ * from a network. Throws `integrity` if they stay corrupt, and any fetch error.
  */
 async function readMatching(
   source: ByteSource,
@@ -61,8 +61,8 @@ async function readMatching(
 }
 
 /**
- * The tensor's bytes, from 0. Reads throw `integrity` when a chunk still differs from its hash after it was
- * renewed.
+ * The tensor's bytes, from 0. Reads throw `integrity` if a chunk still differs from its hash after it was
+ * fetched again.
  */
 function verifiedSource(
   tensor: TensorInfo,
@@ -116,7 +116,7 @@ function verifiedSource(
 const PACK_VERSION = 2
 export const PREFIX_BYTES = 64
 export const PACK_ALIGNMENT = 64
-/** Bytes of a tensor that share a hash. */
+/** Bytes of a tensor per hash. */
 export const CHUNK_BYTES = 4 << 20
 
 /** The JSON of a pack's header. */
@@ -171,7 +171,7 @@ export const DTYPE_OF: Readonly<Record<PackedEncoding, DType>> = {
 
 /**
  * Throws `format` for a damaged or truncated pack, `unsupported` for one of another version or encoding,
- * `integrity` when the header still differs from its hash after it was fetched again.
+ * `integrity` if the header still differs from its hash after it was fetched again.
  */
 export async function readPack(source: ByteSource, signal?: AbortSignal): Promise<Pack> {
   const { name: file, size } = source
@@ -210,7 +210,7 @@ export async function readPack(source: ByteSource, signal?: AbortSignal): Promis
   header.tensors.forEach((entry, index) => {
     if (tensors.has(entry.name)) throw malformed(file, `the tensor ${shown(entry.name)} occurs twice`)
     const tensor = located[index] as TensorInfo
-    // Bytes that were checked after they were stored are not hashed at every load.
+    // Bytes that were checked after they were stored are not hashed again at every load.
     tensors.set(
       entry.name,
       source.isChecked === true

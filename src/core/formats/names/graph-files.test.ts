@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { chooseGraph, GRAPH_DTYPES, graphNames } from './graph-files.ts'
 
-test('every precision has the file name that transformers.js gives it', () => {
+test('every precision has the same file name as in transformers.js', () => {
   const names = GRAPH_DTYPES.map((dtype) => [dtype, graphNames(dtype)[0]])
   expect(Object.fromEntries(names)).toEqual({
     fp32: 'model.onnx',

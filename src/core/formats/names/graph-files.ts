@@ -1,4 +1,4 @@
-// The graphs of a repository in the layout of transformers.js: onnx/model_q4.onnx and its siblings beside
+// The graphs of a repository in the layout of transformers.js: onnx/model_q4.onnx and its siblings, with
 // config.json and tokenizer.json one level up.
 import { HalfbyteError } from '../../base/errors.ts'
 import { baseName } from './named-files.ts'
@@ -7,8 +7,8 @@ import { baseName } from './named-files.ts'
 export const GRAPH_FOLDER = 'onnx/'
 
 /**
- * How the file names of the precisions end, named as transformers.js names its `dtype`. In the order in which
- * they are tried: transformers.js uses `q8` on a CPU too, and float graphs are the largest.
+ * The file name ending of each precision, keyed by `dtype` as in transformers.js, in the order in which they
+ * are tried: transformers.js uses `q8` on a CPU too, and float graphs are the largest.
  */
 const ENDINGS = {
   q8: '_quantized',
@@ -21,7 +21,7 @@ const ENDINGS = {
   fp32: '',
 } as const
 
-/** The precision of a graph's weights, as transformers.js names it. */
+/** The precision of a graph's weights, under its name in transformers.js. */
 export type GraphDtype = keyof typeof ENDINGS
 
 export const GRAPH_DTYPES = Object.keys(ENDINGS) as readonly GraphDtype[]
@@ -42,25 +42,25 @@ export function graphNames(dtype?: GraphDtype): readonly string[] {
 
 /** A graph of a model, with the data files that belong to its name. */
 export interface GraphFiles {
-  /** Its path in the model's folder, as `onnx/model_q4.onnx`. */
+  /** Its path in the model's folder, e.g. `onnx/model_q4.onnx`. */
   readonly file: string
   readonly bytes: number
-  /** Those that are not on this device. */
+  /** Bytes that are not yet on this device. */
   readonly downloadBytes: number
 }
 
-/** The precision that the name of a graph states; undefined for other names. */
+/** The precision in a graph's file name; undefined if there is none. */
 export const dtypeOf = (file: string): GraphDtype | undefined =>
   GRAPH_DTYPES.find((dtype) => graphNames(dtype).includes(baseName(file)))
 
-/** The usual graphs among files of this device, the preferred one first. */
+/** The graphs with standard names among local files, the preferred one first. */
 export function graphsAmong(
   files: readonly { readonly name: string; readonly size: number }[],
   folder = '',
 ): GraphFiles[] {
   return graphNames().flatMap((name) => {
     if (!files.some((each) => baseName(each.name) === name)) return []
-    // The names of data files extend the graph's: model.onnx_data, model.onnx.data.
+    // The names of data files begin with the graph's name: model.onnx_data, model.onnx.data.
     const bytes = files.reduce((sum, each) => sum + (baseName(each.name).startsWith(name) ? each.size : 0), 0)
     return [{ file: folder + name, bytes, downloadBytes: 0 }]
   })
@@ -76,8 +76,9 @@ export const COMPANIONS: ReadonlySet<string> = new Set([
 ])
 
 /**
- * The graph among the names of a model's files: the only one, else the preferred one of `graphNames`. Throws
- * `format`, with the names, if none of several is preferred or none has the requested `dtype`.
+ * The graph among the names of a model's files: the only one, or else the preferred one of `graphNames`.
+ * Throws `format`, with the names, if there are several and none is preferred, or none has the requested
+ * `dtype`.
  */
 export function chooseGraph(names: readonly string[], dtype?: GraphDtype): string {
   const graphs = names.filter((name) => name.endsWith('.onnx'))

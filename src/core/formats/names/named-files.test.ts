@@ -1,4 +1,4 @@
-// Tests of named files. In: names as in hostile files, and any text. Out: an address in the folder, or
+// Tests of named files. In: names as hostile files give them, and any text. Out: an address in the folder, or
 // a typed error.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -72,7 +72,7 @@ const names = fc.oneof(
 
 const page = (address: string) => new URL(address, 'https://page.example/place/').href
 
-test('for any text the address begins with that of the folder, or an error of type format is thrown', () => {
+test('for any text the address begins with the folder’s address, or a format error is thrown', () => {
   let inside = 0
   fc.assert(
     fc.property(fc.constantFrom(...FOLDERS), names, (folder, name) => {
@@ -101,7 +101,7 @@ test('for any text the address begins with that of the folder, or an error of ty
   expect(inside).toBeGreaterThan(500)
 })
 
-test('a path that is accepted has the same parts in the address', () => {
+test('an accepted path has the same parts in the address', () => {
   fc.assert(
     fc.property(hostile, (name) => {
       let path: string
@@ -131,7 +131,7 @@ test.each([
   )
 })
 
-describe('a name that could refer to another place is rejected with the reason', () => {
+describe('a name that could refer to a file outside the folder is rejected with the reason', () => {
   test.each([
     ['', 'empty part'],
     ['./', 'empty part'],

@@ -1,5 +1,4 @@
-// Resolves a file name given in another file, within the model's folder. No name leads anywhere
-// else.
+// Resolves a file name given in another file, within the model's folder. No name can lead outside it.
 import { HalfbyteError } from '../../base/errors.ts'
 import { shown } from '../malformed.ts'
 
@@ -12,12 +11,12 @@ declare const CHECKED: unique symbol
 export type InnerPath = string & { readonly [CHECKED]: 'path' }
 
 /**
- * The place of files to open: an address or a path that a page or a user gave, or a file inside such a
- * folder. A text from a file becomes one only through `addressInside` or `placeInside`.
+ * The location of files to open: an address or path that a page or a user gave, or a file inside such a
+ * folder. A string from a file becomes one only through `addressInside` or `placeInside`.
  */
 export type Place = string & { readonly [CHECKED]: 'place' }
 
-/** Marks a place that a page or a user gave. Never call it with a text from a file or a server. */
+/** Marks a location that a page or a user gave. Never call it with a string from a file or a server. */
 export const givenPlace = (text: string): Place => text as Place
 
 /** The name that llama.cpp's tools give to files of vision towers. */
@@ -41,8 +40,9 @@ export function modelName(name: string): string {
 const LONGEST_NAME = 1024
 
 /**
- * The path within the folder, with its parts as given. `giver` says what names the file; the error begins
- * with it. Throws `format` for a name that a server, a browser or a file system could take for another place.
+ * The path within the folder, with its parts as given. `giver` says who names the file; the error begins with
+ * it. Throws `format` for a name that a server, a browser or a file system could resolve to a file outside
+ * the folder.
  */
 export function pathInside(name: string, giver: string): InnerPath {
   const path = name.replace(/^(?:\.\/)+/, '')
@@ -56,8 +56,8 @@ export function pathInside(name: string, giver: string): InnerPath {
 }
 
 /**
- * The address of the file. `folder` ends with a slash, and the result begins with it. Throws what
- * `pathInside` throws.
+ * The address of the file. `folder` ends with a slash, and the result begins with it. Throws the same errors
+ * as `pathInside`.
  */
 export function addressInside(folder: Place, name: string, giver: string): Place {
   const path = pathInside(name, giver).split('/').map(encodeURIComponent).join('/')
@@ -72,7 +72,7 @@ export function addressInside(folder: Place, name: string, giver: string): Place
 
 /**
  * The file at `path` of `folder`, which ends with a slash and is an address or a path of the file system.
- * Throws what `addressInside` throws.
+ * Throws the same errors as `addressInside`.
  */
 export function placeInside(folder: Place, path: InnerPath): Place {
   // A letter before a colon is a Windows drive.

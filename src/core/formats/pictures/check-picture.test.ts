@@ -1,5 +1,5 @@
-// Headers of images. In: the first bytes of GIF and WebP files, and whole PNG and JPEG files, with forged
-// sides. Out: the kind, or an error before anything is decoded.
+// Image headers. In: the first bytes of GIF and WebP files, and whole PNG and JPEG files, with forged
+// dimensions. Out: the kind, or an error before anything is decoded.
 import { encode as encodePng } from 'fast-png'
 import { encode as encodeJpeg } from 'jpeg-js'
 import { expect, test } from 'vitest'
@@ -38,7 +38,7 @@ test.each([
     (side: number) => riff('VP8 ', 0, 0, 0, 0x9d, 1, 0x2a, ...u16(side & 0x3fff), ...u16(side & 0x3fff)),
   ],
   ['webp', (side: number) => lossless(side, side)],
-] as const)('%s: sides within the limits pass, others are rejected', (kind, fileOf) => {
+] as const)('%s: dimensions within the limits pass, others are rejected', (kind, fileOf) => {
   expect(kindOf(fileOf(40))).toBe(kind)
   expect(() => checkPicture(fileOf(40))).not.toThrow()
   expect(() => checkPicture(fileOf(8193))).toThrow(
@@ -47,7 +47,7 @@ test.each([
   expect(() => checkPicture(fileOf(40).subarray(0, kind === 'gif' ? 9 : 20))).toThrow('ends early')
 })
 
-test('PNG and JPEG are checked as decoders check them, and other kinds pass', () => {
+test('PNG and JPEG get the same checks as in the decoders, and other kinds pass', () => {
   const png = encodePng({ ...square, channels: 4 })
   const jpeg = Uint8Array.from(encodeJpeg(square, 80).data)
   expect([png, jpeg].map(kindOf)).toEqual(['png', 'jpeg'])

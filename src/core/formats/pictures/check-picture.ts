@@ -1,5 +1,4 @@
-// What kind of image a file is, and whether its header is within the limits. Asked before a browser decodes
-// it.
+// Detects an image's file type and checks its header against the limits, before a browser decodes it.
 import { checkSides } from '../pixels.ts'
 import { readJpeg } from './jpeg.ts'
 import { readPng } from './png.ts'

@@ -1,4 +1,4 @@
-// The checksum of PNG's chunks (CRC-32, ISO 3309).
+// The checksum of PNG chunks (CRC-32, ISO 3309).
 
 const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
   let sum = byte

@@ -1,11 +1,11 @@
-// The markers of a JPEG file (ITU-T T.81, annex B). In: a file. Out: the sides of its frame, or an error if
-// decoding it would take more memory or work than its size explains. Nothing is decoded here.
+// The markers of a JPEG file (ITU-T T.81, annex B). In: a file. Out: the dimensions of its frame, or an error
+// if decoding it would take more memory or work than its file size justifies. Nothing is decoded here.
 import { checkSides, MOST_SCAN_STEPS, tooMuchWork } from '../pixels.ts'
 
 export interface Jpeg {
   readonly width: number
   readonly height: number
-  /** Channels: 1 is grey, 3 are colours, 4 are inks. */
+  /** Number of channels: 1 for grey, 3 for colour, 4 for inks. */
   readonly channels: number
   /** Where the file ends for a decoder: after its end marker, or at its last byte. */
   readonly end: number
@@ -25,9 +25,12 @@ interface Frame extends Pick<Jpeg, 'width' | 'height'> {
 const SOI = 0xd8
 const EOI = 0xd9
 const SOS = 0xda
-/** Frames of 8 bits with Huffman codes: baseline, extended and progressive. */
+/** Frames with 8-bit samples and Huffman codes: baseline, extended and progressive. */
 const PROGRESSIVE = 0xc2
-/** Markers without a frame that decoders of such frames read or skip: tables, and texts of applications. */
+/**
+ * Segments other than frames that decoders of such frames read or skip: tables, comments and application
+ * data.
+ */
 const isSegment = (marker: number): boolean =>
   marker === 0xc4 ||
   marker === 0xdb ||
@@ -37,9 +40,9 @@ const isSegment = (marker: number): boolean =>
   (marker & 0xf0) === 0xe0
 
 /**
- * Throws `unsupported` for an image above the limits, and an `Error` with the reason for another kind of
- * JPEG or a damaged file. Any marker that a decoder might interpret differently is rejected, so that the
- * decoder finds the frame and the scans that were counted.
+ * Throws `unsupported` for an image above the limits, and an `Error` with the reason for another kind of JPEG
+ * or a damaged file. Rejects any marker that a decoder might interpret differently, so that the decoder sees
+ * the same frame and scans that were counted here.
  */
 export function readJpeg(bytes: Uint8Array): Jpeg {
   let frame: Frame | undefined
@@ -64,19 +67,22 @@ export function readJpeg(bytes: Uint8Array): Jpeg {
     } else if (!isSegment(marker)) throw new Error(`it has the marker 0x${marker.toString(16)}`)
   }
   if (frame === undefined || visited === 0) throw new Error('it ends before its pixels')
-  // A byte of a progressive scan, which may only refine, takes as long as a visit; a byte of another scan
-  // takes a quarter.
+  // A byte of a progressive scan, which may only refine, takes as long as visiting a block; a byte of another
+  // scan takes a quarter of that.
   const steps = visited + Math.ceil(frame.isProgressive ? end : end / 4)
   if (steps > MOST_SCAN_STEPS) throw tooMuchWork('steps in its scans', steps, MOST_SCAN_STEPS)
   const blocks = frame.channels.reduce((sum, each) => sum + each.blocks, 0)
-  // Each block's mean takes a bit, and in a frame that is not progressive its end takes another one.
+  // Each block's mean takes at least one bit, and in a frame that is not progressive its end takes another.
   const bits = blocks * (frame.isProgressive ? 1 : 2)
   if (8 * end < bits)
     throw new Error(`its ${end} bytes are too few for ${frame.width} x ${frame.height} pixels`)
   return { width: frame.width, height: frame.height, channels: frame.channels.length, end }
 }
 
-/** The place of the next marker, undefined at the end. Stuffed bytes and restarts are data of a scan. */
+/**
+ * The position of the next marker, or undefined at the end. Stuffed bytes and restart markers belong to the
+ * scan's data.
+ */
 function nextMarker(bytes: Uint8Array, from: number): number | undefined {
   for (let at = bytes.indexOf(0xff, from); at >= 0 && at + 1 < bytes.length; ) {
     const marker = bytes[at + 1]!
@@ -116,7 +122,7 @@ function readFrame(content: Uint8Array, isProgressive: boolean): Frame {
   return { width, height, isProgressive, channels }
 }
 
-/** Blocks of the channels of a scan. */
+/** Total number of blocks in the channels of a scan. */
 function scannedBlocks(content: Uint8Array, { channels }: Frame): number {
   const [count = 0] = content
   if (count < 1 || count > 4 || content.length !== 4 + 2 * count) throw new Error('it has a damaged scan')

@@ -1,5 +1,5 @@
-// The chunks of a PNG (W3C, "Portable Network Graphics", third edition). In: a file. Out: its header, palette
-// and transparent colour, and the position of its pixels. Nothing is inflated here.
+// Reads the chunks of a PNG (W3C, "Portable Network Graphics", third edition). In: a file. Out: its header,
+// palette and transparent colour, and the position of its pixels. Nothing is inflated here.
 import { checkSides, MOST_ROW_BYTES, tooMuchWork } from '../pixels.ts'
 import { crc32 } from './crc32.ts'
 
@@ -16,7 +16,7 @@ const COLOURS: ReadonlyMap<number, { readonly channels: number; readonly depths:
     [6, { channels: 4, depths: [8, 16] }],
   ])
 
-/** Pixels of one pass: the first column and row, and the steps to the next. */
+/** The pixels of one pass: the first column and row, and the steps between columns and rows. */
 export interface Pass {
   readonly x: number
   readonly y: number
@@ -40,16 +40,16 @@ const ADAM7 = [
 export interface Png {
   readonly width: number
   readonly height: number
-  /** Bits of a sample, colour type, and samples of a pixel. */
+  /** Bits per sample, colour type, and samples per pixel. */
   readonly depth: number
   readonly colour: number
   readonly channels: number
   readonly passes: readonly Pass[]
-  /** Bytes that the pixels have when they are inflated: rows, with a filter's number before each. */
+  /** Bytes of the inflated pixels: rows, each after the number of its filter. */
   readonly rowBytes: number
-  /** Three bytes a colour. */
+  /** Three bytes per colour. */
   readonly palette: Uint8Array | undefined
-  /** Opacities of the palette, or one sample of 16 bits for each channel. */
+  /** Opacities of the palette, or one 16-bit sample per channel. */
   readonly transparency: Uint8Array | undefined
   /** Parts of one zlib stream. */
   readonly data: readonly Uint8Array[]
@@ -58,13 +58,13 @@ export interface Png {
 /** A byte of deflated data becomes at most this many. */
 const MOST_INFLATION = 1032
 
-/** Bytes of a row without its filter. */
+/** Bytes of a row without its filter number. */
 export const rowStride = ({ depth, channels }: Pick<Png, 'depth' | 'channels'>, width: number): number =>
   Math.ceil((width * channels * depth) / 8)
 
 /**
  * Throws `unsupported` for an image above the limits, and an `Error` with the reason for a damaged file. The
- * checksum of the pixels is that of their zlib stream; the others are checked here.
+ * zlib stream checks the pixels' own checksum; the others are checked here.
  */
 export function readPng(bytes: Uint8Array): Png {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)

@@ -1,4 +1,4 @@
-// Reads matrices in MXFP4, whose codes and exponents are two tensors, as rows of Q8_0.
+// Reads MXFP4 matrices, whose codes and exponents are two tensors, as rows of Q8_0.
 import { floatToHalf } from '../../base/half.ts'
 import { rowBytes } from '../dtypes.ts'
 import { malformed, shown } from '../malformed.ts'
@@ -8,15 +8,15 @@ import type { StoredTensor } from './safetensors.ts'
 
 /** Twice the value of each code (E2M1), which makes them whole numbers. */
 const LEVELS = Int8Array.of(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12)
-/** Elements that share an exponent, bytes of their codes, and bytes of a block of Q8_0. */
+/** Elements that share an exponent, bytes of their codes, and bytes of a Q8_0 block. */
 const GROUP = 32
 const CODE_BYTES = 16
 const BLOCK = rowBytes('Q8_0', GROUP)
 
 /**
- * The matrices [..., inputs] with the codes `blocks` [..., inputs / 32, 16], two neighbours a byte, and the
+ * The matrices [..., inputs] with the codes `blocks` [..., inputs / 32, 16], two neighbours per byte, and the
  * exponents `scales` [..., inputs / 32]. Scales from 2^-24 to 2^15 are exact; smaller ones become 0, larger
- * ones infinite. Throws `format` where the two do not fit together.
+ * ones infinite. Throws `format` if the two do not match.
  */
 export function mxfp4(name: string, blocks: StoredTensor, scales: StoredTensor): TensorInfo {
   const { source, shape } = blocks

@@ -13,7 +13,7 @@ import { readSentencePiece } from './sentencepiece.ts'
 
 export { readPeftAdapter } from './peft-adapter.ts'
 
-/** `others` are config.json and the further files of the model. Throws `format` if one is missing. */
+/** `others` are config.json and the model's other files. Throws `format` if one is missing. */
 export async function openSafetensors(
   files: readonly ByteSource[],
   others: readonly ByteSource[],
@@ -63,7 +63,7 @@ export async function openSafetensors(
   }
 }
 
-/** The keys that hold null, and `key.part` for a part of an object that does. */
+/** The keys whose value is null; those of nested objects as `key.part`. */
 export function nullsOf(object: unknown, prefix = ''): readonly string[] {
   if (!isObject(object)) return []
   return Object.entries(object).flatMap(([key, value]) => {

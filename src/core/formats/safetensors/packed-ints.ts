@@ -1,4 +1,4 @@
-// Reads a matrix of GPTQ, AWQ or compressed-tensors as rows of blocks.
+// Reads a GPTQ, AWQ or compressed-tensors matrix as rows of blocks.
 //
 //   W[n][i] = scale[g][n] * (code[n][i] - zero[g][n]), g the group of input i; codes in 32-bit words
 //
@@ -42,9 +42,9 @@ export interface PackedInts {
   readonly groupOf?: StoredTensor | undefined
 }
 
-/** Place of output n % 8 in an AWQ word. */
+/** Position of output n % 8 in an AWQ word. */
 const AWQ = [0, 4, 1, 5, 2, 6, 3, 7] as const
-/** A matrix that is stored by inputs is read whole for each slab of outputs, in chunks of this size. */
+/** A matrix that is stored by inputs is read completely for each slab of outputs, in chunks of this size. */
 const CHUNK_BYTES = 4 << 20
 
 /**
@@ -141,7 +141,7 @@ export function virtual(
 const sortedBy = (groupOf: Uint32Array): Uint32Array =>
   Uint32Array.from(groupOf.keys()).sort((a, b) => groupOf[a]! - groupOf[b]! || a - b)
 
-/** A form of quantised weights. Both texts complete the sentence. */
+/** An unsupported form of quantised weights. `found` and `supported` complete the sentence. */
 export const unread = (file: string, found: string, supported: string): HalfbyteError =>
   new HalfbyteError(
     'unsupported',
@@ -182,7 +182,7 @@ export function floatsOf(tensor: StoredTensor, bytes: Uint8Array): Float32Array 
   return out
 }
 
-/** The data read for outputs [first, end) of a matrix. */
+/** The data read for the outputs [first, end) of a matrix. */
 interface Rows {
   readonly packed: PackedInts
   readonly k: number
@@ -197,7 +197,10 @@ interface Rows {
   readonly zeros: Uint32Array | undefined
   readonly groupOf: Uint32Array | undefined
   readonly isSorted: boolean
-  /** `per`: codes in a word. `from`, `across`: the first word of zero points, and their number. */
+  /**
+   * `per`: codes per word. `from`, `across`: the index of the first word of zero points, and the number of
+   * words.
+   */
   readonly per: number
   readonly from: number
   readonly across: number
@@ -250,8 +253,8 @@ function blocksOf(rows: Rows, out: Uint8Array): Uint8Array {
 }
 
 /**
- * Reads the scales and zero points of output n. Throws `format` for zero points that a symmetric matrix
- * cannot have.
+ * Reads the scales and zero points of output n. Throws `format` for zero points that are impossible in a
+ * symmetric matrix.
  */
 function readScales(rows: Rows, n: number, scale: Float32Array, zero: Int16Array): void {
   const { packed, groups, first, end, scales, zeros, file, per, from, across } = rows
@@ -280,7 +283,7 @@ function readScales(rows: Rows, n: number, scale: Float32Array, zero: Int16Array
 function inputsOf({ k, groups, groupSize, groupOf, packed, file, isSorted }: Rows) {
   const inOrder = Uint32Array.from({ length: k }, (_, i) => Math.floor(i / groupSize))
   if (groupOf === undefined) return { groupOf: inOrder, inputs: Uint32Array.from(inOrder.keys()) }
-  // Sorted inputs must fill whole groups in order: otherwise a block of 32 would have several groups.
+  // Sorted inputs must fill whole groups in order: otherwise a block of 32 would span several groups.
   const inputs = isSorted ? sortedBy(groupOf) : Uint32Array.from(inOrder.keys())
   const found = inputs.map((i) => groupOf[i]!)
   const isFixed = isSorted || packed.isOrdered

@@ -1,5 +1,5 @@
-// Folders of models that see. In: a configuration and names of tensors. Out: the language model, and its
-// tower where one is built.
+// Folders of vision models. In: a configuration and names of tensors. Out: the language model, and its tower
+// if Halfbyte implements it.
 import { expect, test } from 'vitest'
 import { bufferSource } from '../../base/bytes.ts'
 import type { TensorInfo } from '../tensors.ts'
@@ -66,7 +66,7 @@ test.each(['gemma3n', 'gemma4'])('the language model of %s is read without its t
   expect(own.hasUnreadTower).toBe(false)
 })
 
-test('a language model whose tower may be built keeps it', () => {
+test('a language model whose tower is supported keeps it', () => {
   expect(partsOf('gemma3').tower?.tensors.has('blocks.0.norm1.weight')).toBe(true)
 })
 

@@ -4,7 +4,9 @@ import type { MetaObject } from '../json-files.ts'
 import type { ModelFile } from '../readers.ts'
 import type { MetaValue, TensorInfo } from '../tensors.ts'
 
-/** The class of a language model that is part of another configuration, which names no class for it. */
+/**
+ * The class of each language model whose configuration is nested in another one that does not name its class.
+ */
 const CLASSES: ReadonlyMap<string, string> = new Map<string, string>([
   ['llama', 'LlamaForCausalLM'],
   ['mistral', 'MistralForCausalLM'],
@@ -24,17 +26,17 @@ const CLASSES: ReadonlyMap<string, string> = new Map<string, string>([
   ['gemma4_text', 'Gemma4ForCausalLM'],
 ])
 
-/** Language models that are read without their towers, which are not built. */
+/** Language models that are read without their towers, which are not supported. */
 const WITHOUT_TOWER: ReadonlySet<string> = new Set(['qwen3_5_text', 'gemma3n_text', 'gemma4_text'])
 
-/** The language model's tensors but for its last matrix. */
+/** The language model's tensors, except the output matrix. */
 const LANGUAGE =
   /^(?:(?:model\.)?(?:language_model|text_model)\.(?:model\.)?|model\.(?=(?:layers|embed_tokens|norm)\.))(.*)$/
 
 type Parts = Pick<ModelFile, 'tensors' | 'metadata' | 'tower' | 'hasUnreadTower'>
 
 /**
- * `processor`: how images are prepared, if the folder says so. A model without a tower has all tensors. The
+ * `processor`: how images are prepared, if the folder states it. A model without a tower has all tensors. The
  * names come from several versions of transformers.
  */
 export function partTower(

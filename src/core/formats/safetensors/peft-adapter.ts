@@ -62,7 +62,7 @@ interface Parts {
   readonly replacements: Map<string, Replacement>
 }
 
-/** Sorts tensors by their names. Throws `unsupported` for a name that no LoRA has. */
+/** Sorts tensors by their names. Throws `unsupported` for a name that does not occur in LoRA adapters. */
 function partsOf(file: string, tensors: readonly TensorInfo[]): Parts {
   const parts: Parts = {
     matrices: new Map(),
@@ -91,7 +91,7 @@ function partsOf(file: string, tensors: readonly TensorInfo[]): Parts {
   return parts
 }
 
-/** Takes the magnitude of a matrix out of `parts`. DoRA gives one to each. */
+/** Removes a matrix's magnitude from `parts`. DoRA has one for each matrix. */
 function magnitudeOf(
   file: string,
   name: string,

@@ -24,7 +24,7 @@ test.each([
   ['_proj', false],
   ['self_attn.q_proj', true],
   ['attn.q_proj', false],
-  // A dot is any character.
+  // A dot matches any character.
   ['self.attn.q_proj', true],
   ['layers.10.self_attn.q_proj', true],
   ['layers.0.self_attn.q_proj', false],
@@ -65,7 +65,7 @@ test('the first matching pattern gives the value', () => {
   for (const none of [undefined, null, {}]) expect(valuesOf(none)('a.q_proj')).toBeUndefined()
 })
 
-test('patterns match what regular expressions of JavaScript match', () => {
+test('patterns match the same names as JavaScript’s regular expressions', () => {
   const piece = fc.constantFrom('a', 'b', '.', '\\.', '[ab]', 'a*', '(a|b.)', '(?:ab)?', '.*', 'b+', '|', '_')
   const pattern = fc.array(piece, { minLength: 1, maxLength: 6 }).map((pieces) => pieces.join(''))
   const name = fc.array(fc.constantFrom('a', 'b', '.', '_'), { maxLength: 8 }).map((all) => all.join(''))
@@ -109,13 +109,13 @@ describe('are rejected', () => {
   })
 })
 
-test('a pattern that would backtrack ends, without a match or with an error', () => {
+test('a pattern that would backtrack terminates, without a match or with an error', () => {
   expect(matches('(a|a)*(a+a+)+y', 'a'.repeat(2000))).toBe(false)
   const many = () => matches(`(a*)*${'(.*.*.*)*'.repeat(20)}y`, 'a'.repeat(20_000))
   expect(failure(many)).toMatch(/^(no error: false|unsupported: .*tries)/)
 })
 
-test('an adapter of 100 layers may have a pattern for each matrix', () => {
+test('an adapter with 100 layers may have a pattern for each matrix', () => {
   const names = Array.from({ length: 100 }, (_, layer) =>
     [...'qkvougd'].map((letter) => `model.layers.${layer}.self_attn.${letter}_proj`),
   ).flat()

@@ -1,15 +1,18 @@
-// rank_pattern and alpha_pattern of PEFT: values of modules whose names end with a regular expression of
-// Python.
+// PEFT's rank_pattern and alpha_pattern: values for modules whose names end with a match of a Python regular
+// expression.
 import { Budget } from '../../base/budget.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { isObject } from '../../base/values.ts'
 import { malformed, shown } from '../malformed.ts'
 
-/** Positions in names at which one part of a pattern is tried, for all modules together. */
+/** Maximum number of attempts to match a part of a pattern at a position in a name, over all modules. */
 const MOST_TRIES = 1 << 23
 const LONGEST_PATTERN = 1024
 
-/** The ends of all matches of a part that begin at one of the places. Sets of places need no backtracking. */
+/**
+ * The ends of all matches that begin at one of the given positions. Working with sets of positions avoids
+ * backtracking.
+ */
 type Part = (name: string, places: ReadonlySet<number>) => Set<number>
 
 interface Reading {
@@ -19,7 +22,7 @@ interface Reading {
 }
 
 /**
- * The value of a module: that of the first pattern for which Python's `re.match(rf"(.*\.)?({pattern})$",
+ * A module's value: that of the first pattern for which Python's `re.match(rf"(.*\.)?({pattern})$",
  * module)` finds a match. Throws `format` for values that are not numbers, `unsupported` for patterns with
  * lookarounds, back-references or flags, and for more than `MOST_TRIES`.
  */
@@ -58,7 +61,7 @@ export function patternValues(
   }
 }
 
-/** Undefined for a pattern that is not read. */
+/** Undefined for an unsupported pattern. */
 function partOf(text: string, budget: Budget): Part | undefined {
   if (text.length > LONGEST_PATTERN) return undefined
   if (/^[\w.-]*$/.test(text)) return nameOf(text, budget)
@@ -68,7 +71,8 @@ function partOf(text: string, budget: Budget): Part | undefined {
 }
 
 /**
- * A pattern in which only dots are special, as most are: an adapter may have one for each of its matrices.
+ * A pattern in which only dots are special. Most patterns are like this, and an adapter may have one for each
+ * of its matrices.
  */
 function nameOf(text: string, budget: Budget): Part {
   const matches = (name: string, from: number) => {
@@ -176,7 +180,7 @@ const CLASSES: ReadonlyMap<string, RegExp> = new Map(
   Object.entries({ d: /\d/, D: /\D/, w: /\w/, W: /\W/, s: /\s/, S: /\S/ }),
 )
 
-/** The text after a backslash: a character class, or a character that is not a letter or digit. */
+/** An escape after its backslash: a character class, or a character that is not a letter or digit. */
 function escaped(reading: Reading): IsIn | undefined {
   const char = reading.text[reading.at++]
   if (char === undefined) return undefined
@@ -185,7 +189,7 @@ function escaped(reading: Reading): IsIn | undefined {
   return /\w/.test(char) ? undefined : same(char)
 }
 
-/** Reads a class after its bracket. */
+/** Reads a character class after its opening bracket. */
 function classOf(reading: Reading): IsIn | undefined {
   const { text } = reading
   const isNegated = taken(reading, '^')

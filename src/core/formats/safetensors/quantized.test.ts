@@ -1,4 +1,4 @@
-// Tests of quantised safetensors. In: matrices packed bit by bit by the formats' definitions. Out: the very
+// Tests of quantised safetensors. In: matrices packed bit by bit by the formats' definitions. Out: the exact
 // values, or a typed error.
 
 import fc from 'fast-check'
@@ -82,7 +82,7 @@ const packed = (num_bits: number, more = {}) => ({
   config_groups: { group_0: { targets: ['Linear'], weights: { num_bits, ...more } } },
 })
 
-describe('symmetric codes are moved without loss', () => {
+describe('symmetric codes are converted without loss', () => {
   test.each([
     [4, 32, 'Q4_0'],
     [4, 64, 'Q4_0'],
@@ -109,7 +109,7 @@ describe('symmetric codes are moved without loss', () => {
   })
 })
 
-describe('codes with zero points have their minimum rounded to f16', () => {
+describe('codes with zero points have minimums rounded to f16', () => {
   const asymmetric = (options: IntOptions) => intMatrix(N, K, { ...options, isSymmetric: false })
 
   function rounded({ scales, zeros, groups, codes }: ReturnType<typeof intMatrix>): Float32Array {
@@ -140,14 +140,14 @@ describe('codes with zero points have their minimum rounded to f16', () => {
     }
   })
 
-  test('8 bits with zero points are made f32, exactly', async () => {
+  test('8-bit codes with zero points become exact f32 values', async () => {
     const matrix = asymmetric({ bits: 8, groupSize: 64 })
     const found = await valuesIn(gptqTensors('x', matrix), gptq(8, 64, { sym: false }))
     expect(found).toEqual(['F32 like Q8_0', intValues(matrix)])
   })
 })
 
-test('inputs that were sorted by activations keep their groups', async () => {
+test('inputs that were sorted by activation order keep their groups', async () => {
   const matrix = intMatrix(N, K, { groupSize: 64, isSymmetric: false, isShuffled: true })
   const config = gptq(4, 64, { sym: false, desc_act: true })
   const even = intMatrix(N, K, { groupSize: 64, isShuffled: true })
@@ -242,7 +242,7 @@ describe('MXFP4', () => {
   })
 })
 
-describe('what does not fit together', () => {
+describe('are rejected if they do not match', () => {
   const matrix = intMatrix(N, K, { groupSize: 64 })
   const good = gptqTensors('x', matrix)
   const reading = async (tensors: Tensors, config: unknown) =>
@@ -283,7 +283,7 @@ describe('what does not fit together', () => {
     expect(await failure(reading(Object.fromEntries(present), config))).toMatch(message)
   })
 
-  test('an input of a group that is not there', async () => {
+  test('an input of a missing group is rejected', async () => {
     const groupOf = [...matrix.groupOf]
     groupOf[200] = 4
     const tensors = gptqTensors('x', { ...matrix, groupOf })

@@ -25,7 +25,7 @@ function levelsOf(dtype: StoredDType): Float32Array {
 
 /**
  * `scale` holds one scale for the whole matrix, one per output, or one per block of `block` [rows, columns].
- * Throws `format` when its shape is none of these.
+ * Throws `format` for any other shape.
  */
 function scaledBytes(
   weight: StoredTensor,
@@ -62,14 +62,17 @@ function scaledBytes(
 
 type Scheme = Omit<PackedInts, 'name' | 'codes' | 'scales' | 'zeros' | 'groupOf'>
 
-/** Scales of activations and caches, which Halfbyte quantises in its own way, and numbers that it counts. */
+/**
+ * Scales of activations and caches, which Halfbyte quantises in its own way, and counts that it does not
+ * need.
+ */
 const IGNORED = /\.(input_scale|input_zero_point|output_scale|[kqv]_scale|weight_shape|position_ids)$/
 
 /**
  * Makes `X.weight` from GPTQ's and AWQ's `X.qweight`, from compressed-tensors' `X.weight_packed`, and from
- * FP8 and INT8 with scales, and `X` from `X_blocks` in MXFP4. Modules that a tool did not quantise are
- * recognised by their plain tensors, so lists of ignored modules are not read. Throws `unsupported` for
- * another tool's formats, `format` for tensors that do not belong together.
+ * FP8 and INT8 with scales, and `X` from `X_blocks` in MXFP4. Unquantised modules are recognised by their
+ * plain tensors, so lists of ignored modules are not read. Throws `unsupported` for other formats, `format`
+ * for tensors that do not belong together.
  */
 export function unpackQuantized(file: string, stored: StoredIndex, config: unknown): TensorIndex {
   const settings = isObject(config) ? config : {}
@@ -135,7 +138,7 @@ export function unpackQuantized(file: string, stored: StoredIndex, config: unkno
   return tensors
 }
 
-/** The weights' settings in `config_groups`, when all groups have the same number of bits. */
+/** The weights' settings in `config_groups`, if all groups have the same number of bits. */
 function weightsOf({ config_groups: groups }: JsonObject): JsonObject {
   const all = Object.values(isObject(groups) ? groups : {}).map(
     (group) => isObject(group) && group['weights'],

@@ -23,7 +23,7 @@ async function codeOf(work: Promise<unknown>): Promise<string> {
   }
 }
 
-test('tensors come back with their shapes and bytes', async () => {
+test('tensors round-trip with their shapes and bytes', async () => {
   const tensors = await open(whole)
   expect([...tensors.values()].map(({ name, dtype, shape }) => [name, dtype, shape])).toEqual([
     ['a', 'F32', [2, 3]],
@@ -33,7 +33,7 @@ test('tensors come back with their shapes and bytes', async () => {
   expect(await held.source.read(held.offset, held.byteLength)).toEqual(b.data)
 })
 
-test('tensors are written under any name, even names of Object.prototype', async () => {
+test('tensors can have any name, even those of Object.prototype', async () => {
   const names = ['toString', '__proto__', 'a']
   const tensors = names.map((name, at) => ({
     ...({ name, dtype: 'F32', shape: [1], bytes: 4 } as const),
@@ -52,13 +52,13 @@ test('the mamba fixture is read', async () => {
 })
 
 describe('a damaged file', () => {
-  test('truncated at any byte, it is a format error', async () => {
+  test('is a format error if truncated at any byte', async () => {
     for (let length = 0; length < whole.length; length++) {
       expect(await codeOf(open(whole.subarray(0, length))), `truncated at ${length}`).toBe('format')
     }
   })
 
-  test('with any header byte changed, it is read or rejected with a typed error', async () => {
+  test('is read or rejected with a typed error if any header byte changes', async () => {
     await fc.assert(
       fc.asyncProperty(fc.nat(whole.length - 33), fc.nat(255), async (at, value) => {
         const bytes = whole.slice()
@@ -101,7 +101,7 @@ describe('a damaged file', () => {
     expect(await codeOf(open(bytes))).toBe('format')
   })
 
-  test('a dtype that is not read is named', async () => {
+  test('the error for an unsupported dtype names it', async () => {
     const file = safetensorsFile({ w: { dtype: 'F64', shape: [1], data_offsets: [0, 8] } }, new Uint8Array(8))
     await expect(open(file)).rejects.toMatchObject({
       code: 'unsupported',
@@ -125,7 +125,7 @@ describe('shards', () => {
     expect([...(await readShards([second, first], undefined)).keys()]).toEqual(['b', 'a'])
   })
 
-  test('missing ones are named, with and without the index', async () => {
+  test('the error names missing ones, with and without the index', async () => {
     await expect(readShards([first], index)).rejects.toThrow(
       /2 files and 1 were given; add model-00002-of-00002/,
     )

@@ -47,7 +47,7 @@ export async function* writeSafetensors(
 const HEADER_LIMIT_BYTES = 32 << 20
 const MAX_DIMS = 8
 
-/** Bytes of an element. Integer and FP8 tensors are read as parts of a quantised matrix. */
+/** Bytes per element. Integer and FP8 tensors are read as parts of a quantised matrix. */
 export const STORED_BYTES = { F32: 4, F16: 2, BF16: 2, I32: 4, I64: 8, I8: 1, U8: 1, F8_E4M3: 1, F8_E5M2: 1 }
 
 export type StoredDType = keyof typeof STORED_BYTES
@@ -59,7 +59,7 @@ export interface StoredTensor extends Omit<TensorInfo, 'dtype'> {
 
 export type StoredIndex = ReadonlyMap<string, StoredTensor>
 
-/** Reads a header. Throws `format` when it is damaged, `unsupported` for an unsupported dtype. */
+/** Reads a header. Throws `format` if it is damaged, `unsupported` for an unsupported dtype. */
 export async function readSafetensors(source: ByteSource, signal?: AbortSignal): Promise<StoredIndex> {
   const { name: file, size } = source
   if (size < 10) throw malformed(file, `it has ${size} bytes and a safetensors file at least 10`)
@@ -107,7 +107,7 @@ function locate(source: ByteSource, name: string, entry: unknown, dataStart: num
 
 const FLOATS = ['F32', 'F16', 'BF16'] as const satisfies (DType & StoredDType)[]
 
-/** The tensor as a float tensor. Throws `unsupported` for dtypes that need other tensors to be read. */
+/** The tensor as a float tensor. Throws `unsupported` for dtypes that can only be read with other tensors. */
 export function floatTensor(tensor: StoredTensor): TensorInfo {
   const dtype = FLOATS.find((float) => float === tensor.dtype)
   if (dtype === undefined) throw unreadDType(tensor)
@@ -127,7 +127,7 @@ function unreadDType({
   )
 }
 
-/** The format allows no gaps, overlaps or trailing data, so a lost or repeated part is detected here. */
+/** The format allows no gaps, overlaps or trailing data, so lost or repeated bytes are detected here. */
 function checkCoverage(source: ByteSource, tensors: readonly StoredTensor[], dataStart: number): void {
   let end = dataStart
   for (const tensor of [...tensors].sort((a, b) => a.offset - b.offset || a.byteLength - b.byteLength)) {
@@ -139,7 +139,7 @@ function checkCoverage(source: ByteSource, tensors: readonly StoredTensor[], dat
   if (end !== source.size) throw malformed(source.name, `its tensors end at byte ${end} of ${source.size}`)
 }
 
-/** Mistral's repositories hold the same weights once more, under the names of its own library. */
+/** Mistral's repositories contain the weights a second time, under the names of Mistral's own library. */
 function withoutConsolidated(files: readonly ByteSource[]): readonly ByteSource[] {
   const kept = files.filter(({ name }) => !/^consolidated(?:[.-].*)?\.safetensors$/.test(baseName(name)))
   return kept.length > 0 ? kept : files

@@ -47,7 +47,7 @@ function modelBytes({ type = 2, addsPrefix, trims = false, charsmap, bosId }: Fi
 const tokenizerOf = (fields: Fields = {}, config: JsonObject = {}) =>
   createTokenizer(readSentencePiece('tokenizer.model', modelBytes(fields), config))
 
-test('texts become the ids of the same vocabulary in a GGUF', () => {
+test('texts get the same ids as with the same vocabulary in a GGUF', () => {
   const expected = createTokenizer({ ...SPEC, types: SPEC.types!.with(LAST, 4) })
   const own = tokenizerOf()
   for (const text of ['hello', 'hello hello  olle', ' é\n', 'a<tag>hello', '</s>'])
@@ -57,7 +57,7 @@ test('texts become the ids of the same vocabulary in a GGUF', () => {
   expect(own.decode(own.encode('hello é hello'))).toBe('hello é hello')
 })
 
-test('the model says whether a space is prepended, and that there is no BOS', () => {
+test('the model states whether a space is prepended, and that there is no BOS', () => {
   expect(tokenizerOf({ addsPrefix: false }).addsSpacePrefix).toBe(false)
   expect(readSentencePiece('m', modelBytes({ bosId: -1 })).bosId).toBeUndefined()
 })
@@ -107,7 +107,7 @@ test('a folder without tokenizer.json uses tokenizer.model', async () => {
   expect((await openModel([...files, json])).tokenizer).toMatchObject({ kind: 'json' })
 })
 
-test('a file truncated anywhere is rejected or complete', () => {
+test('a file truncated at any byte is rejected unless it is still complete', () => {
   const bytes = modelBytes()
   for (let length = 0; length < bytes.length; length += 7) {
     try {

@@ -1,5 +1,5 @@
-// Converts a tokenizer.model, with its tokenizer_config.json, to the specification that a GGUF has for the
-// same tokenizer. Token types have the same numbers in both.
+// Converts a tokenizer.model with its tokenizer_config.json to the same specification as a GGUF of that
+// tokenizer. Token types have the same numbers in both.
 import { isCount, isObject, type JsonObject } from '../../base/values.ts'
 import { type GgufTokenizerSpec, MAX_TOKENS, shown, unsupported } from '../../text/spec.ts'
 import { Message } from '../protobuf.ts'
@@ -16,14 +16,14 @@ interface Piece {
   type: number
 }
 
-/** `file` names it in errors. Throws `format` for damage, `unsupported` for models other than BPE. */
+/** `file` is its name in errors. Throws `format` for damage, `unsupported` for models other than BPE. */
 export function readSentencePiece(
   file: string,
   bytes: Uint8Array,
   config: JsonObject = {},
 ): GgufTokenizerSpec {
   const pieces: Piece[] = []
-  // The values of fields that are not written.
+  // The values of absent fields.
   const trained = { type: 1, unknownId: 0, bosId: 1, eosId: 2 }
   const normal = { charsmap: 0, addsPrefix: true, trims: true }
   new Message(file, bytes).fields((field, message) => {

@@ -1,4 +1,4 @@
-// Presents BitNet's matrices of two bits a weight as Q4_0, which holds the same values.
+// Presents BitNet's 2-bit matrices as Q4_0, which holds the same values.
 import { floatToHalf } from '../../base/half.ts'
 import type { JsonObject } from '../../base/values.ts'
 import { rowBytes } from '../dtypes.ts'
@@ -7,17 +7,17 @@ import type { TensorInfo } from '../tensors.ts'
 import { floatsOf, unread, virtual } from './packed-ints.ts'
 import type { StoredTensor } from './safetensors.ts'
 
-/** Inputs of a block of Q4_0, and what its codes for -1 are more than those of the file. */
+/** Inputs per Q4_0 block, and the difference between its codes and the file's. */
 const GROUP = 32
 const OFFSET = 7
-/** Rows whose codes one byte holds. */
+/** Rows whose codes share a byte. */
 const ROWS = 4
 
 /**
  * Byte (r, c) of `weight` [n / 4, k] has the codes, 0 to 2 for -1 to 1, of rows r, r + n/4, r + 2n/4 and
- * r + 3n/4 in column c, from the low bits on. The one number in `scale` multiplies them, or divides them
- * where the layers are of BitLinear. Throws `format` for other shapes, `unsupported` for rows that are not
- * whole groups.
+ * r + 3n/4 in column c, starting at the low bits. The single number in `scale` multiplies them, or divides
+ * them in BitLinear layers. Throws `format` for other shapes, `unsupported` for rows that are not whole
+ * groups.
  */
 export function ternaryMatrix(weight: StoredTensor, scale: StoredTensor, settings: JsonObject): TensorInfo {
   const { name, shape, source: file } = weight
@@ -44,7 +44,7 @@ export function ternaryMatrix(weight: StoredTensor, scale: StoredTensor, setting
   return virtual(file.name, name, 'Q4_0', [ROWS * quarter, k], ROWS * quarter * bytes, read)
 }
 
-/** Blocks of a scale, as f16, and 32 codes: those of the first half of the inputs in the low bits. */
+/** Writes blocks of an f16 scale and 32 codes: those of the first half of the inputs in the low bits. */
 function writeRow(out: Uint8Array, codes: Uint8Array, shift: number, factor: number): void {
   const code = (column: number) => ((codes[column]! >> shift) & 3) + OFFSET
   for (let group = 0, at = 0; group < codes.length; group += GROUP) {

@@ -35,8 +35,7 @@ export const CODED_DTYPES = Object.keys(HALVES) as readonly CodedDType[]
 /** With `scale`, every f16 in a block has that value, which gives usable weights for a test model. */
 export function randomBlocks(dtype: CodedDType, count: number, seed: number, scale?: number): Uint8Array {
   const { bytes } = BLOCKS[dtype]
-  // Not the tests' generator: these bytes are those whose hashes the tests of the readers have from
-  // llama.cpp.
+  // Not the tests' generator: the tests of the readers have llama.cpp's hashes for exactly these bytes.
   let state = seed
   const blocks = Uint8Array.from({ length: count * bytes }, () => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0

@@ -1,5 +1,5 @@
-// Candidates. In: rows, short and longer than the sorted head. Out: the same candidates whether sorted lazily
-// or at once.
+// Candidates. In: rows shorter and longer than the sorted head. Out: the same candidates whether sorted
+// lazily or at once.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Candidates } from './candidates.ts'
@@ -16,7 +16,7 @@ function raceOf(logits: ArrayLike<number>, topK = 0, least = NONE): Candidates {
 
 const idsOf = (set: Candidates) => Array.from(set.ids.subarray(0, set.count))
 
-test('top k keeps the best, best first, on ties the lower id first', () => {
+test('top k keeps the best, best first, and the lower id first among ties', () => {
   expect(idsOf(raceOf([1, 5, -2, 5.5, 0, 3], 3))).toEqual([3, 1, 5])
   expect(idsOf(raceOf([2, 7, 7, 2, 7, 2], 4))).toEqual([1, 2, 4, 0])
 })
@@ -26,7 +26,7 @@ test('a floor and bans leave fewer than k', () => {
   expect(idsOf(raceOf([4, 1, 3, 0], 4, 1))).toEqual([0, 2, 1])
 })
 
-test('when every id is banned that is a typed error', () => {
+test('banning every id is a typed error', () => {
   expect(() => raceOf([NONE, NONE])).toThrow(/all 2 ids are banned/)
   expect(() => raceOf([NONE, NONE], 1)).toThrow(expect.objectContaining({ code: 'unsupported' }))
 })
@@ -48,7 +48,7 @@ test('scaled weights are the softmax at that temperature', () => {
   expect(set.total).toBeCloseTo(1.5)
 })
 
-test('dropped candidates are in no later total, nor sorted later', () => {
+test('dropped candidates are in no later total and are not sorted later', () => {
   const logits = Array.from({ length: 1000 }, (_, id) => -id / 100)
   const set = raceOf(logits)
   set.drop(3)

@@ -25,7 +25,7 @@ export class LogProbabilities {
   }
 
   // hot
-  /** Reads a row before anything has changed it. Throws `integrity` on NaN or +Infinity. */
+  /** Reads a row before it is changed. Throws `integrity` on NaN or +Infinity. */
   observe(row: Float32Array): void {
     const rows = this.#rows
     this.#raw = rows.keep(row)
@@ -49,8 +49,8 @@ export class LogProbabilities {
 }
 
 /**
- * Number of entries sorted at first if every id is a candidate, and the factor by which it grows when more
- * are needed.
+ * Number of entries that are sorted initially if every id is a candidate, and the factor by which it grows
+ * when more are needed.
  */
 const HEAD = 64
 const GROWTH = 8
@@ -59,7 +59,7 @@ const UNKNOWN = -1
 
 /**
  * The ids in the race, sorted by descending logit, the lower id first among equals. Without a top k, only the
- * first entries are sorted to begin with: the race is open, and `has` sorts more when a stage looks further.
+ * first entries are sorted initially: the race is open, and `has` sorts more when a stage looks further.
  *
  * `weights` are e^((logit - best) * scale) of the entries [0, count). `total` is the sum over the whole race,
  * including entries that are not sorted yet. A probability is weight / total.
@@ -204,7 +204,7 @@ export class Candidates {
     this.weigh(this.#scale)
   }
 
-  /** Sorts the best `most` entries, which begin with the sorted ones. The total does not change. */
+  /** Sorts the best `most` entries, starting after those already sorted. The total does not change. */
   #sort(most: number): void {
     this.count = this.#rows.top(this.#row, Math.min(most, this.vocab), this.#least)
     this.#isOpen = this.count === most && most < this.vocab

@@ -81,7 +81,7 @@ test('mirostat drives the mean surprise to its target', () => {
 })
 
 test('brute force finds repeats as in the papers', () => {
-  // a b c c b c y a b c: after "a b c" stood c, after "c" b, after "b c" c and y.
+  // a b c c b c y a b c: c followed "a b c", b followed "c", c and y followed "b c".
   const a = 0
   const b = 1
   const c = 2

@@ -8,7 +8,7 @@ import { longestRepeat } from './testing/brute-force.ts'
 const VOCAB = 26
 const settings = { dryMultiplier: 1, dryBase: 2, dryAllowedLength: 2, dryLastN: Number.POSITIVE_INFINITY }
 const encoder = new TextEncoder()
-/** Each id writes one letter: 0 is a. */
+/** Each id stands for a letter: 0 is a. */
 const letters = (id: number) => Uint8Array.of(97 + id)
 const idsOf = (text: string) => [...encoder.encode(text)].map((byte) => byte - 97)
 
@@ -37,12 +37,12 @@ test('the longest repetition counts, for each token that continued differently',
   expect(taken('aaaa')).toEqual({ a: 2 })
 })
 
-test('a match shorter than allowed is free', () => {
+test('a match shorter than the allowed length is not penalised', () => {
   expect(taken('abxb')).toEqual({})
   expect(taken('abxb', { dryAllowedLength: 1 })).toEqual({ x: 1 })
 })
 
-test('only the last n tokens are looked at', () => {
+test('only the last n tokens are searched', () => {
   expect(taken('abcxab', { dryLastN: 5 })).toEqual({})
   expect(taken('abcxab', { dryLastN: 6 })).toEqual({ c: 1 })
   expect(taken('abcxab', { dryLastN: 0 })).toEqual({})
@@ -55,11 +55,11 @@ test('no repetition crosses a breaker, and tokens that contain one are not penal
   expect(taken('abcdexabcd', {}, ['bc'])).toEqual({})
 })
 
-test('a huge penalty leaves numbers', () => {
+test('a huge penalty leaves finite logits', () => {
   expect(taken('aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa', { dryBase: 1e20 })).toEqual({ a: Math.fround(1e30) })
 })
 
-test('whatever the history, it is the brute force of the definition, as tokens are added', () => {
+test('matches the brute-force definition for any history, as tokens are added', () => {
   fc.assert(
     fc.property(
       fc.array(fc.nat(2), { minLength: 1, maxLength: 60 }),
@@ -108,12 +108,12 @@ describe('breakers', () => {
     expect(endsAt([':', '\u00e9'], [5, 4, 0])).toBe(2)
   })
 
-  test('may start again where they were interrupted', () => {
+  test('may restart where they were interrupted', () => {
     expect(endsAt(['nneli'], [7, 7, 7, 1, 6])).toBe(5)
     expect(endsAt(['nneli'], [7, 0, 1, 6])).toBe(0)
   })
 
-  test('are in a token that contains a whole one, whatever came before', () => {
+  test('are found in a token that contains a complete one, whatever came before', () => {
     const breakers = new Breakers(['e.', ':'], bytes)
     expect(tokens.map((_, id) => breakers.isIn(id))).toEqual([
       false,

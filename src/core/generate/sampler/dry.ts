@@ -9,7 +9,7 @@ export type TokenBytes = (id: number) => Uint8Array
 
 export class Breakers {
   readonly #tokenBytes: TokenBytes
-  /** Matches in the text so far, and in one token alone. */
+  /** Matchers for the text so far, and for a single token. */
   readonly #ofText: readonly Matcher[]
   readonly #ofToken: readonly Matcher[]
   /** Number of tokens read, and number of tokens up to the end of the latest breaker. */
@@ -60,9 +60,10 @@ const MOST = 1e30
 
 /**
  * "Don't repeat yourself", Weidmann, 2024. If the text ends with n tokens that also occur earlier, the token
- * that followed them there loses multiplier * base^(n - allowedLength), if n is at least allowedLength; the
- * longest such n counts. No match crosses a breaker, and tokens that contain a breaker are not penalised.
- * Linear in the tokens that are searched. `tally` is zeros [vocab] before and after the call.
+ * that followed them there is penalised by multiplier * base^(n - allowedLength), if n is at least
+ * allowedLength; the longest such n counts. No match crosses a breaker, and tokens that contain a breaker are
+ * not penalised. Takes time linear in the searched tokens. `tally` is zeros [vocab] before and after the
+ * call.
  */
 export function dry(
   settings: Pick<SamplerSettings, 'dryMultiplier' | 'dryBase' | 'dryAllowedLength' | 'dryLastN'>,

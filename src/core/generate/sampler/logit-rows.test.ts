@@ -1,5 +1,5 @@
-// Rows. In: rows of every size, sign and number of ties, in both builds. Out: the definition's bits, and
-// errors that say what is wrong.
+// Rows. In: rows with all kinds of sizes, signs and ties, in both builds. Out: the same bits as the
+// definition, and errors that say what is wrong.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { BUILDS } from '../../../../wasm/testing/machine.ts'
@@ -7,7 +7,7 @@ import type { LogitRows } from './logit-rows.ts'
 import { engineRows } from './testing/engine-rows.ts'
 import { PlainRows } from './testing/plain-rows.ts'
 
-/** Few distinct values, so that ties are everywhere, some bans and some edges. */
+/** Few distinct values, so that there are many ties, with some bans and edge cases. */
 const logit = fc.oneof(
   { weight: 8, arbitrary: fc.integer({ min: -9, max: 9 }).map((value) => Math.fround(value / 3)) },
   { weight: 2, arbitrary: fc.float({ noNaN: true, noDefaultInfinity: true }) },
@@ -21,7 +21,7 @@ const found = (rows: LogitRows, count: number) => ({
 })
 
 describe.each(BUILDS)('%s', (build) => {
-  test('the best match a stable sort, whatever the row, the count and the threshold', () => {
+  test('the best ids match a stable sort for any row, count and threshold', () => {
     fc.assert(
       fc.property(anyRow, fc.integer({ min: 1, max: 450 }), logit, (values, most, least) => {
         const { rows, put } = engineRows(build, values.length)
@@ -35,7 +35,7 @@ describe.each(BUILDS)('%s', (build) => {
     )
   })
 
-  test('and of long rows: rising, falling, flat and mixed', () => {
+  test('and for long rows: rising, falling, flat and mixed', () => {
     const vocab = 20_011
     const { rows, put } = engineRows(build, vocab)
     const plain = new PlainRows(vocab)
@@ -105,7 +105,7 @@ describe.each(BUILDS)('%s', (build) => {
     )
   })
 
-  test('the scalar definition of the best agrees', () => {
+  test('the scalar definition finds the same best ids', () => {
     fc.assert(
       fc.property(anyRow, fc.integer({ min: 1, max: 40 }), logit, (values, most, least) => {
         const { rows, exports, put, arena } = engineRows(build, values.length)
@@ -133,7 +133,7 @@ test('both builds give the same bits', () => {
   expect(a).toEqual(b)
 })
 
-test('a scale of 1e30 leaves the best alone and nothing undefined', () => {
+test('a scale of 1e30 keeps only the best, and leaves nothing undefined', () => {
   const { rows, put } = engineRows('relaxed', 4)
   rows.top(put([1, 3, Number.NEGATIVE_INFINITY, 2]), 4, Number.NEGATIVE_INFINITY)
   expect(rows.weigh(3, 1e30)).toBeCloseTo(1)
@@ -153,7 +153,7 @@ test.each([
   }
 })
 
-test('a row of another length or in another memory is rejected', () => {
+test('a row with a different length or in another memory is rejected', () => {
   const { rows } = engineRows('relaxed', 8)
   expect(() => rows.top(new Float32Array(8), 1, 0)).toThrow(/8 logits/)
   expect(() => rows.mask(new Float32Array(8), new Uint32Array(2))).toThrow(/2 words but 8 ids need 1/)

@@ -1,4 +1,4 @@
-// Operations on a whole row of logits in linear memory, among them its best ids, sorted.
+// Operations on a whole row of logits in linear memory, such as finding and sorting its best ids.
 
 import { roundUp } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
@@ -7,8 +7,8 @@ import type { LogitExports } from '../../runtime/module.ts'
 
 /**
  * The kernels that read all logits [vocab] of a row, with the memory they need. All samplers of an engine
- * share one instance and take turns. Ids at -Infinity are banned: they are in no sum and never among the
- * best.
+ * share one instance, one at a time. Ids at -Infinity are banned: they do not count in sums and are never
+ * among the best.
  */
 export interface LogitRows {
   readonly vocab: number
@@ -23,13 +23,13 @@ export interface LogitRows {
    */
   reserve(most: number, keeps?: boolean): void
   /**
-   * Finds at most `most` best ids at or above `least`; returns their number. Throws `integrity` on NaN or
-   * +Infinity.
+   * Finds up to `most` of the best ids at or above `least`; returns their number. Throws `integrity` on NaN
+   * or +Infinity.
    */
   top(row: Float32Array, most: number, least: number): number
   /** Writes e^((logit - best) * scale) for the first `count` results of `top`; returns their sum. */
   weigh(count: number, scale: number): number
-  /** The same sum over every logit at or above `least`; `best` is the largest. */
+  /** Like `weigh`, the sum over every logit at or above `least`; `best` is the largest logit. */
   sumExp(row: Float32Array, best: number, scale: number, least: number): number
   /** The largest logit minus `sigmas` standard deviations of all logits. */
   floorOf(row: Float32Array, sigmas: number): number
@@ -43,7 +43,7 @@ export interface LogitRows {
   readonly tally: Uint32Array
 }
 
-/** Number of candidates with room in any case; more than any usual top k. */
+/** Minimum number of candidates to allocate for; more than any usual top k. */
 const FEW = 256
 /**
  * Constants of wasm/sampling/topk.c: logits of a chunk, groups in a chunk, and ids that may be collected for
@@ -163,7 +163,7 @@ export class KernelRows implements LogitRows {
     )
   }
 
-  /** Takes the views again, because growth detaches views of plain memory. */
+  /** Recreates the views, because growth detaches views of plain memory. */
   #look(): void {
     const { buffer } = this.#arena.memory
     this.logits = new Float32Array(buffer, this.#work, this.#most)

@@ -24,7 +24,7 @@ export function biasLogits({
 }
 
 /**
- * Lowers the logits of the last `repeatLastN` tokens, each id once however often it occurred:
+ * Lowers the logits of the last `repeatLastN` tokens, once per id however often it occurred:
  * l -> (l > 0 ? l / repeatPenalty : l * repeatPenalty) - occurrences * frequencyPenalty - presencePenalty.
  * Keskar and others, CTRL, 2019; llama.cpp multiplies negative logits; the last two terms are OpenAI's.
  * `tally` is zeros [vocab] before and after the call.
@@ -103,7 +103,7 @@ export function runProcessors(
   }
 }
 
-/** With the error's name. */
+/** A text for the thrown value, with an error's name. */
 function textOf(thrown: unknown): string {
   try {
     return String(thrown)
@@ -112,7 +112,10 @@ function textOf(thrown: unknown): string {
   }
 }
 
-/** Nobody awaits this promise of third-party code, and its rejection would be reported as the page's. */
+/**
+ * Nobody awaits this promise from third-party code, and its rejection would be reported as unhandled in the
+ * page.
+ */
 export function disown(value: unknown): void {
   Promise.resolve(value).catch(() => undefined)
 }

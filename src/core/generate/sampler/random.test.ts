@@ -26,7 +26,7 @@ function* reference(seed: bigint): Generator<number> {
   }
 }
 
-test.each([0, 1, 42, 2 ** 32, 2 ** 53 - 1])('seed %d gives the reference stream', (seed) => {
+test.each([0, 1, 42, 2 ** 32, 2 ** 53 - 1])('seed %d produces the reference stream', (seed) => {
   const random = new Random(seed)
   const expected = reference(BigInt(seed))
   for (let i = 0; i < 1000; i++) expect(random.bits()).toBe(expected.next().value)

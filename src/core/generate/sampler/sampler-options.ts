@@ -57,7 +57,7 @@ export interface SamplerOptions {
   /** Ids that the reply begins with, regardless of the logits. Default: none. */
   readonly forcedTokens?: readonly number[] | undefined
   /**
-   * Number of latest tokens, including the prompt's, that the next three options look at. Infinity: all; 0:
+   * How many of the latest tokens, including the prompt's, the next three options consider. Infinity: all; 0:
    * off. Default 64.
    */
   readonly repeatLastN?: number | undefined
@@ -74,11 +74,11 @@ export interface SamplerOptions {
   /** DRY: number of repeated tokens at which the penalty starts. Default 2. */
   readonly dryAllowedLength?: number | undefined
   /**
-   * DRY: number of latest tokens, including the prompt's, that are searched for repetitions. Default
+   * DRY: how many of the latest tokens, including the prompt's, are searched for repetitions. Default
    * Infinity: all.
    */
   readonly dryLastN?: number | undefined
-  /** DRY: texts that end a repetition. Default: a line feed, `:`, `"` and `*`. */
+  /** DRY: strings that end a repetition. Default: a line feed, `:`, `"` and `*`. */
   readonly drySequenceBreakers?: readonly string[] | undefined
   /**
    * Keeps tokens whose logits are within this many standard deviations of the largest. 0 is off. Default 0.
@@ -100,7 +100,7 @@ export interface SamplerOptions {
    */
   readonly minP?: number | undefined
   /**
-   * XTC: probability, per token, of dropping all but the least likely of the likely tokens. 0 is off, 0.5 is
+   * XTC: probability, per token, of dropping all likely tokens except the least likely one. 0 is off, 0.5 is
    * usual. Default 0.
    */
   readonly xtcProbability?: number | undefined
@@ -121,10 +121,10 @@ export interface SamplerOptions {
   readonly mirostat?: 0 | 1 | 2 | undefined
   /** Mirostat's learning rate. Default 0.1. */
   readonly mirostatLr?: number | undefined
-  /** Mirostat's target surprise, in bits for each token. Default 5. */
+  /** Mirostat's target surprise, in bits per token. Default 5. */
   readonly mirostatEnt?: number | undefined
   /**
-   * Reports the log-probability of each token and of this many most likely tokens, at most 100. They are of
+   * Reports the log-probability of each token and of this many most likely tokens, at most 100. They refer to
    * the model's own distribution, before any option here applies. Default: nothing is reported.
    */
   readonly logprobs?: number | undefined
@@ -147,7 +147,9 @@ export type NumberKey = {
 }[keyof SamplerSettings]
 
 const MOST = Number.MAX_VALUE
-/** Larger raises, times a penalty and over many occurrences, could end in Infinity or NaN. */
+/**
+ * Larger biases, multiplied by a penalty and accumulated over many occurrences, could reach Infinity or NaN.
+ */
 const MOST_RISE = 1e9
 const ABOVE_ZERO = Number.MIN_VALUE
 const BIAS = real(-MOST, MOST_RISE)
@@ -162,7 +164,7 @@ const row = <Kind, Default>(kind: Kind, usual: Default): Kind & { readonly defau
   default: usual,
 })
 
-/** The numbers. Outside its range a stage has no meaning or the arithmetic overflows. */
+/** The numeric options. Outside its range, a stage is meaningless or its arithmetic overflows. */
 export const SAMPLER_NUMBERS: Readonly<Record<NumberKey, NumberKind & OptionRow<number | undefined>>> = {
   cfgScale: row(real(-1000, 1000), 1),
   repeatLastN: row(COUNT, 64),
@@ -200,14 +202,14 @@ export const SAMPLER_OPTIONS: Readonly<Record<keyof SamplerSettings, OptionRow>>
 
 export const SAMPLER_DEFAULTS: SamplerSettings = Object.freeze(defaultsOf(SAMPLER_OPTIONS) as SamplerSettings)
 
-/** A flag of the command line: its heading, the name of its number, and what the number means. */
+/** A command-line flag: its heading, the name of its number, and the number's meaning. */
 type SamplerFlag = readonly [heading: string, number: string, description: string]
 
 const FIRST = 'Sampling:'
 const REPETITION = 'Against repetition:'
 const FURTHER = 'Further sampling:'
 
-/** The numeric flags of every command with replies: `topNSigma` is `--top-n-sigma`. */
+/** The numeric flags of every command that generates replies: `topNSigma` is `--top-n-sigma`. */
 export const SAMPLER_FLAGS: Readonly<Record<Exclude<NumberKey, 'cfgScale' | 'logprobs'>, SamplerFlag>> = {
   temperature: [FIRST, 't', '0 is greedy'],
   topK: [FIRST, 'k', 'tokens to choose among, 0 is all'],

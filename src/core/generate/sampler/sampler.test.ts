@@ -15,7 +15,7 @@ const samplerOf = (vocab: number, options?: SamplerOptions, parts?: SamplerParts
 
 const flat: SamplerOptions = { topK: 0, topP: 1, minP: 0, temperature: 1 }
 
-test('temperature 0 picks the largest logit, on ties the lowest id', () => {
+test('temperature 0 picks the largest logit, and the lowest id among ties', () => {
   const sampler = samplerOf(5, { temperature: 0 })
   expect(sampler.sample(Float32Array.of(1, 4, 2, 4, 0), [])).toBe(1)
 })
@@ -54,7 +54,7 @@ test('frequency counts occurrences, presence does not', () => {
   expect(Array.from(logits)).toEqual([1.5, 2.5, 4])
 })
 
-test('penalties cover only the last n tokens, and only up to the given length', () => {
+test('penalties consider only the last n tokens, and only up to the given length', () => {
   const logits = Float32Array.of(1, 1, 1, 1)
   const sampler = samplerOf(4, { repeatLastN: 2, presencePenalty: 1, temperature: 0 })
   sampler.sample(logits, [0, 1, 2, 3], 3)
@@ -66,7 +66,7 @@ test('a bias moves an id, minus infinity bans it', () => {
   expect(sampler.sample(Float32Array.of(9, 4, 3), [])).toBe(2)
 })
 
-test('with every stage off, draws follow the softmax of all logits', () => {
+test('draws follow the softmax of all logits if every stage is off', () => {
   const row = Float32Array.from([0.5, 0.25, 0.15, 0.1], Math.log)
   const sampler = samplerOf(4, { ...flat, seed: 1 })
   const counts = [0, 0, 0, 0]
@@ -137,7 +137,7 @@ test('the defaults are the documented ones', () => {
   expect(Object.isFrozen(SAMPLER_DEFAULTS)).toBe(true)
 })
 
-test('the guide has every number with its default', () => {
+test('the guide lists every numeric option with its default', () => {
   const guide = readFileSync(new URL('../../../../docs/guide/sampler.md', import.meta.url), 'utf8')
   const words: Readonly<Record<string, string>> = { logprobs: 'none', seed: 'random' }
   for (const name of Object.keys(SAMPLER_NUMBERS) as NumberKey[]) {
@@ -148,7 +148,7 @@ test('the guide has every number with its default', () => {
   }
 })
 
-test('forced tokens open the reply whatever their logits, and the constraint hears of them', () => {
+test('forced tokens start the reply regardless of their logits, and the constraint accepts them', () => {
   const accepted: number[] = []
   const only = (allowed: number) => ({
     mask: () => Uint32Array.of(1 << allowed),
@@ -162,12 +162,12 @@ test('forced tokens open the reply whatever their logits, and the constraint hea
   expect(() => wrong.sample(new Float32Array(4), [])).toThrow(/forced token 1 does not fit/)
 })
 
-test('banned tokens are never picked, not even with a bias or greedily', () => {
+test('banned tokens are never picked, not even with a bias or by greedy decoding', () => {
   const sampler = samplerOf(3, { bannedTokens: [0], logitBias: { 0: 50 }, temperature: 0 })
   expect(sampler.sample(Float32Array.of(9, 4, 3), [])).toBe(1)
 })
 
-test('when bans leave nothing that is a typed error', () => {
+test('bans that leave no id are a typed error', () => {
   const sampler = samplerOf(2, { bannedTokens: [0, 1] })
   expect(() => sampler.sample(new Float32Array(2), [])).toThrow(
     expect.objectContaining({ code: 'unsupported' }),
@@ -223,7 +223,7 @@ test.each<[string, LogitProcessor['process'], RegExp]>([
   expect(sample).toThrow(expect.objectContaining({ code: 'unsupported' }))
 })
 
-test('a broken model is not blamed on a processor', () => {
+test('a processor is not blamed for a broken model', () => {
   const sampler = samplerOf(2, {}, { processors: [{ name: 'p', process: () => undefined }] })
   expect(() => sampler.sample(Float32Array.of(0, Number.NaN), [])).toThrow(
     expect.objectContaining({ code: 'integrity' }),
@@ -252,7 +252,7 @@ test('mirostat 2 updates mu as computed by hand', () => {
   expect(mirostat.mu).toBeCloseTo(2 - 0.1 * (0.678072 - 1), 5)
 })
 
-test('mirostat 1 keeps as many as in the formula', () => {
+test('mirostat 1 keeps as many ids as its formula says', () => {
   // p ~ rank^-2 over 8 ids: s = 2, k = sqrt(2^mu / (1 - 1/8)).
   const row = Float32Array.from({ length: 8 }, (_, id) => -2 * Math.log(id + 1))
   for (const [mu, kept] of [
@@ -267,7 +267,7 @@ test('mirostat 1 keeps as many as in the formula', () => {
   }
 })
 
-test('mirostat 1 copes with flat rows, one id and s = 1', () => {
+test('mirostat 1 handles flat rows, a single id and s = 1', () => {
   const kept = (row: number[]) => {
     const set = new Candidates(new PlainRows(row.length))
     set.start(Float32Array.from(row), 0, Number.NEGATIVE_INFINITY, 1)
@@ -282,7 +282,7 @@ test('mirostat 1 copes with flat rows, one id and s = 1', () => {
   expect(kept(Array.from({ length: 64 }, (_, id) => -Math.log(id + 1)))).toBe(3)
 })
 
-test('no option within its range makes an engine look broken', () => {
+test('no option within its range makes the engine report damaged weights', () => {
   const most = Number.MAX_VALUE
   const extremes = (name: NumberKey) => {
     const { least, most } = SAMPLER_NUMBERS[name]

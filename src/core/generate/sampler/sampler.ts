@@ -23,14 +23,15 @@ export interface SamplerParts {
 }
 
 /**
- * Logits further below the best have weight 0. Without this limit a tiny temperature could give Infinity * 0.
+ * Logits further below the best have weight 0. Without this limit a tiny temperature could result in Infinity
+ * * 0.
  */
 const MOST_SCALE = 1e30
 
 /**
  * The chain of one reply: guidance, processors, constraint, bias and bans, penalties, DRY; then top-n-sigma,
  * top-k, tail-free, typical, top-p, min-p, XTC and temperature, or temperature and mirostat; then one draw.
- * Holds the state of stages; the tokens passed to it may only grow.
+ * Holds the state of the stages; the tokens passed to it may only grow.
  */
 export class Sampler {
   /** The seed of the draws, even if the caller gave none. */

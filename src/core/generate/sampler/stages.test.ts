@@ -13,7 +13,7 @@ function after(logits: ArrayLike<number>, stage: Stage): Candidates {
   return set
 }
 
-/** Remaining ids of candidates with these probabilities. */
+/** The ids that remain of candidates with these probabilities. */
 const left = (probabilities: readonly number[], stage: Stage): number[] => {
   const set = after(probabilities.map(Math.log), stage)
   return Array.from(set.ids.subarray(0, set.count))
@@ -45,7 +45,7 @@ test('tail-free cuts where the second differences have added up', () => {
   expect(left(p, (set) => tailFree(set, 0.98))).toEqual([0, 1, 2])
 })
 
-test('tail-free leaves two candidates and a flat line alone', () => {
+test('tail-free leaves two candidates or a flat curve unchanged', () => {
   expect(left([0.9, 0.1], (set) => tailFree(set, 0.1))).toEqual([0, 1])
   expect(left([0.25, 0.25, 0.25, 0.25], (set) => tailFree(set, 0.1))).toEqual([0, 1, 2, 3])
 })
@@ -59,7 +59,7 @@ test('typical keeps those nearest the expected surprise, not the likeliest', () 
   expect(left(p, (set) => typical(set, 0.9))).toEqual([0, 1, 2, 3])
 })
 
-test('typical hands its candidates on best first, with their logits and weights', () => {
+test('typical leaves its candidates best first, with their logits and weights', () => {
   const set = after([0.2, 0.5, 0.3].map(Math.log), (set) => typical(set, 0.6))
   expect(Array.from(set.ids.subarray(0, set.count))).toEqual([1, 2])
   expect(Array.from(set.logits.subarray(0, 2))).toEqual([Math.log(0.5), Math.log(0.3)].map(Math.fround))
@@ -72,7 +72,7 @@ test('XTC keeps the least likely of the choices, and only if it applies', () => 
   const always = new Random(1)
   expect(left(p, (set) => excludeTop(set, 1, 0.2, always))).toEqual([3, 0])
   expect(left(p, (set) => excludeTop(set, 1, 0.28, always))).toEqual([2, 3, 0])
-  // One choice, or none, is kept.
+  // A single top choice is kept.
   expect(left(p, (set) => excludeTop(set, 1, 0.32, always))).toEqual([1, 2, 3, 0])
   expect(left(p, (set) => excludeTop(set, 1, 0.9, always))).toEqual([1, 2, 3, 0])
   const random = new Random(5)
@@ -82,7 +82,7 @@ test('XTC keeps the least likely of the choices, and only if it applies', () => 
   expect(Math.abs(turns - 3000)).toBeLessThan(200)
 })
 
-test('every stage leaves candidates best first, at least one, nothing new, and consistent sums', () => {
+test('every stage leaves at least one candidate, best first, adds none, and keeps sums consistent', () => {
   const share = fc.double({ min: 0.001, max: 0.999, noNaN: true })
   const anyStage = fc.oneof(
     share.map(

@@ -19,7 +19,7 @@ const STEPS: readonly ((ms: number) => number)[] = [
   () => 0,
 ]
 
-test('replies are the same and their timings finite, whatever the clock does', async () => {
+test('replies are the same and timings are finite, whatever the clock does', async () => {
   await fc.assert(
     fc.asyncProperty(fc.infiniteStream(fc.nat(STEPS.length - 1)), async (steps) => {
       const { scheduler, pool, clock, sequenceOf } = engineOf(SIZES)

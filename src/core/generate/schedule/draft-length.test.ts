@@ -1,5 +1,5 @@
-// Draft lengths. In: durations of steps, acceptance rates of drafts. Out: as many drafts as pay, on clocks
-// that scatter.
+// Draft lengths. In: durations of steps, acceptance rates of drafts. Out: as many drafts as pay off, on noisy
+// clocks.
 
 import { describe, expect, test } from 'vitest'
 import { randomFrom } from '../../../../test/helpers/random.ts'
@@ -7,7 +7,7 @@ import { DraftLength } from './speculation.ts'
 import { StepCost } from './step-cost.ts'
 
 describe('the cost of steps', () => {
-  test('is learned, filled in between, and never falls with more rows', () => {
+  test('is learned, interpolated, and never decreases with more rows', () => {
     const cost = new StepCost()
     expect(cost.ms(1)).toBe(0)
     cost.observe(1, 10)
@@ -27,7 +27,7 @@ describe('the cost of steps', () => {
     expect(cost.ms(128)).toBeGreaterThan(cost.ms(64))
   })
 
-  test('one slow step does not spoil it, and a general slowdown affects all estimates', () => {
+  test('is not spoiled by one slow step, and a general slowdown affects all estimates', () => {
     const cost = new StepCost()
     for (let round = 0; round < 30; round++) for (const rows of [1, 2, 3, 4]) cost.observe(rows, 10 + rows)
     cost.observe(2, 500)
@@ -43,7 +43,7 @@ describe('the length of drafts', () => {
   const step = { rows: 1, tokens: 1 }
   const free = { lanes: 1, msPerDraft: 0 }
 
-  test('grows with how often they are right', () => {
+  test('grows with how often drafts are right', () => {
     const lengths = [0, 0.5, 0.8, 1].map((rate) => {
       const length = new DraftLength()
       for (let index = 0; index < 300; index++) length.observe(2, (index * 0.618) % 1 < rate)
@@ -55,7 +55,7 @@ describe('the length of drafts', () => {
     expect(lengths[3]).toBe(15)
   })
 
-  test('shrinks with their price, the rows they share a step with, and the room', () => {
+  test('shrinks with the drafts’ cost, the rows that share the step, and the space left', () => {
     const length = new DraftLength()
     const alone = length.choose(15, 0, step, free, cost)
     expect(alone).toBeGreaterThan(1)
@@ -67,19 +67,19 @@ describe('the length of drafts', () => {
   })
 })
 
-describe('drafts of a length that is chosen', () => {
-  /** Milliseconds of a step by its rows, for a kernel that is slower when its tiles are not full. */
+describe('drafts of a chosen length', () => {
+  /** Milliseconds of a step by its rows, for a kernel that is slower if its tiles are not full. */
   const KINKED = [0, 11, 16.2, 19.3, 24.9, 33.8, 37, 42, 47.7]
   const line = (share: number) => (rows: number) => 30 * (1 + share * (rows - 1))
   const kinked = (rows: number) => KINKED[rows] ?? 47.7 + 5.4 * (rows - 8)
 
   /**
-   * Times of `texts` texts: without drafts, with a chosen length, and with the one length that would have
+   * Times of `texts` texts: without drafts, with a chosen length, and with the fixed length that would have
    * been best.
    */
   function run(msOf: (rows: number) => number, rate: number, texts = 40, tokens = 100) {
     const random = randomFrom(7)
-    // Times scatter by a quarter, and one in fifty is far too long.
+    // Times vary by a quarter, and one in fifty is far too long.
     const clock = (rows: number) => msOf(rows) * (0.75 + random() / 2) * (random() < 0.02 ? 2.5 : 1)
     const cost = new StepCost()
     const free = { lanes: 1, msPerDraft: 0 }
@@ -122,7 +122,7 @@ describe('drafts of a length that is chosen', () => {
     ['rows at a third', line(0.33)],
     ['rows as kernels have them', kinked],
     ['rows as dear as steps', line(1)],
-  ])('come close to the best length, and never cost a twentieth: %s', (_, msOf) => {
+  ])('come close to the best length, and never cost more than a twentieth: %s', (_, msOf) => {
     for (const rate of [0, 0.3, 0.5, 0.8, 0.95]) {
       const { speedup, possible } = run(msOf, rate)
       expect(speedup, `right at ${rate}`).toBeGreaterThan(0.93 * possible)

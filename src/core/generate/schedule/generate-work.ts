@@ -29,16 +29,16 @@ export interface TokenSampler {
 }
 
 /**
- * A token consumer's answer: undefined to continue, `stop` to end, a promise to wait for before the next
+ * A token consumer's answer: undefined to continue, `stop` to end, or a promise to wait for before the next
  * token.
  */
 export type TokenAnswer = undefined | 'stop' | Promise<void>
 
 export interface SequenceRequest {
-  /** Already holds the prompt. */
+  /** Already contains the prompt. */
   readonly sequence: Sequence
   /**
-   * Already holds a negative prompt. The sampler gets its logits too, and every token is added to both.
+   * Already contains a negative prompt. The sampler gets its logits too, and every token is added to both.
    * Default: none.
    */
   readonly guide?: Sequence | undefined
@@ -53,6 +53,8 @@ export interface SequenceRequest {
   readonly stopTokens?: ReadonlySet<number> | undefined
   /** Called for each token as it is picked. */
   readonly onToken?: ((id: number) => TokenAnswer) | undefined
+  /** Called with the stop token that ends the text when it is picked. */
+  readonly onStop?: ((id: number) => void) | undefined
   readonly signal?: AbortSignal | undefined
 }
 
@@ -131,7 +133,7 @@ export class GenerateWork implements Work {
   // hot
   draft(most: number, step: BareStep, cost: StepCost): void {
     if (this.#speculation === undefined) return
-    // A token after the last draft is picked too.
+    // One more token is picked after the last draft.
     const wanted = Math.min(most, this.#most - this.#generated - 1)
     const { tokens } = this.#lane.sequence
     this.drafted = this.#speculation.draft(tokens, wanted, this.lanes.length, step, cost)
@@ -140,7 +142,7 @@ export class GenerateWork implements Work {
   // hot
   take(logits: RowsView, now: number): Answer {
     const { sequence } = this.#lane
-    // Drafts count as run until they have been compared.
+    // Drafts count as run tokens until they have been compared.
     if (sequence.cached < sequence.tokens.length) return 'more'
     if (this.#most <= 0) return 'done'
     if (this.drafted === 0) {
@@ -170,7 +172,7 @@ export class GenerateWork implements Work {
   }
 
   #pick(row: number, logits: RowsView, now: number): Answer {
-    const { sampler, stopTokens, onToken } = this.#request
+    const { sampler, stopTokens, onToken, onStop } = this.#request
     const { tokens } = this.#lane.sequence
     const own = logits.row(this.#lane.firstLogits + row)
     const guide = this.#guide && logits.row(this.#guide.firstLogits + row)
@@ -180,6 +182,7 @@ export class GenerateWork implements Work {
     else this.#decodeMs += now - this.#mark
     this.#mark = now
     if (stopTokens?.has(id) === true) {
+      onStop?.(id)
       this.#reason = 'stop'
       return 'done'
     }

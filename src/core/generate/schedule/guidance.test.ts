@@ -26,7 +26,7 @@ const guided = {
   },
 }
 
-/** The same from the tokens alone. */
+/** The expected result, computed from the tokens alone. */
 function expectedGuided(prompt: readonly number[], negative: readonly number[], count: number): number[] {
   const said: number[] = []
   const rowOf = (before: readonly number[]) =>
@@ -35,7 +35,7 @@ function expectedGuided(prompt: readonly number[], negative: readonly number[], 
   return said
 }
 
-test('pairs of any two lengths, in steps of any size, with others, match the formula', async () => {
+test('pairs of any lengths match the formula, in steps of any size and alongside others', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(
@@ -80,7 +80,7 @@ test('pairs of any two lengths, in steps of any size, with others, match the for
   )
 })
 
-test('both prompts are one piece of work: one step per token, no row without its other', async () => {
+test('both prompts are one piece of work: one step per token, and no row without its counterpart', async () => {
   const { scheduler, pool, sequenceOf } = engineOf({ tokens: 64 })
   const sequence = sequenceOf(promptOf(200))
   const guide = sequenceOf(promptOf(10, 4))
@@ -90,7 +90,7 @@ test('both prompts are one piece of work: one step per token, no row without its
   expect(pool.steps.reduce((sum, rows) => sum + rows)).toBe(200 + 10 + 19 * 2)
 })
 
-test('the shorter room of the two ends the text', async () => {
+test('the text ends when either of the two runs out of space', async () => {
   const { scheduler, sequenceOf } = engineOf({ contextLength: 60 })
   const sequence = sequenceOf(promptOf(10))
   const guide = sequenceOf(promptOf(50))
@@ -126,7 +126,7 @@ test('an abort releases both, and a failing pair fails alone', async () => {
   expect(cache.pools.map(({ live }) => live)).toEqual(Array.from({ length: GROUPS }, () => 2))
 })
 
-test('a step without space for two rejects a pair', async () => {
+test('a step without space for two rows rejects a pair', async () => {
   const { scheduler, sequenceOf } = engineOf({ tokens: 1 })
   const request = { sequence: sequenceOf([1]), guide: sequenceOf([2]), sampler: guided }
   expect(await codeOf(scheduler.generate(request))).toBe('internal')

@@ -1,9 +1,9 @@
-// Words of rows. In: groups of rows with a key. Out: unique words, and the rows while they are held.
+// Words for rows. In: groups of rows with a key. Out: unique words, and the rows while they are held.
 import { expect, test } from 'vitest'
 import { InputRows } from './input-rows.ts'
 import { isInputWord } from './row-source.ts'
 
-test('equal content has equal words, in any instance, and no two groups share one', () => {
+test('equal content gets equal words in any instance, and no two groups share a word', () => {
   const rows = new InputRows(2)
   const one = rows.wordsOf('00000010', 8)
   const near = rows.wordsOf('00000012', 8)
@@ -15,7 +15,7 @@ test('equal content has equal words, in any instance, and no two groups share on
   expect(() => rows.wordsOf('00000010', 9)).toThrow(/9 rows/)
 })
 
-test('a group at the end of all words begins again at the first', () => {
+test('a group at the end of the word range wraps around to the first word', () => {
   const rows = new InputRows(1)
   // A key as large as the number of words, without the group's own, begins at the first word.
   const last = rows.wordsOf((2 ** 31 - 1 - 4).toString(16), 4)
@@ -26,7 +26,7 @@ test('a group at the end of all words begins again at the first', () => {
   expect(next[0]).toBe(2 ** 31 + 4)
 })
 
-test('rows exist while somebody holds them', () => {
+test('rows exist as long as somebody holds them', () => {
   const rows = new InputRows(2)
   const words = rows.wordsOf('00000001', 2)
   expect(rows.row(words[1]!)).toBeUndefined()
@@ -41,7 +41,7 @@ test('rows exist while somebody holds them', () => {
   expect(rows.has('00000001')).toBe(false)
 })
 
-test('ranges of a saved sequence keep their words, unless they have another meaning here', () => {
+test('ranges of a saved sequence keep their words, unless these are already in use', () => {
   const saved = new InputRows(1)
   const here = new InputRows(1)
   saved.wordsOf('00000010', 8)

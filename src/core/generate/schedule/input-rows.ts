@@ -5,7 +5,7 @@ import { HalfbyteError } from '../../base/errors.ts'
 import { isInputWord, RowSource, rowMissing } from './row-source.ts'
 
 const FIRST = 2 ** ABI.INPUT_BIT
-/** Words there are. */
+/** Number of available words. */
 const WORDS = 2 ** ABI.INPUT_BIT
 
 /** The words of one group of rows: [first, first + count). */
@@ -14,7 +14,7 @@ export interface InputRange {
   readonly key: string
   readonly first: number
   readonly count: number
-  /** Rows that are side by side in the image. Absent: they are in a line, as tokens are. */
+  /** Number of rows side by side in the image. Absent: they form a line, like tokens. */
   readonly columns?: number | undefined
 }
 
@@ -25,7 +25,7 @@ interface Entry extends InputRange {
 }
 
 /**
- * Gives groups of rows unique words, so that a sequence of words identifies its rows. Equal content has
+ * Assigns unique words to groups of rows, so that a sequence of words identifies its rows. Equal content has
  * equal words: a group's words begin at a number derived from its key, so that saved sequences keep their
  * meaning. The rows themselves are kept only while they are held, because state computed from them outlives
  * them.
@@ -33,13 +33,13 @@ interface Entry extends InputRange {
 export class InputRows extends RowSource {
   override readonly width: number
   readonly #entries = new Map<string, Entry>()
-  /** The same, by their first word. */
+  /** The entries, sorted by their first word. */
   readonly #order: Entry[] = []
 
   override readonly isPlaced: boolean
   readonly #isWhole: boolean
 
-  /** `isWhole`: the rows of a picture see each other. Default: only those before them. */
+  /** `isWhole`: the rows of an image attend to each other. Default: only to those before them. */
   constructor(width: number, isWhole = false, isPlaced = false) {
     super()
     this.width = width
@@ -48,7 +48,8 @@ export class InputRows extends RowSource {
   }
 
   /**
-   * The words of `count` rows with this content; new ones if the content is new. `columns`: see `InputRange`.
+   * Returns the words of `count` rows with this content; new ones if the content is new. `columns`: see
+   * `InputRange`.
    */
   wordsOf(key: string, count: number, columns?: number): number[] {
     const known = this.#entries.get(key)
@@ -70,7 +71,10 @@ export class InputRows extends RowSource {
     return [...found].map(({ key, first, count, columns }) => ({ key, first, count, columns }))
   }
 
-  /** Takes over a range of a saved sequence. False if its words or its key mean something else here. */
+  /**
+   * Takes over a range of a saved sequence. Returns false if its words or its key are in use for something
+   * else.
+   */
   claim(range: InputRange): boolean {
     const { key, first, count, columns } = range
     const known = this.#entries.get(key)
@@ -82,14 +86,14 @@ export class InputRows extends RowSource {
     return true
   }
 
-  /** Whether the rows are here. */
+  /** Whether the rows are held. */
   has(key: string): boolean {
     return this.#entries.get(key)?.rows !== undefined
   }
 
   /**
    * Keeps rows until `release`. `rows` [count][width] may be omitted if they are already held. Throws
-   * `internal` for rows of another size.
+   * `internal` for rows of the wrong size.
    */
   hold(key: string, rows?: Float32Array): void {
     const entry = this.#entries.get(key)
@@ -106,7 +110,7 @@ export class InputRows extends RowSource {
     if (entry !== undefined && --entry.holders === 0) entry.rows = undefined
   }
 
-  /** The row [width] that a word stands for; undefined if it is not here. */
+  /** The row [width] that a word represents; undefined if it is not held. */
   override row(word: number): Float32Array | undefined {
     const entry = this.#entryAt(word)
     const at = entry === undefined ? 0 : (word - entry.first) * this.width
@@ -140,7 +144,7 @@ export class InputRows extends RowSource {
     return rows
   }
 
-  /** As in Qwen2-VL: a picture has one time, and what follows comes after its longer side. */
+  /** As in Qwen2-VL: an image has a single time, and the next token's position follows its longer side. */
   override locate(word: number, place: number, into: Uint32Array, at: number): number {
     const { first, count, columns = count } = this.#entryAt(word) ?? { first: word, count: 1 }
     const row = Math.floor((word - first) / columns)

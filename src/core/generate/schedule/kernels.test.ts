@@ -1,5 +1,5 @@
-// The whole path below the engine. In: a small random model, the built modules. Out: the same bits however it
-// is scheduled.
+// The whole stack below the engine. In: a small random model, the built modules. Out: the same bits
+// regardless of scheduling.
 import { existsSync } from 'node:fs'
 import { afterEach, describe, expect, test } from 'vitest'
 import { nodeHost } from '../../../tools/cli/node-host.ts'
@@ -36,7 +36,7 @@ const INNER = 96
 const VOCAB = 160
 const LAYERS = 2
 
-/** Two layers of a Llama-like model. */
+/** A Llama-like model with two layers. */
 function smallModel(): Graph {
   const g = graphBuilder()
   const norm = (name: string) => vector({ [name]: HIDDEN })
@@ -66,13 +66,13 @@ function smallModel(): Graph {
   return g.finish(g.linear('output', last, matrix(HIDDEN, { output: VOCAB })), last)
 }
 
-/** The same numbers for a name whatever the plan, so that plans can be compared. */
+/** A name always gets the same numbers, regardless of the plan, so that plans can be compared. */
 function numbersOf(name: string, count: number, base: number, spread: number): Float32Array<ArrayBuffer> {
   const random = new Random([...name].reduce((sum, letter) => sum * 31 + letter.charCodeAt(0), 7) >>> 0)
   return Float32Array.from({ length: count }, () => base + spread * random.next())
 }
 
-/** Row `id` of the embedding's table in a model of f32 weights. */
+/** Row `id` of the embedding table in a model with f32 weights. */
 function embeddingRow(id: number): Float32Array {
   const spread = 2 / Math.sqrt(HIDDEN)
   return numbersOf('embed', VOCAB * HIDDEN, -spread / 2, spread).subarray(id * HIDDEN, (id + 1) * HIDDEN)
@@ -94,7 +94,7 @@ function fillSlot(arena: Arena, at: number, slot: WeightSlot): void {
   }
 }
 
-/** Time, height or width, for each pair of numbers that rotates. */
+/** Time, height or width, for each rotated pair. */
 const AXES_OF_PAIRS = Uint8Array.of(0, 0, 1, 1, 1, 2, 2, 2)
 
 interface Setup {
@@ -110,7 +110,7 @@ afterEach(() => {
   for (const pool of pools.splice(0)) pool.dispose()
 })
 
-/** In the order that an engine does it. */
+/** In the same order as in the engine. */
 async function engineOf({ build = 'relaxed', threads = 1, encoding = 'f32', tokens = 64, inputs }: Setup) {
   const host = nodeHost()
   const plan: Plan = compile(smallModel(), { tokens, logitRows: 8, encodingOf: () => encoding })
@@ -194,7 +194,7 @@ const ENCODINGS = ['f32', 'w8_g32', 'w4_g32'] as const
 
 describe.skipIf(!isBuilt)('with the built modules', () => {
   test.each(ENCODINGS)(
-    '%s: logits are finite, differ by position, and are the same bits for any chunk and thread',
+    '%s: logits are finite, differ by position, and have the same bits for any chunk size and number of threads',
     async (encoding) => {
       const reference = await allLogits(await engineOf({ encoding }), promptOf(150))
       expect(reference.length).toBe(150)
@@ -206,7 +206,7 @@ describe.skipIf(!isBuilt)('with the built modules', () => {
     },
   )
 
-  test.each(ENCODINGS)('%s: both builds write the same text', async (encoding) => {
+  test.each(ENCODINGS)('%s: both builds generate the same text', async (encoding) => {
     const text = await textOf(await engineOf({ encoding }), promptOf(20), 40)
     expect(new Set(text).size).toBeGreaterThan(3)
     expect(
@@ -214,14 +214,14 @@ describe.skipIf(!isBuilt)('with the built modules', () => {
     ).toEqual(text)
   })
 
-  test('decoding token by token gives the logits of one pass', async () => {
+  test('decoding token by token gives the same logits as a single pass', async () => {
     const engine = await engineOf({ encoding: 'w4_g32', threads: 2 })
     const text = await textOf(engine, promptOf(20), 100)
     const rows = await allLogits(engine, [...promptOf(20), ...text])
     expect(rows.slice(19, -1).map(argmax)).toEqual(text)
   })
 
-  test('concurrent sequences, forks and second turns write the same as alone', async () => {
+  test('concurrent sequences, forks and second turns generate the same text as alone', async () => {
     const engine = await engineOf({ encoding: 'w8_g32', threads: 2 })
     const { scheduler, sequenceOf, cache } = engine
     const root = sequenceOf(promptOf(70))
@@ -243,7 +243,7 @@ describe.skipIf(!isBuilt)('with the built modules', () => {
     expect(cache.liveBytes).toBe(0)
   })
 
-  test('rows in place of tokens are read as embeddings, once, in any chunk and on any threads', async () => {
+  test('rows in place of tokens are read as embeddings, once, with any chunk size and any number of threads', async () => {
     const prompt = promptOf(90)
     const reference = await allLogits(await engineOf({}), prompt)
     for (const setup of [{}, { tokens: 7 }, { threads: 2 }, { build: 'simd128', tokens: 33 }] as const) {
@@ -264,7 +264,7 @@ describe.skipIf(!isBuilt)('with the built modules', () => {
       await engine.scheduler.generate({ sequence: first, sampler: greedy, maxTokens: 4 })
       inputs.release('00c0ffee')
       expect(inputs.has('00c0ffee')).toBe(false)
-      // The state is shared by the words, so the rows are not needed again.
+      // The state is found by the words, so the rows are not needed again.
       const second = engine.sequenceOf([...mixed, 5], undefined, true)
       expect(second.cached).toBe(90)
       await engine.scheduler.generate({ sequence: second, sampler: greedy, maxTokens: 4 })
@@ -273,7 +273,7 @@ describe.skipIf(!isBuilt)('with the built modules', () => {
     }
   })
 
-  test('rows that see each other are in one step, in any chunk, with others and on any number of threads', async () => {
+  test('rows that attend to each other run in one step, with any chunk size, other work and number of threads', async () => {
     const rows = Float32Array.from({ length: 40 * HIDDEN }, (_, i) => Math.sin(i * i))
     const lastLogits = async (setup: Setup, isWhole = true, others = 0): Promise<Float32Array> => {
       const inputs = new InputRows(HIDDEN, isWhole)
@@ -304,7 +304,7 @@ describe.skipIf(!isBuilt)('with the built modules', () => {
       expect(await lastLogits(setup, true, 3)).toEqual(right)
   })
 
-  test('images in grids are read identically in any chunk, even one as long as an image', async () => {
+  test('images in grids are read identically with any chunk size, even one as large as an image', async () => {
     const rows = Float32Array.from({ length: 40 * HIDDEN }, (_, i) => Math.sin(i * i))
     const logits = async (setup: Setup, columns: readonly [number, number], start = 30) => {
       const inputs = new InputRows(HIDDEN, false, true)
@@ -317,7 +317,7 @@ describe.skipIf(!isBuilt)('with the built modules', () => {
       return allLogits(engine, [...promptOf(start), ...first!, ...promptOf(9), ...second!, ...promptOf(20)])
     }
     const right = await logits({ tokens: 256 }, [8, 5])
-    // An image of another shape changes the rows from its own second one on.
+    // An image with a different shape changes all rows from its second row on.
     const other = await logits({ tokens: 256 }, [8, 8])
     expect(other.slice(0, 80)).toEqual(right.slice(0, 80))
     expect(other[85]).not.toEqual(right[85])
@@ -327,14 +327,14 @@ describe.skipIf(!isBuilt)('with the built modules', () => {
     expect(await logits({ tokens: 40 }, [8, 5], 40)).toEqual(await logits({ tokens: 256 }, [8, 5], 40))
   })
 
-  test('a row word is rejected by a model without input rows', async () => {
+  test('a model without input rows rejects row words', async () => {
     const engine = await engineOf({})
     const sequence = engine.sequenceOf([1, 2 ** 31])
     await expect(engine.scheduler.generate({ sequence, sampler: greedy })).rejects.toThrow(/2147483648/)
     sequence.release()
   })
 
-  test('a shifted context continues for any length, with the same text on any number of threads', async () => {
+  test('a shifted context continues indefinitely, with the same text on any number of threads', async () => {
     const write = async (setup: Setup): Promise<number[]> => {
       const { scheduler, sequenceOf, cache } = await engineOf({ encoding: 'w8_g32', ...setup })
       const sequence = sequenceOf(promptOf(100), 5)

@@ -31,7 +31,7 @@ test('a round of decoding is never late by more than one chunk, however many pro
   await Promise.all([chat, ...prompts])
   const gaps = times.slice(1).map((time, index) => time - times[index]!)
   expect(Math.max(...gaps)).toBeLessThanOrEqual(CHUNK_MS)
-  // They were not idle rounds either: 4700 rows of prompts went by.
+  // The rounds were not idle either: they ran 4700 rows of prompts.
   expect(Math.max(...gaps)).toBeGreaterThan(CHUNK_MS / 2)
 })
 
@@ -51,7 +51,7 @@ test('rounds of many sequences leave prompts less of a chunk, but never nothing'
   stop.abort()
   await Promise.allSettled(chats)
   const gaps = times.slice(1).map((time, index) => time - times[index]!)
-  // 30 decoding rows take 120 ms alone, so prompts continue with their guaranteed 8 rows.
+  // 30 decoding rows alone take 120 ms, so prompts continue with their guaranteed 8 rows.
   expect(Math.max(...gaps.slice(2))).toBeLessThanOrEqual(38 * 4)
   expect(pool.steps.length).toBeLessThan(60)
 })
@@ -76,7 +76,7 @@ test('prompts of one priority take turns, and a short one does not wait for a lo
   expect(steps).toBeLessThanOrEqual(4)
 })
 
-/** Milliseconds for 200 tokens of a chat, alongside the work of `start`. */
+/** Milliseconds for 200 tokens of a chat, alongside the work started by `start`. */
 async function chatMs(start: (engine: ReturnType<typeof engineOf>) => void): Promise<number> {
   const engine = engineOf(PHONE)
   const { scheduler, clock, sequenceOf } = engine
@@ -89,7 +89,7 @@ async function chatMs(start: (engine: ReturnType<typeof engineOf>) => void): Pro
   return clock.ms - begun
 }
 
-test('a title made in the background slows the chat by a twentieth at most, and is made', async () => {
+test('a title generated in the background slows the chat by at most a twentieth, and completes', async () => {
   let title: readonly number[] = []
   let chatTokens = 0
   const alone = await chatMs(() => {})
@@ -103,7 +103,7 @@ test('a title made in the background slows the chat by a twentieth at most, and 
   })
   expect(beside / alone).toBeLessThan(1.06)
   expect(title).toEqual(expected(promptOf(60, 5), 6))
-  // It was ready before the chat was.
+  // It was ready before the chat ended.
   expect(chatTokens).toBe(1)
   const equal = await chatMs(({ scheduler, sequenceOf }) => {
     void scheduler.generate({ sequence: sequenceOf(promptOf(60, 5)), sampler: greedy, maxTokens: 6 })
@@ -127,7 +127,7 @@ test('endless background work slows the chat by at most a twentieth, and progres
   expect(beside / alone).toBeLessThan(1.06)
 })
 
-test('the time in which drafts are made up is taken from the chunk of prompts', async () => {
+test('the time spent on drafting is deducted from the chunk of prompts', async () => {
   const { scheduler, clock, sequenceOf } = engineOf(PHONE)
   // The engine has chatted before, so the cost of steps is known.
   await scheduler.generate({ sequence: sequenceOf(promptOf(40, 3)), sampler: greedy, maxTokens: 5 })
@@ -193,7 +193,7 @@ test('background work runs at full speed alone, and alongside a chat whose reade
   expect(await run('background')).toBeLessThan((await run('foreground')) + 20)
 })
 
-test.each([30, 120])('if not all fit in a step they take turns: %i tokens', async (most) => {
+test.each([30, 120])('sequences take turns if not all fit in a step: %i tokens', async (most) => {
   const { scheduler, sequenceOf } = engineOf({ ...PHONE, sequences: 3 })
   const stop = new AbortController()
   const counts = Array.from({ length: 8 }, () => 0)
@@ -217,7 +217,7 @@ test.each([
   ['a prompt', { logitRows: 1 }, 'foreground'],
   ['background work', { sequences: 2 }, 'background'],
   ['background work', { tokens: 2 }, 'background'],
-] as const)('%s gets through where endless texts fill %o', async (_, sizes, priority) => {
+] as const)('%s progresses even if endless texts fill %o', async (_, sizes, priority) => {
   const { scheduler, sequenceOf } = engineOf({ ...PHONE, ...sizes })
   const stop = new AbortController()
   const endless = [0, 1, 2].map((salt) =>

@@ -1,11 +1,11 @@
-// Chooses which rows of the waiting work the next step runs.
+// Chooses which rows of the pending work the next step runs.
 import type { StepCapacity } from '../../runtime/step-descriptor.ts'
 import type { RowSource } from './row-source.ts'
 import type { StepBuffer } from './step-buffer.ts'
 import { CHUNK_MS, ChunkSize, StepCost } from './step-cost.ts'
 import { type BareStep, isChosen, type Lane, lacking, type Priority, type Work } from './work.ts'
 
-/** Share by which background work may lengthen foreground steps. */
+/** Fraction by which background work may lengthen foreground steps. */
 const BACKGROUND_SHARE = 0.05
 /**
  * Prompt rows that a step always has space for, however long its other rows take; also the minimum that
@@ -16,8 +16,7 @@ const LEAST_ROWS = 8
 /**
  * Chooses the rows of each step: one row, plus drafts, of each sequence that decodes, and as many rows of
  * prompts as fit in about 100 ms with them. Background work joins the steps of foreground work within its
- * share of time. Work that was passed over moves to the front and has room reserved, so nothing waits for
- * ever.
+ * share of time. Work that was passed over moves to the front and has space reserved, so nothing starves.
  */
 export class Round {
   readonly cost = new StepCost()
@@ -28,7 +27,7 @@ export class Round {
   /** The capacity left in the step being assembled. */
   readonly #left = { rows: 0, prompt: 0, logits: 0, sequences: 0 }
   readonly #step: BareStep = { rows: 0, tokens: 0 }
-  /** Rows of prompts in the step. */
+  /** Number of prompt rows in the step. */
   #promptRows = 0
   /** Milliseconds by which one row of a prompt slowed recent steps. */
   #promptMs = 0
@@ -122,8 +121,8 @@ export class Round {
   }
 
   /**
-   * All rows that the work still needs, if they fit; otherwise those that fit, but never the last row of a
-   * lane.
+   * Gives the work all rows that it still needs if they fit; otherwise as many as fit, but never the last row
+   * of a lane.
    */
   #giveOne(work: Work): void {
     const { lanes } = work
@@ -137,7 +136,7 @@ export class Round {
     if (lanes.length === 1 && togetherAt(lanes[0]!, this.#inputs) === wanted) room = left.rows
     if (all) room = Math.min(room, left.logits)
     if (price > 0) {
-      // With full credit some rows run at any cost, because the known cost may be out of date.
+      // With full credit some rows run at any cost, because the known cost may be outdated.
       const affordable = Math.max(Math.floor(this.#credit / price), this.#credit >= CHUNK_MS ? LEAST_ROWS : 0)
       if (affordable < Math.min(wanted, room, LEAST_ROWS)) return
       room = Math.min(room, affordable)
@@ -184,7 +183,7 @@ export class Round {
     return (this.cost.ms(rows + wanted) - this.cost.ms(rows)) / wanted
   }
 
-  /** Drafts use the capacity left by other sequences. */
+  /** Drafts use the capacity that other sequences leave. */
   #draft(line: readonly Work[], priority: Priority): void {
     const left = this.#left
     for (let index = 0; index < line.length; index++) {

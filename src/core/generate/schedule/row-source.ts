@@ -1,22 +1,22 @@
-// Rows that a sequence has in the place of tokens, such as the parts of a picture: all that the scheduler and
-// its steps ask about them.
+// Rows that a sequence has in place of tokens, such as the parts of an image: the interface that the
+// scheduler and its steps use.
 import { ABI } from '../../abi/constants.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 
-/** Whether a word of a sequence stands for a row and not for a token. */
+/** Whether a word of a sequence represents a row instead of a token. */
 export const isInputWord = (word: number): boolean => word >= 2 ** ABI.INPUT_BIT
 
 export const rowMissing = (word: number): HalfbyteError =>
   new HalfbyteError('internal', `the row of word ${word} is not here; it must be held while it is run`)
 
-/** A source that has no rows: every word is a token. Others extend it. */
+/** A source without rows: every word is a token. Other sources extend it. */
 export class RowSource {
-  /** Numbers in a row; 0 if there are none. */
+  /** Numbers per row; 0 if there are no rows. */
   readonly width: number = 0
-  /** Rows of a picture have places in a grid, by which a model with sections rotates them. */
+  /** True if rows of an image have positions in a grid, by which a model with sections rotates them. */
   readonly isPlaced: boolean = false
 
-  /** The row [width] that a word stands for; undefined if it is not here. */
+  /** The row [width] that a word represents; undefined if it is not held. */
   row(_word: number): Float32Array | undefined {
     return undefined
   }
@@ -26,20 +26,23 @@ export class RowSource {
     return place
   }
 
-  /** Whether a word may stand for a row. */
+  /** Whether a word may represent a row. */
   takes(_word: number): boolean {
     return false
   }
 
-  /** Throws `internal` if a row of tokens[from..to) is not here. */
+  /** Throws `internal` if a row of tokens[from..to) is not held. */
   check(_tokens: readonly number[], _from: number, _to: number): void {}
 
-  /** How many rows from tokens[at] on see each other, so that one step must have them; 0: at a token. */
+  /**
+   * How many rows from tokens[at] on attend to each other and must be in one step; 0 if tokens[at] is a
+   * token.
+   */
   togetherAt(_tokens: readonly number[], _at: number): number {
     return 0
   }
 
-  /** How many of the next `rows` tokens, from tokens[at] on, come before such rows. */
+  /** How many of the next `rows` tokens, from tokens[at] on, precede such rows. */
   untilTogether(_tokens: readonly number[], _at: number, rows: number): number {
     return rows
   }

@@ -1,4 +1,4 @@
-// Scheduler. In: many requests on a model of hashes. Out: the tokens of each, as if it had been alone.
+// Scheduler. In: many requests on a model of hashes. Out: the same tokens for each as if it ran alone.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { diedError } from '../../runtime/pool.ts'
@@ -38,7 +38,7 @@ test('a second turn runs only new tokens', async () => {
   expect(sequence.tokens.at(-1)).toBe(expected(next, 1)[0])
 })
 
-test('an edited turn keeps the common prefix, and the same tokens again run only the last', async () => {
+test('an edited turn keeps the common prefix, and repeating the same tokens runs only the last one', async () => {
   const { scheduler, pool, sequenceOf } = engineOf()
   const sequence = sequenceOf(promptOf(100))
   await scheduler.generate({ sequence, sampler: greedy, maxTokens: 5 })
@@ -165,7 +165,7 @@ test('an error of one request does not affect the others', async () => {
   expect(scheduler.pending).toBe(0)
 })
 
-test('who finds no room fails alone and leaves its state readable', async () => {
+test('a request that finds no room fails alone and leaves its state readable', async () => {
   const { scheduler, cache, sequenceOf } = engineOf({ budgetBytes: 3 * (256 + 320) })
   const small = sequenceOf(promptOf(20))
   const large = sequenceOf(promptOf(100))
@@ -220,7 +220,7 @@ test('stop tokens and the consumer end a text', async () => {
   expect(second).toMatchObject({ reason: 'stop', timings: { generatedTokens: 1 } })
 })
 
-test('a slow consumer delays only its own text, and its waiting does not count as decoding', async () => {
+test('a slow consumer delays only its own text, and waiting for it does not count as decoding', async () => {
   const { scheduler, clock, sequenceOf } = engineOf()
   let open: () => void = () => {}
   const gate = new Promise<void>((resolve) => {
@@ -255,7 +255,7 @@ test('a waiting consumer can still be aborted', async () => {
   await expect(run).rejects.toThrow('enough')
 })
 
-test.each(['all', 'last'] as const)('forward shows the logits of %s positions', async (logits) => {
+test.each(['all', 'last'] as const)('forward passes on the logits of %s positions', async (logits) => {
   const { scheduler, sequenceOf } = engineOf({ logitRows: 3 })
   const prompt = promptOf(100)
   const seen = new Map<number, number[]>()
@@ -295,7 +295,7 @@ test('a decoding sequence gets a token in every step of a long prefill', async (
   expect(decoding.tokens.slice(4)).toEqual(expected(prompt, 10))
 })
 
-test('a pool that dies rejects everything pending, and later requests are told it has ended', async () => {
+test('a pool that dies rejects everything pending, and later requests get an error that it has ended', async () => {
   const { scheduler, pool, sequenceOf } = engineOf()
   pool.onRun = () => {
     if (pool.steps.length === 3) throw diedError('unreachable')

@@ -14,7 +14,7 @@ import { type ForwardRequest, ForwardWork, isChosen, type Lane, type Work } from
 export interface SchedulerOptions extends Omit<StepMachine, 'pool'> {
   readonly pool: Pool | AsyncPool
   /**
-   * Called between steps if they have been slow for a second, and at intervals while an earlier call reduced
+   * Called between steps if they have been slow for a second, and at intervals after an earlier call reduced
    * the threads, because measurements of this machine may be outdated. Resolves to whether there are fewer
    * threads.
    */
@@ -36,7 +36,7 @@ export class Scheduler {
   readonly #round: Round
   readonly #slowdown = new Slowdown()
   #isSlow = false
-  /** Unfinished requests, longest waiting first. */
+  /** Unfinished requests, longest-waiting first. */
   readonly #line: Work[] = []
   #running = false
   #disposed = false
@@ -54,7 +54,7 @@ export class Scheduler {
     this.#round = new Round(options.step, this.#options.now, plan.exchanges.length > 0)
   }
 
-  /** Requests that have not ended. */
+  /** Number of requests that have not ended. */
   get pending(): number {
     return this.#line.length
   }
@@ -72,9 +72,7 @@ export class Scheduler {
     })
   }
 
-  /**
-   * Runs the tokens whose state is missing and passes on the requested logits. Rejects as `generate` does.
-   */
+  /** Runs the tokens whose state is missing and passes on the requested logits. Rejects like `generate`. */
   forward(request: ForwardRequest): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#admit([request.sequence], request.signal)
@@ -122,7 +120,7 @@ export class Scheduler {
   async #loop(): Promise<void> {
     this.#running = true
     try {
-      // The caller's task, including an abort, finishes before the first step.
+      // Yields first, so that the caller can still abort.
       await this.#options.yieldTask()
       while (this.#line.length > 0) {
         this.#dropAborted()
@@ -293,14 +291,14 @@ function checkRunnable(sequence: Sequence, vocab: number, inputs: RowSource): vo
   )
 }
 
-/** Throws `unsupported` for the logits of all rows if some of them must be in one step. */
+/** Throws `unsupported` if the logits of all rows are requested and some rows must be in one step. */
 function refuseAll({ sequence: { tokens }, logits }: ForwardRequest, inputs: RowSource): void {
   if (logits !== 'all' || inputs.untilTogether(tokens, 0, tokens.length) === tokens.length) return
   throw new HalfbyteError('unsupported', 'a text with pictures of this model has no logits of every position')
 }
 
 // hot
-/** Throws `internal` if a chosen token stands for a row that is not here. */
+/** Throws `internal` if a chosen token represents a row that is not held. */
 function checkInputs({ inputs }: StepBuffer, { lanes }: Work): void {
   for (let index = 0; index < lanes.length; index++) {
     const { sequence, rows } = lanes[index]!

@@ -1,5 +1,5 @@
 // Sequences. In: random histories of turns, edits, forks, drafts, saves, ends and long conversations. Out:
-// state as plain arrays have it, beginnings found, nothing lost.
+// the same state as in plain arrays, stored prefixes found, nothing lost.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { bufferSource } from '../../base/bytes.ts'
@@ -21,7 +21,7 @@ const KINDS: readonly (readonly [string, Kinds])[] = [
   ['recurrent layers alone', { windows: [], slabs: 2 }],
   ['a hybrid of all', { windows: [0, 90], slabs: 1 }],
 ]
-/** Few ids, so that beginnings coincide by chance too. */
+/** Few ids, so that prefixes also coincide by chance. */
 const fresh = fc.array(fc.nat(2), { minLength: 1, maxLength: 120, size: 'max' })
 const who = fc.nat(9)
 const share = fc.double({ min: 0, max: 1, noNaN: true })
@@ -78,23 +78,23 @@ const short = fc.record({
   checkpointBytes: fc.nat(4).map((slabs) => slabs * SLAB_BYTES),
 })
 
-/** A failure is made as small as 20 s allow. */
+/** A failing history is shrunk for up to 20 s. */
 const LIMITS = { numRuns: 30, interruptAfterTimeLimit: 20_000 }
 
 describe.each(KINDS)('random histories with %s', (_, kinds) => {
-  test('read back whole, find every beginning that was ever stored, leak nothing', async () => {
+  test('read back completely, find every prefix that was ever stored, and leak nothing', async () => {
     await fc.assert(
       fc.asyncProperty(actions, (acts) => check(kinds, GENEROUS, acts)),
       LIMITS,
     )
   })
-  test('read back whole when memory is short, and stay within the budgets', async () => {
+  test('read back completely when memory is short, and stay within the budgets', async () => {
     await fc.assert(
       fc.asyncProperty(actions, short, (acts, limits) => check(kinds, limits, acts)),
       LIMITS,
     )
   })
-  test('read back whole when the oldest tokens are dropped after the first', async () => {
+  test('read back completely when the oldest tokens after the first ones are dropped', async () => {
     const limits = fc.oneof(fc.constant({ ...GENEROUS, contextLength: 230 }), short)
     await fc.assert(
       fc.asyncProperty(actions, limits, fc.nat(100), (acts, limit, keep) => check(kinds, limit, acts, keep)),
@@ -105,7 +105,7 @@ describe.each(KINDS)('random histories with %s', (_, kinds) => {
 
 describe('a saved sequence that has dropped tokens', () => {
   const keep = 3
-  /** It has dropped what lay after the first three tokens. */
+  /** It has dropped tokens after the first three. */
   async function restored(signal?: AbortSignal) {
     const cache = chainCache({ windows: [0], slabs: 0 }, { ...GENEROUS, contextLength: 230 })
     const sequence = new Sequence(cache, { shares: true })
@@ -127,21 +127,21 @@ describe('a saved sequence that has dropped tokens', () => {
     return { cache, restoring: Sequence.restore(cache, source, 'chain', signal) }
   }
 
-  test('shares, once restored, nothing, not when it has ended either', async () => {
+  test('shares nothing once restored, not even after it has ended', async () => {
     const { cache, restoring } = await restored()
     const { sequence } = await restoring
     const ids = [...sequence.tokens, 7]
     const other = new Sequence(cache, { shares: true })
     expect(other.setTokens(ids)).toBe(0)
     const copy = sequence.fork()
-    // Behind the gap it is the state of another text.
+    // After the gap, the state belongs to another text.
     expect(copy.setTokens(ids)).toBe(keep)
     for (const each of [sequence, copy]) each.release()
     expect(new Sequence(cache, { shares: true }).setTokens(ids)).toBe(0)
     expect(cache.liveBytes).toBe(0)
   })
 
-  test('is not restored when its signal is aborted, and leaves nothing behind', async () => {
+  test('is not restored if its signal is aborted, and leaves nothing behind', async () => {
     const { cache, restoring } = await restored(AbortSignal.abort('enough'))
     await expect(restoring).rejects.toBe('enough')
     expect(cache.liveBytes).toBe(0)

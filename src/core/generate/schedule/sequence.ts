@@ -1,4 +1,4 @@
-// The tokens of one conversation, and how many of them the state cache already holds.
+// The tokens of one conversation, and how many of them are already in the state cache.
 import type { ByteSource } from '../../base/bytes.ts'
 import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
 import { areCounts, isCount, isObject } from '../../base/values.ts'
@@ -9,7 +9,8 @@ import type { StateCache } from '../../state/state-cache.ts'
 import type { Prefix } from '../../state/token-tree.ts'
 
 /**
- * The part of a text that a context reads: the first `keep` tokens, and the tokens after the dropped ones.
+ * The part of a text that fits into a context: the first `keep` tokens, and the tokens after the dropped
+ * ones.
  */
 interface Fit {
   readonly ids: readonly number[]
@@ -19,15 +20,12 @@ interface Fit {
   readonly before: number
 }
 
-/**
- * Length to which a text that is too long is shortened. The rest of the context is space for more before the
- * next shift.
- */
+/** Length to which an overlong text is shortened. The rest of the context is free until the next shift. */
 const cutLength = (keep: number, contextLength: number): number =>
   keep + Math.floor((contextLength - keep) / 2)
 
 /**
- * Drops the tokens that were dropped before, if they are still there. If that is not enough, it drops
+ * Drops the tokens that were dropped before, if they are still present. If that is not enough, it drops
  * the oldest tokens after the first `keep` until about half of the context is free. `keep` must be less than
  * `contextLength`.
  */
@@ -52,10 +50,15 @@ function startsWith(ids: ArrayLike<number>, start: number, part: readonly number
 
 export interface SequenceOptions {
   /**
-   * Whether its state may come from other sequences with the same prefix, and is kept for later ones.
-   * Default false: a caller that wants the logits of all tokens must run all of them.
+   * Whether its state may come from other sequences with the same prefix, and is retained for later ones.
+   * Default false, because a caller that wants the logits of all tokens must run all of them.
    */
   readonly shares?: boolean | undefined
+  /**
+   * False: the sequence only provides state for others; all of its own tokens are run. Default: the value of
+   * `shares`.
+   */
+  readonly adopts?: boolean | undefined
 }
 
 export interface SetTokensOptions {
@@ -73,6 +76,7 @@ export interface SetTokensOptions {
 export class Sequence {
   readonly #cache: StateCache
   readonly #shares: boolean
+  readonly #adopts: boolean
   #state: SequenceState
   #tokens: number[] = []
   #keep: number | undefined
@@ -81,10 +85,11 @@ export class Sequence {
   /** Work is scheduled on this sequence. Set by the scheduler. */
   busy = false
 
-  /** Makes an empty sequence. Throws `out-of-memory` if its block tables do not fit. */
-  constructor(cache: StateCache, { shares = false }: SequenceOptions = {}) {
+  /** Creates an empty sequence. Throws `out-of-memory` if its block tables do not fit. */
+  constructor(cache: StateCache, { shares = false, adopts = shares }: SequenceOptions = {}) {
     this.#cache = cache
     this.#shares = shares
+    this.#adopts = adopts
     this.#state = this.#newState(this.#tokens)
   }
 
@@ -102,7 +107,7 @@ export class Sequence {
     return this.#cache.contextLength
   }
 
-  /** Number of tokens that may still be added. */
+  /** How many tokens may still be added. */
   get room(): number {
     return this.#keep === undefined ? this.contextLength - this.#tokens.length : Number.POSITIVE_INFINITY
   }
@@ -112,11 +117,11 @@ export class Sequence {
   }
 
   /**
-   * Makes `ids` the sequence's tokens. Keeps the state of the beginning that they share with the previous
-   * tokens or, if it shares, with any other sequence, including ended ones. The last token is always run
-   * again, because its logits are needed. Returns the number of tokens whose state is kept. Throws
-   * `context-overflow` if they exceed the context and none may be dropped, and `out-of-memory` if there is no
-   * memory for their state; then nothing has changed.
+   * Replaces the sequence's tokens with `ids`. Keeps the state of the prefix that they share with the
+   * previous tokens or, if the sequence shares, with any other sequence, including ended ones. The last token
+   * is always run again, because its logits are needed. Returns the number of tokens whose state is kept.
+   * Throws `context-overflow` if they exceed the context and none may be dropped, and `out-of-memory` if
+   * there is no memory for their state; then nothing has changed.
    */
   setTokens(ids: ArrayLike<number>, { keep }: SetTokensOptions = {}): number {
     this.checkIdle()
@@ -126,7 +131,7 @@ export class Sequence {
       keep === undefined
         ? { ids: Array.from(ids), dropped: [], before: 0 }
         : fitTokens(ids, keep, this.contextLength, known)
-    // State after a gap is useless once the gap has changed.
+    // State after a gap is useless once the gap changes.
     const most = fit.before < this.#dropped.length ? (this.#keep ?? 0) : Number.POSITIVE_INFINITY
     if (!this.#shiftTo(fit, keep ?? 0, most)) {
       // After a new gap, equal ids are a coincidence: they are different tokens.
@@ -158,7 +163,8 @@ export class Sequence {
 
   /**
    * If the context has no space for `rows` more tokens and tokens may be dropped, drops the oldest after the
-   * kept ones, so that about half of the context is free. Throws `out-of-memory`; then nothing has changed.
+   * first kept ones, so that about half of the context is free. Throws `out-of-memory`; then nothing has
+   * changed.
    */
   // hot
   makePlace(rows: number): void {
@@ -174,7 +180,7 @@ export class Sequence {
   /** A second sequence with the same tokens. They share state until one of them writes. */
   fork(): Sequence {
     this.checkIdle()
-    const copy = new Sequence(this.#cache, { shares: this.#shares })
+    const copy = new Sequence(this.#cache, { shares: this.#shares, adopts: this.#adopts })
     copy.#tokens = [...this.#tokens]
     copy.#keep = this.#keep
     copy.#dropped = [...this.#dropped]
@@ -189,8 +195,9 @@ export class Sequence {
   }
 
   /**
-   * A file of its tokens and state, piece by piece, for `restore`. `extra` is plain JSON that is returned
-   * with them. The sequence may continue during the save. Throws the signal's reason between two pieces.
+   * Writes its tokens and state as a file, piece by piece, for `restore`. `extra` is plain JSON that is
+   * returned with them. The sequence may continue during the save. Throws the signal's reason between two
+   * pieces.
    */
   async *save(
     fingerprint: string,
@@ -213,8 +220,8 @@ export class Sequence {
   }
 
   /**
-   * A sequence from such a file, which shares nothing, and the extra. Throws as `readSnapshot` does, or the
-   * signal's reason.
+   * Restores a sequence from such a file, which shares nothing, and the extra. Throws like `readSnapshot`, or
+   * the signal's reason.
    */
   static async restore(
     cache: StateCache,
@@ -255,18 +262,21 @@ export class Sequence {
     return new SequenceState(this.#cache, this.#shares ? tokens : undefined)
   }
 
-  /** Number of its own positions state that `ids` can continue from. */
+  /** How many of its own stored positions `ids` can continue from. */
   #own(ids: readonly number[], most: number): number {
     return this.#state.restorable(commonLength(this.#tokens, ids, Math.min(this.cached, most)))
   }
 
   #goTo(ids: readonly number[], most: number): void {
     const own = this.#own(ids, Math.min(most, ids.length - 1))
-    const found = this.#shares && own < ids.length - 1 ? this.#cache.find(ids, ids.length - 1) : undefined
+    const found = this.#adopts && own < ids.length - 1 ? this.#cache.find(ids, ids.length - 1) : undefined
     if (found === undefined || found.tokens <= own || !this.#goOnFrom(found, ids)) this.#goBackTo(own, ids)
   }
 
-  /** Replaces its own state by the state that was found. False if the two do not fit in memory together. */
+  /**
+   * Replaces its own state with the state that was found. Returns false if the two do not fit in memory
+   * together.
+   */
   #goOnFrom(found: Prefix, ids: readonly number[]): boolean {
     const tokens = [...ids]
     const next = this.#newState(tokens)
@@ -284,7 +294,7 @@ export class Sequence {
     return true
   }
 
-  /** Keeps the first `own` its own positions state. */
+  /** Keeps the state of its own first `own` positions. */
   #goBackTo(own: number, ids: readonly number[]): void {
     this.#state.makeRoom(own, ids.length)
     // The removed part is another branch of the conversation, which the user may return to.
@@ -294,8 +304,8 @@ export class Sequence {
   }
 
   /**
-   * Continues from its own state after the tokens that `fit` drops now. False if there is none or it cannot
-   * be moved.
+   * Continues from its own state after the tokens that `fit` now drops. Returns false if there is none or it
+   * cannot be moved.
    */
   #shiftTo({ ids, dropped, before }: Fit, keep: number, most: number): boolean {
     const drop = dropped.length - before

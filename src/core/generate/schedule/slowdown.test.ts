@@ -1,4 +1,4 @@
-// Slowdown. In: times of steps. Out: one report when they have been slow for seconds, and none when not.
+// Slowdown. In: times of steps. Out: one report if they have been slow for seconds, otherwise none.
 import { describe, expect, test } from 'vitest'
 import { engineOf, expected, greedy, promptOf } from '../testing/hash-engine.ts'
 import { Slowdown } from './slowdown.ts'
@@ -18,13 +18,13 @@ describe('Slowdown', () => {
     expect(reports(slowdown, Math.ceil(600 / ms), ms)).toBe(1)
     expect(reports(slowdown, 500, ms)).toBe(0)
   })
-  test('does not report steps that vary about the same time', () => {
+  test('does not report steps whose times vary around the same mean', () => {
     const slowdown = new Slowdown()
     for (let step = 0; step < 5000; step++) {
       expect(slowdown.observe(1, 15 + ((step * 7919) % 11) + (step % 5 === 0 ? 20 : 0))).toBe(false)
     }
   })
-  test('waits twice as long each time that measuring changed nothing, until it changes something', () => {
+  test('doubles the wait each time that measuring changes nothing, until it changes something', () => {
     const slowdown = new Slowdown()
     const secondsUntil = (ms: number): number => {
       let seconds = 0
@@ -45,7 +45,7 @@ describe('Slowdown', () => {
     reports(slowdown, 50, ms)
     expect(secondsUntil(2 * ms)).toBeLessThan(1.7)
   })
-  test('does not report a pause, or slow steps between usual ones', () => {
+  test('does not report a pause, or slow steps between normal ones', () => {
     const slowdown = new Slowdown()
     reports(slowdown, 100, 20)
     expect(reports(slowdown, 1, 2500)).toBe(0)
@@ -55,7 +55,7 @@ describe('Slowdown', () => {
       expect(reports(slowdown, 25, 20)).toBe(0)
     }
   })
-  test('has fewer threads looked at again after half a minute, then after twice as long each time', () => {
+  test('requests a new measurement with fewer threads after half a minute, then after twice as long each time', () => {
     const slowdown = new Slowdown()
     reports(slowdown, 100, 20)
     const slow = Array.from({ length: 10 }, () => slowdown.observe(1, 600))
@@ -70,7 +70,7 @@ describe('Slowdown', () => {
     slowdown.settle(false)
     expect(reports(slowdown, 100_000, 100)).toBe(0)
   })
-  test('starts again at half a minute when the threads are back and lost again', () => {
+  test('restarts at half a minute if the threads return and are lost again', () => {
     const slowdown = new Slowdown()
     for (const seconds of [30, 60]) {
       slowdown.settle(true)
@@ -91,7 +91,7 @@ describe('Slowdown', () => {
     const slowdown = new Slowdown()
     for (let step = 0; step < 4000; step++) expect(slowdown.observe(1, 20 + step / 100)).toBe(false)
   })
-  test('compares steps of as many rows only', () => {
+  test('compares only steps with the same number of rows', () => {
     const slowdown = new Slowdown()
     reports(slowdown, 10, 20, 1)
     expect(reports(slowdown, 500, 60, 8)).toBe(0)

@@ -1,20 +1,20 @@
-// Notices from the times of decode steps when to measure the machine again.
+// Decides from the times of decode steps when to measure the machine again.
 
 /** Number of row counts that are tracked; larger steps are ignored. */
 const MOST_ROWS = 16
-/** Steps are judged by their mean over this time: one step alone is often late. */
+/** Steps are judged by their mean over this time, because a single step is often late. */
 const PERIOD_MS = 250
 /** A period counts for no more than this, so that a single pause is not a slow machine. */
 const MOST_OF_PERIOD_MS = 500
 /** A period whose steps take this many times as long as usual is slow. */
 const SLOW = 1.25
 /**
- * Milliseconds of slow periods without a usual one in between: throttling, a background tab, another program.
+ * Milliseconds of consecutive slow periods before measuring: throttling, a background tab, another program.
  * Doubles each time that measuring changed nothing, up to `MOST_PATIENCE_MS`.
  */
 const PATIENCE_MS = 1000
 const MOST_PATIENCE_MS = 32_000
-/** Smoothing factor of the usual time, which changes because contexts grow. */
+/** Smoothing factor for the usual time, which changes as contexts grow. */
 const DRIFT = 0.0006
 /**
  * Milliseconds of decoding on fewer threads before more are tried again. The wait doubles each time that this
@@ -22,7 +22,7 @@ const DRIFT = 0.0006
  */
 const REST_MS = 30_000
 
-/** Notices that the machine has become slower, or may have recovered, so that measurements are repeated. */
+/** Detects that the machine has become slower, or may have recovered, so that measurements are repeated. */
 export class Slowdown {
   /** Usual milliseconds of a step for each row count; 0: no period yet. */
   readonly #usual = new Float64Array(MOST_ROWS + 1)
@@ -37,8 +37,8 @@ export class Slowdown {
 
   // hot
   /**
-   * Records that a step of `rows` rows, all decoding, took `ms`. Returns true once when steps have been slow
-   * for too long, or when fewer threads have run for a while. Then measure and call `settle`.
+   * Records that a step of `rows` rows, all decoding, took `ms`. Returns true once steps have been slow for
+   * too long, or fewer threads have run for a while. Then measure and call `settle`.
    */
   observe(rows: number, ms: number): boolean {
     if (rows > MOST_ROWS || !(ms > 0)) return false
@@ -49,7 +49,7 @@ export class Slowdown {
     period.ms += ms
     if (period.ms >= PERIOD_MS) this.#judge()
     if (this.#slowMs < this.#patienceMs && this.#leftMs > 0) return false
-    // From now on this time is usual.
+    // This time now counts as usual.
     this.#usual.fill(0)
     this.#open(0)
     this.#slowMs = 0

@@ -6,7 +6,7 @@ import { codeOf, engineOf, expected, greedy, promptOf, type Sizes, VOCAB } from 
 import { type Drafter, Speculation } from './speculation.ts'
 import { StepCost } from './step-cost.ts'
 
-/** Rows are cheap compared with a step, as when weights are read from memory. */
+/** Rows are cheap compared with a step, as if weights had to be read from memory. */
 const MEMORY_BOUND: Sizes = { msPerStep: 10, msPerRow: 0.5, logitRows: 16, tokens: 64 }
 
 /** Knows the text, and drafts correctly where `isRight` says so, otherwise wrongly. */
@@ -76,7 +76,7 @@ test('drafters of any accuracy change no token, neither alone nor with others', 
           const start = sequence.tokens.length - text.length
           expect(sequence.tokens.slice(start)).toEqual(text)
           expect(sequence.cached).toBe(sequence.tokens.length - 1)
-          // The remaining state is that of the tokens: it continues as if nothing had been drafted.
+          // The remaining state belongs to the tokens: it continues as if nothing had been drafted.
           await scheduler.generate({ sequence, sampler: greedy, maxTokens: 3 })
           expect(sequence.tokens.slice(start)).toEqual(
             expected(sequence.tokens.slice(0, start), text.length + 3),
@@ -115,7 +115,7 @@ test('if a row costs as much as a step, drafting soon stops', async () => {
   expect(timings.draftedTokens).toBeLessThan(5)
 })
 
-test('drafts that become right are noticed without having been tried', async () => {
+test('drafts that become right are noticed even if they are not tried', async () => {
   const { pool } = await speculate(MEMORY_BOUND, (position) => position > 50, 150)
   expect(pool.steps.length).toBeLessThan(51 + 30)
 })
@@ -146,7 +146,7 @@ test('a stop token ends the text even in the middle of correct drafts', async ()
   expect(sequence.cached).toBe(sequence.tokens.length - 1)
 })
 
-test('a reader that is not ready gets no token more, whatever was drafted', async () => {
+test('a reader that is not ready gets no more tokens, whatever was drafted', async () => {
   const { scheduler, sequenceOf } = engineOf(MEMORY_BOUND)
   const text = expected(promptOf(9), 40)
   const sequence = sequenceOf(promptOf(9))
@@ -208,7 +208,7 @@ describe('recurrent state', () => {
     expect(timings.generatedTokens).toBe(100)
   })
 
-  test('is not risked where no checkpoint fits', async () => {
+  test('is not put at risk if no checkpoint fits', async () => {
     const { scheduler, pool, sequenceOf } = engineOf({ ...RECURRENT, checkpointBytes: 100 })
     const sequence = sequenceOf(promptOf(20))
     const drafter = prophet(text, 20, () => true)
@@ -250,7 +250,7 @@ describe('the drafts of one generation', () => {
     expect(wanted(new Set([5]))).toBe(1)
   })
 
-  test('that never pay are tried more and more seldom, and after a right one as often as at first', () => {
+  test('that never pay off are tried less and less often, and as often as at first after a right one', () => {
     const speculation = new Speculation(drafter(1000), undefined)
     /** Tokens until the next draft, which succeeds or fails as specified. */
     const gap = (isRight: boolean): number => {

@@ -3,16 +3,16 @@
 import type { StepCost } from './step-cost.ts'
 import type { BareStep } from './work.ts'
 
-/** Number of grades: drafts are graded by certainty, from 0 to this minus 1. */
+/** Number of grades: drafts are graded by certainty, from 0 to GRADES - 1. */
 const GRADES = 6
-/** The grade of drafts that a constraint leaves no choice about. */
+/** The grade of drafts that a constraint forces. */
 export const EXPECTED_GRADE = GRADES - 1
 /** Initial probability that a draft is right, and that one of `EXPECTED_GRADE` is. */
 const FIRST_RATE = 0.5
 const FIRST_EXPECTED_RATE = 0.7
 /** Minimum weight of a new outcome, so that about the last twenty count. */
 const LEAST_WEIGHT = 0.05
-/** Drafts must promise this much more than none; otherwise noise in the times decides. */
+/** Drafts must promise at least this gain over none; otherwise noise in the times would decide. */
 const LEAST_GAIN = 0.02
 
 /** The cost of one more draft. */
@@ -126,7 +126,7 @@ export class Speculation {
       this.#patience = Math.min(2 * this.#patience, MOST_PATIENCE)
       count = 1
     }
-    // Drafts that cost nothing are always made: comparing them shows when they are worth their rows.
+    // Drafts that cost nothing are always made, because comparing them shows when they are worth their rows.
     this.#made = drafter.draft(drafter.msPerDraft > 0 ? count : found, this.ids)
     return this.#untilEnd(Math.min(count, this.#made))
   }

@@ -55,23 +55,23 @@ export class StepBuffer {
   /** The descriptor; does not move. */
   readonly step: Ptr
   readonly capacity: StepCapacity
-  /** Rows in the place of tokens. */
+  /** Rows in place of tokens. */
   readonly inputs: RowSource
   readonly #arena: Arena
   readonly #groups: number
   readonly #descriptor: StepDescriptor
-  /** Coordinates [tokens][AXES] of rows; undefined where all are at their positions. */
+  /** Coordinates [tokens][AXES] of rows; undefined if all equal their positions. */
   readonly #places: Uint32Array | undefined
   #tokenCount = 0
   #sequenceCount = 0
   #logitCount = 0
   #position = 0
-  /** The place of the next row, which images make smaller than its position. */
+  /** The coordinate of the next row, which is smaller than its position after images. */
   #place = 0
 
   /**
-   * `groups`: state groups of the plan. `ropes`: each way in which the model rotates. `inputs`: rows in the
-   * place of tokens; default none. Throws `architecture` for too many rotations, `out-of-memory`.
+   * `groups`: state groups of the plan. `ropes`: the model's kinds of rotation. `inputs`: rows in place of
+   * tokens; default none. Throws `architecture` for too many rotations, `out-of-memory`.
    */
   constructor(
     arena: Arena,
@@ -103,8 +103,8 @@ export class StepBuffer {
 
   // hot
   /**
-   * The tokens that follow continue `state`, whose positions have been reserved. `isWhole`: they all see each
-   * other. `tokens`: those of the sequence; needed if it may have images.
+   * The tokens that follow continue `state`, whose positions have been reserved. `isWhole`: they all attend
+   * to each other. `tokens`: the sequence's tokens; needed if it may have images.
    */
   addSequence(state: SequenceState, isWhole = false, tokens: readonly number[] = []): void {
     const { u32 } = this.#arena
@@ -127,7 +127,7 @@ export class StepBuffer {
 
   /**
    * Adds the sequence's next row. Returns its index among the logits if requested, otherwise undefined.
-   * Throws `internal` for the word of a row that is not here.
+   * Throws `internal` for the word of a row that is not held.
    */
   addToken(id: number, wantLogits: boolean): number | undefined {
     const { u32, f32 } = this.#arena
@@ -158,7 +158,7 @@ export class StepBuffer {
     else places.fill(this.#place++, at, at + AXES)
   }
 
-  /** Writes the descriptor itself. Throws `internal` when more was added than fits. */
+  /** Writes the descriptor itself. Throws `internal` if more was added than fits. */
   finish(): void {
     const { tokens, logitRows, sequences } = this.capacity
     if (this.#tokenCount > tokens || this.#logitCount > logitRows || this.#sequenceCount > sequences) {

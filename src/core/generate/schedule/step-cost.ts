@@ -44,8 +44,8 @@ export class ChunkSize {
 /** Number of row counts that are tracked. */
 const MOST_ROWS = 64
 /**
- * Assumed share of the first row's cost for a further row, before other counts were tried. It is small, so
- * that they are tried.
+ * Assumed cost of a further row as a share of the first row's, before other row counts have been tried. It is
+ * small, so that they are tried.
  */
 const ROW_SHARE = 0.1
 /**
@@ -54,19 +54,18 @@ const ROW_SHARE = 0.1
 const OWN_WEIGHT = 0.15
 const COMMON_WEIGHT = 0.05
 /**
- * A new time counts as at most this many times the known one, because pages freeze and garbage collectors
- * run. The first time of a row count may be longer.
+ * A new time is capped at this multiple of the known one, because pages freeze and garbage collectors run.
+ * The first time of a row count may be longer.
  */
 const MOST_RATIO = 1.3
 const FIRST_RATIO = 4
 /**
- * Share of a time's weight that remains after each later step, so that a count that was slow once is tried
- * again later.
+ * Fraction of a time's weight that remains after each later step, so that a count that was once slow is tried
+ * again.
  */
 const FADE = 0.99
 /**
- * Number of times of one count that weigh as much as the line through all counts, and number of times that
- * the line uses.
+ * How many times of one count weigh as much as the line through all counts, and how many times the line uses.
  */
 const LINE_WEIGHT = 1
 const MOST_WEIGHT = 8
@@ -74,7 +73,7 @@ const MOST_WEIGHT = 8
 /**
  * Learns the time of steps whose rows all decode. Each row count has its own mean, because the cost jumps
  * where kernels switch paths. A mean of few times is pulled towards a line through all of them. The cost
- * never falls as rows are added.
+ * never decreases as rows are added.
  */
 export class StepCost {
   /** For each row count: mean milliseconds (0: none yet), and the weight of the times in it. */
@@ -103,7 +102,7 @@ export class StepCost {
     this.#estimate()
   }
 
-  /** Milliseconds; 0 while nothing is known. */
+  /** Expected milliseconds; 0 while nothing is known. */
   ms(rows: number): number {
     if (rows <= MOST_ROWS) return this.#ms[rows]!
     return (this.#ms[MOST_ROWS]! * rows) / MOST_ROWS
@@ -138,7 +137,10 @@ export class StepCost {
     this.#rise()
   }
 
-  /** Makes the means ascend: halfway between the least ascending values above them and the largest below. */
+  /**
+   * Makes the means ascend: they become the average of the smallest ascending values above them and the
+   * largest below.
+   */
   #rise(): void {
     let most = Number.POSITIVE_INFINITY
     for (let rows = MOST_ROWS; rows >= 1; rows--) {

@@ -5,7 +5,7 @@ import type { RowsView } from './step-buffer.ts'
 import type { StepCost } from './step-cost.ts'
 
 export interface ForwardRequest {
-  /** Already holds the tokens to run. */
+  /** Already contains the tokens to run. */
   readonly sequence: Sequence
   /** Positions whose logits are passed on. Default `last`. */
   readonly logits?: 'all' | 'last' | undefined
@@ -81,7 +81,7 @@ export type Priority = 'foreground' | 'background'
 /** One sequence's part in the step being made. */
 export interface Lane {
   readonly sequence: Sequence
-  /** Rows of the step; 0: the sequence is not in it. */
+  /** Number of its rows in the step; 0 if the sequence is not in it. */
   rows: number
   /** Index of its first logits row in the step. */
   firstLogits: number
@@ -99,7 +99,7 @@ export interface Work {
   readonly output: 'logits' | 'hidden'
   /** The prompts have been run, so this work's rows should not wait for others. */
   readonly decoding: boolean
-  /** Ids that each lane's rows of this step try after its tokens. */
+  /** Drafted ids that each lane's rows in this step verify after its tokens. */
   readonly drafts: ArrayLike<number>
   /** Number of drafts in this step. */
   drafted: number

@@ -1,5 +1,5 @@
-// Drafts of a constraint. In: the expected text, and a text. Out: its ids, or the other drafter's if there
-// are none or that one is confident.
+// Drafts from a constraint. In: the expected text, and a text. Out: its ids, or the other drafter's if there
+// are none or the other one is confident.
 import { expect, test } from 'vitest'
 import { EXPECTED_GRADE } from '../schedule/speculation.ts'
 import { ExpectedDrafter } from './draft-expected.ts'

@@ -1,15 +1,15 @@
-// Drafts text that a constraint forces, and elsewhere what another drafter finds.
+// Drafts text that a constraint forces, and otherwise uses another drafter.
 import type { ReplyConstraint } from '../../constrain/written-grammar.ts'
 import { type Drafter, EXPECTED_GRADE } from '../schedule/speculation.ts'
 
 /** From this grade, a match is a better guide: it also predicts values that the constraint leaves free. */
 const SURE_GRADE = 3
 
-/** Names, quotes and colons of JSON cost a row of a step each instead of a whole step. */
+/** Makes names, quotes and colons of JSON cost a row each instead of a whole step. */
 export class ExpectedDrafter implements Drafter {
   readonly #constraint: Pick<ReplyConstraint, 'expectedIds'>
   readonly #other: Drafter
-  /** Empty where the other's drafts are used. */
+  /** Empty if the other drafter is used. */
   #ids: readonly number[] = []
 
   /** `constraint` has accepted all tokens that are drafted after. */

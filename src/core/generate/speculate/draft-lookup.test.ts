@@ -1,10 +1,13 @@
-// Lookup drafts. In: random texts over a small alphabet. Out: what brute force finds at the longest match of
-// the text's end.
+// Lookup drafts. In: random texts over a small alphabet. Out: the same drafts as a brute-force search for the
+// longest match of the text's end.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { LookupDrafter } from './draft-lookup.ts'
 
-/** The longest suffix, at most 16 tokens, that ends earlier too: its length and where the latest ends. */
+/**
+ * The longest suffix, at most 16 tokens, that also occurs earlier: its length and where its latest occurrence
+ * ends.
+ */
 function longestMatch(tokens: readonly number[]): { length: number; end: number } {
   let best = { length: 0, end: -1 }
   const last = tokens.length - 1
@@ -21,10 +24,10 @@ const drafted = (drafter: LookupDrafter, count: number): number[] => {
   return [...out.subarray(0, drafter.draft(count, out))]
 }
 
-test('drafts what followed the latest of the longest matches, as the text grows', () => {
+test('drafts the tokens after the latest of the longest matches, as the text grows', () => {
   fc.assert(
     fc.property(
-      // Few enough that no pair has more places than are looked at.
+      // Few enough that no pair occurs at more places than are compared.
       fc.array(fc.integer({ min: 0, max: 3 }), { minLength: 1, maxLength: 30 }),
       (text) => {
         const drafter = new LookupDrafter()

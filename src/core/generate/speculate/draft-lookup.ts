@@ -3,7 +3,7 @@ import type { Drafter } from '../schedule/speculation.ts'
 
 /** Shortest match; the token after a single matching one is hardly predictable. */
 const LEAST_MATCH = 2
-/** Maximum match length to compare; longer ones are no more certain. */
+/** Maximum match length to compare; longer matches are not more certain. */
 const MOST_MATCH = 16
 /** Number of earlier places to compare, latest first. */
 const MOST_PLACES = 32
@@ -23,7 +23,7 @@ export class LookupDrafter implements Drafter {
   readonly #heads = new Int32Array(1 << HEAD_BITS)
   /** For each place: 1 + the previous place with the same hash. */
   #before = new Int32Array(256)
-  /** Number of tokens whose places are entered. */
+  /** Number of tokens whose places have been indexed. */
   #known = 0
   #tokens: readonly number[] = []
   /** Index of the first token to draft. */
@@ -51,7 +51,7 @@ export class LookupDrafter implements Drafter {
     return Number.POSITIVE_INFINITY
   }
 
-  /** Reads on into its own drafts, so a repeating text is drafted in a loop. */
+  /** Continues into its own drafts, so a repeating text is drafted in a loop. */
   draft(count: number, out: Int32Array): number {
     const { length } = this.#tokens
     for (let index = 0; index < count; index++) {
@@ -61,7 +61,7 @@ export class LookupDrafter implements Drafter {
     return count
   }
 
-  /** Enters the pairs that end before `end`. */
+  /** Indexes the pairs that end before `end`. */
   #index(end: number): void {
     if (end > this.#before.length) {
       const before = new Int32Array(2 * end)

@@ -1,5 +1,5 @@
-// Draft models. In: two hash models, similar or not. Out: the large one's text, in fewer of its steps if they
-// are similar.
+// Draft models. In: two hash models, similar or not. Out: the large model's text, in fewer of its steps if
+// they are similar.
 import { expect, test } from 'vitest'
 import type { Ptr } from '../../runtime/memory/arena.ts'
 import { engineOf, expected, greedy, promptOf, type Sizes, VOCAB } from '../testing/hash-engine.ts'
@@ -8,7 +8,7 @@ import { DraftModel } from './draft-model.ts'
 const LARGE: Sizes = { msPerStep: 50, msPerRow: 1, tokens: 64, logitRows: 16, sequences: 8 }
 const SMALL: Sizes = { msPerStep: 3, msPerRow: 0.1, tokens: 64, logitRows: 2, sequences: 2 }
 
-/** A large and a small engine on one clock; `slabs` makes the small one another model. */
+/** A large and a small engine on one clock; `slabs` makes the small one a different model. */
 function pairOf({
   slabs = 0,
   vocab = VOCAB,

@@ -9,12 +9,12 @@ import { ChunkSize } from '../schedule/step-cost.ts'
 
 /** Shares the pool of the large model, which waits while the small one runs. */
 export interface DraftModelOptions extends StepMachine {
-  /** Only lower ids are drafted and read, because both models have them. */
+  /** Only ids below this are drafted and read, because both models have them. */
   readonly vocab: number
 }
 
 /**
- * Share of a chunk's time that reading a text into the draft model may take in one step of the large model.
+ * Fraction of a chunk's time that the draft model may spend on reading text in one step of the large model.
  */
 const READ_SHARE = 0.5
 /** Weight of a new step's time. */
@@ -36,7 +36,7 @@ export class DraftModel {
     this.#chunk = new ChunkSize(options.plan.tokens)
   }
 
-  /** Milliseconds of a step with few rows; a token value before the first step. */
+  /** Milliseconds of a step with few rows; a placeholder before the first step. */
   get stepMs(): number {
     return this.#stepMs || Number.MIN_VALUE
   }
@@ -48,8 +48,8 @@ export class DraftModel {
 
   // hot
   /**
-   * Runs the next `rows` tokens of `sequence`. Returns the most likely next token. Throws what `reserve` and
-   * `run` throw.
+   * Runs the next `rows` tokens of `sequence`. Returns the most likely next token. Throws the errors of
+   * `reserve` and `run`.
    */
   run(sequence: Sequence, rows: number): number {
     const { pool, written, step, now } = this.#options
@@ -82,9 +82,9 @@ class ModelDrafter implements Drafter {
   readonly grade = 0
   readonly #model: DraftModel
   readonly #sequence: Sequence
-  /** Number of tokens at the start of the sequence that are known to be the text's. */
+  /** How many tokens at the start of the sequence are known to match the text. */
   #agreed = 0
-  /** Its state does not fit in memory, or it does not know a token. */
+  /** Set if its state does not fit in memory, or it does not know a token. */
   #isOut = false
 
   constructor(model: DraftModel, sequence: Sequence) {
@@ -122,10 +122,10 @@ class ModelDrafter implements Drafter {
     return count
   }
 
-  /** Makes the sequence's tokens those of the text. Keeps the state of the common beginning. */
+  /** Replaces the sequence's tokens with the text's. Keeps the state of the common prefix. */
   #follow(tokens: readonly number[]): void {
     const sequence = this.#sequence
-    // A text that became shorter has dropped tokens in its middle.
+    // If a text became shorter, tokens were dropped from its middle.
     let agreed = tokens.length < this.#agreed ? 0 : this.#agreed
     while (agreed < tokens.length && sequence.tokens[agreed] === tokens[agreed]) agreed++
     // The last token is run again for its logits.

@@ -26,7 +26,7 @@ export type Limits = Pick<
  */
 const WORDS = 2
 export const BLOCK_BYTES = ABI.BLOCK_POSITIONS * WORDS * 4
-/** A word of use, the rest padding. */
+/** One used word, followed by padding. */
 export const SLAB_BYTES = 64
 
 const mix = (hash: number, value: number): number => {
@@ -48,7 +48,7 @@ export function chainCache({ windows, slabs }: Kinds, limits: Limits): StateCach
   return cache
 }
 
-/** One list for each group: the words to be stored at each position when `tokens` follow the stored ones. */
+/** One list per group: the words to store at each position when `tokens` follow the stored ones. */
 export function chain(
   cache: StateCache,
   before: readonly (readonly number[])[],
@@ -135,7 +135,7 @@ export function faults(
   return found
 }
 
-/** Words after the stored positions of the last blocks that are not zero. */
+/** Nonzero words after the stored positions of the last blocks. */
 export function leftovers(cache: StateCache, state: SequenceState): string[] {
   const found: string[] = []
   const end = Math.ceil(state.length / ABI.BLOCK_POSITIONS) * ABI.BLOCK_POSITIONS

@@ -1,5 +1,5 @@
-// Histories. In: actions on sequences of one cache. Out: the same done to plain arrays, and whether the two
-// agree.
+// Histories. In: actions on sequences of one cache. Out: whether they agree with the same actions on plain
+// arrays.
 import { expect } from 'vitest'
 import { bufferSource } from '../../base/bytes.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
@@ -8,7 +8,7 @@ import { Sequence } from '../schedule/sequence.ts'
 import { chain, chainCache, faults, type Kinds, type Limits, leftovers, runRows } from './chain-model.ts'
 
 export const GENEROUS: Limits = { contextLength: 600, retainBytes: 1e9, checkpointBytes: 1e9 }
-/** Where prompts are remembered on the way. */
+/** Where checkpoints are made within prompts. */
 const MARKS = [30, 64, 77, 200]
 
 /** A sequence with the lists of its expected contents. */
@@ -20,7 +20,7 @@ interface Twin {
   dropped: number
   /** Per group, the expected value at each position. */
   words: number[][]
-  /** It, or the sequence it was forked from, came from a file and shares nothing. */
+  /** True if it, or the sequence it was forked from, came from a file and shares nothing. */
   readonly isAlone: boolean
 }
 
@@ -36,7 +36,7 @@ export type Action =
   | { type: 'damage'; file: number; at: number; cut: boolean }
   | { type: 'clear' }
 
-/** A saved sequence and its expected contents; the file may still be being written until it is needed. */
+/** A saved sequence and its expected contents; writing the file may not finish until it is needed. */
 interface Saved {
   readonly twin: Omit<Twin, 'sequence'>
   readonly tokens: readonly number[]
@@ -55,7 +55,7 @@ export class World {
   readonly twins: Twin[] = []
   /** Every text whose state was stored, by its ids, since the cache was cleared. */
   #stored: number[][] = []
-  /** The same for checkpoints of recurrent state. */
+  /** Every text whose recurrent state has a checkpoint. */
   #marks: number[][] = []
   readonly #saved: Saved[] = []
   /** The stored state is known exactly. */
@@ -120,7 +120,7 @@ export class World {
     }
   }
 
-  /** Gives everything back. */
+  /** Releases everything. */
   async end(): Promise<void> {
     for (const { sequence } of this.twins) sequence.release()
     for (const { rest } of this.#saved) await rest.return(undefined)
@@ -173,7 +173,7 @@ export class World {
       const dropped = ids.length - sequence.tokens.length
       const more = dropped - twin.dropped
       this.#checkLength(ids.length, sequence.tokens.length)
-      // Either it is the state of just these tokens, or that of the same conversation, moved.
+      // It is either the state of exactly these tokens, or the shifted state of the same conversation.
       const moved = twin.words.map((words) =>
         words.toSpliced(this.#keep ?? 0, Math.max(0, more)).slice(0, kept),
       )
@@ -183,7 +183,7 @@ export class World {
       if (this.#keep === undefined) expect(kept).toBeLessThanOrEqual(known)
       if (this.#isGenerous && this.#isExact && !(twin.isAlone && this.#kinds.slabs > 0))
         expect(kept).toBe(known)
-      // A continuing conversation keeps everything that it need not drop.
+      // A continuing conversation keeps everything that it does not have to drop.
       const isPlain = this.#kinds.slabs === 0 && this.#kinds.windows.every((window) => window === 0)
       if (continues && isPlain && cached > (this.#keep ?? 0) + more)
         expect(kept).toBeGreaterThanOrEqual(cached - more)
@@ -202,7 +202,7 @@ export class World {
     if (said < contextLength && read !== said) expect(read).toBeGreaterThan(0)
   }
 
-  /** Runs the missing tokens in chunks of 50, with checkpoints on the way and at the prompt's end. */
+  /** Runs the missing tokens in chunks of 50, with checkpoints in between and at the prompt's end. */
   #run(twin: Twin): void {
     const { sequence } = twin
     sequence.state.markAt(MARKS)
@@ -305,7 +305,7 @@ export class World {
     if (!twin.isAlone) this.#marks.push(this.#tokens(twin).slice(0, twin.sequence.cached))
   }
 
-  /** One token at a time, as generated. */
+  /** One token at a time, like generation. */
   #say(twin: Twin, ids: readonly number[]): void {
     for (const id of ids) {
       if (twin.sequence.room < 1) return
@@ -337,7 +337,7 @@ export class World {
     if (isFree) expect(kept).toBe(start + accepted)
     else if (this.#isGenerous) expect(kept).toBe(start)
     this.#store(twin, kept)
-    // Where drafts were undone, nothing is remembered.
+    // No checkpoints remain where drafts were undone.
     if (accepted === drafts.length) this.#pass(twin, this.#tokens(twin).slice(0, kept))
     this.#run(twin)
   }

@@ -28,7 +28,7 @@ export interface RopeKv {
   readonly rope: RopeUse
   readonly norms?: HeadNorms | undefined
   readonly still?: StillBias | undefined
-  /** What rotated keys are limited to, before `still`. */
+  /** Limits of rotated keys, before `still`. */
   readonly limits?: Limits | undefined
 }
 
@@ -76,12 +76,12 @@ export interface Attention extends Quantizable {
   readonly scale: number
   /** A score s becomes cap * tanh(s / cap). 0: scores are not capped. */
   readonly cap: number
-  /** What scores are limited to, after the cap. */
+  /** Limits of scores, after the cap. */
   readonly limits?: Limits | undefined
-  /** What is added to scores last: the table and the reach of a `DistanceBias`. */
+  /** Added to scores last: the table and the reach of a `DistanceBias`. */
   readonly bias?: WeightRef | undefined
   readonly reach?: number | undefined
-  /** One more score for each head's softmax, of a position whose value is zero. */
+  /** One more score for each head's softmax, for a position whose value is zero. */
   readonly sinks?: WeightRef | undefined
 }
 
@@ -132,7 +132,7 @@ export const joinHeads: KernelKind<JoinHeads> = {
   },
 }
 
-/** An empty range stands for none. */
+/** An empty range means no limits. */
 const rangeOf = ({ least, most }: Limits = { least: 0, most: 0 }) => ({ least, most })
 
 function checkBias(table: WeightRef, reach = 0, heads = 0): void {

@@ -6,14 +6,14 @@ import type { RouteRule, Value, WeightRef } from '../ir.ts'
 import { expectWidth, type KernelKind, nameOf, opRecord, rowsOf } from '../node.ts'
 
 /**
- * Words of a route for each row of a step, with more than enough for what comes before them: see op_route in
+ * Words of a route for each row of a step, with more than enough for the words before them: see op_route in
  * wasm/core/abi.h.
  */
 const routeWidth = (experts: number, used: number): number => experts + 1 + 3 * used
 
 /**
- * Chooses the experts of each row by a router's logits. The output is a route, which only the next four ops
- * read.
+ * Chooses each row's experts according to a router's logits. The output is a route, which only the next four
+ * ops read.
  */
 export interface Route extends RouteRule {
   readonly op: 'route'
@@ -45,7 +45,7 @@ export const route: KernelKind<Route> = {
   },
 }
 
-/** Copies each row once for each of its experts. The rows of an expert lie together. */
+/** Copies each row once for each of its experts. The rows of an expert are adjacent. */
 export interface Gather {
   readonly op: 'gather'
   readonly input: Value
@@ -98,7 +98,9 @@ export const linearExperts: KernelKind<LinearExperts> = {
   },
 }
 
-/** Adds to each row the bias of its expert. The parts of `bias` are the experts'. Overwrites the input. */
+/**
+ * Adds the bias of its expert to each row. The parts of `bias` are the experts' biases. Overwrites the input.
+ */
 export interface BiasExperts {
   readonly op: 'biasExperts'
   readonly input: Value
@@ -118,7 +120,7 @@ export const biasExperts: KernelKind<BiasExperts> = {
   },
 }
 
-/** Goes back to the rows of the step: each is the weighted sum over its experts. */
+/** Restores the rows of the step: each is the weighted sum over its experts. */
 export interface Combine {
   readonly op: 'combine'
   readonly input: Value

@@ -1,4 +1,4 @@
-// The nodes of linear layers: the product of rows and a matrix, and the gated product of a matrix of two
+// The nodes of linear layers: the product of rows and a matrix, and the gated product with a matrix of two
 // halves.
 import { ACTIVATION } from '../../abi/constants.ts'
 import { ENCODINGS, isSparse, ROW_PADDING, roundUp } from '../../abi/encodings.ts'
@@ -52,7 +52,7 @@ export const linear: KernelKind<Linear> = {
 
 /**
  * `swiglu` of the two halves of a linear, as a8 rows only: neither the product nor its gates are stored.
- * `fuseGates` makes it from linears that read a8 rows.
+ * `fuseGates` creates it from linears that read a8 rows.
  */
 export interface LinearSwiglu {
   readonly op: 'linearSwiglu'
@@ -107,7 +107,7 @@ function productShape({ input, weight, bias }: Pick<Linear, 'input' | 'weight' |
   return [input.shape[0], rowsOf(weight)]
 }
 
-/** Outputs of a weight up to its last row: parts before the last are padded. */
+/** Columns of the output up to the weight's last row: all parts but the last are padded. */
 function columnsOf({ parts }: WeightRef): number {
   return parts.reduce((end, { n }) => roundUp(end, ROW_PADDING) + n, 0)
 }

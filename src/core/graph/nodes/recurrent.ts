@@ -105,14 +105,14 @@ export interface Delta {
   readonly op: 'delta'
   /** Queries of all key heads, then their keys, then the values of all heads. */
   readonly x: Value
-  /** A number for each head or, where `channels` is true, for each channel of each head's key. */
+  /** A number per head or, if `channels` is true, per channel of each head's key. */
   readonly dt: Value
   readonly beta: Value
   readonly z: Value
-  /** A log2(e) of each head. */
+  /** A log2(e) for each head. */
   readonly decay: WeightRef
   readonly dtBias: WeightRef
-  /** Of the norm after the rule, which is over one head. */
+  /** Weight of the norm after the rule, which covers one head. */
   readonly weight: WeightRef
   readonly heads: number
   readonly keyHeads: number
@@ -121,7 +121,7 @@ export interface Delta {
   readonly order: 'grouped' | 'tiled'
   readonly channels: boolean
   readonly gate: 'silu' | 'sigmoid'
-  /** Factor of the share that a value replaces. */
+  /** Factor of the fraction that a value replaces. */
   readonly betaScale: number
   readonly epsilon: number
   readonly output: Value
@@ -220,7 +220,7 @@ export const wkv: KernelKind<Wkv> = {
   },
 }
 
-/** A recurrent op works on so many channels at once. */
+/** Recurrent ops work on this many channels at once. */
 function whole({ label, shape: [, width] }: Value, multiple: number): number {
   if (width % multiple === 0) return width
   throw new HalfbyteError('internal', `${label} has ${width} channels instead of a multiple of ${multiple}`)

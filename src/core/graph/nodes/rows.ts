@@ -19,7 +19,7 @@ import {
 } from '../node.ts'
 
 /**
- * Sums what all shards made of `input`, in shard order, onto the residual, which is overwritten. Every shard
+ * Adds all shards' versions of `input` to the residual in shard order, overwriting it. Every shard
  * gets the same bits. Without a residual, the input is overwritten.
  */
 export interface Exchange {
@@ -38,14 +38,12 @@ export const exchange: NodeKind<Exchange> = {
   },
 }
 
-/**
- * Puts the columns that each shard made side by side on the first shard. The other shards only send theirs.
- */
+/** Puts the columns of all shards side by side on the first shard. The other shards only send theirs. */
 export interface Collect {
   readonly op: 'collect'
   readonly input: Value
   readonly shard: number
-  /** How many columns each shard made. */
+  /** How many columns each shard produced. */
   readonly widths: readonly number[]
   readonly output: Value
 }
@@ -63,7 +61,7 @@ export interface Embed {
   readonly output: Value
   readonly table: WeightRef
   readonly scale: number
-  /** What selects a row of the table: the token's id, its position, or the part of a pair that it is in. */
+  /** What selects a row of the table: the token's id, its position, or its part of a pair. */
   readonly by: Exclude<keyof typeof SELECTOR, 'input'>
 }
 
@@ -144,8 +142,8 @@ export const takeRows: NodeKind<TakeRows> = {
 }
 
 /**
- * Converts f32 rows to a8 rows. Used where the producer cannot write a8 rows, and where the readers have
- * their inputs in another order or need the same scale in all groups.
+ * Converts f32 rows to a8 rows. Used if the producer cannot write a8 rows, or if the readers have their
+ * inputs in another order or need the same scale in all groups.
  */
 export interface Quantize {
   readonly op: 'quantize'
@@ -215,7 +213,7 @@ export const add: KernelKind<Add> = {
   },
 }
 
-/** input * scale, then soft-capped as attention scores are. */
+/** input * scale, then soft-capped like attention scores. */
 export interface Rescale {
   readonly op: 'rescale'
   readonly input: Value
@@ -231,7 +229,7 @@ export const rescale: KernelKind<Rescale> = {
   },
 }
 
-/** The number of a range that is nearest to each of the input. Zeros stay, because each range has 0. */
+/** Clamps each number to the range. Zeros stay zero, because each range contains 0. */
 export interface Clamp {
   readonly op: 'clamp'
   readonly input: Value
@@ -297,7 +295,7 @@ export const layernorm: KernelKind<LayerNorm> = {
 /**
  * With `x`: `input` is a product of normalised rows of x, which have `size` values. Undoes that norm and
  * writes the sum of the squares of x after the input, at the next whole group of columns. Without `x`:
- * divides by the norm of `size` values, whose sum of squares lies there. Overwrites the input, which has
+ * divides by the norm of `size` values, whose sum of squares is stored there. Overwrites the input, which has
  * `width` values.
  */
 export interface Renorm {

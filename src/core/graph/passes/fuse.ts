@@ -1,12 +1,12 @@
-// The pass in which linears take over the addition to the residual, and quantised ones the gate.
+// The pass that fuses residual additions into linears, and gates into quantised linears.
 
 import type { Value } from '../ir.ts'
 import { basesOf, type Graph, inputsOf, type Node, type NodeOf, producersOf, readersOf } from '../nodes.ts'
 import { type EncodingOf, encodingOfWeight, readsA8 } from './split.ts'
 
 /**
- * Fuses `swiglu(gate, up)` into the linear that makes both parts. Legal when the linear reads a8 rows, when
- * only the a8 rows of the gated values are read, and when nothing else reads the product or its parts.
+ * Fuses `swiglu(gate, up)` into the linear that produces both parts. Legal if the linear reads a8 rows, only
+ * the a8 rows of the gated values are read, and nothing else reads the product or its parts.
  */
 export function fuseGates(graph: Graph, encodingOf: EncodingOf): Graph {
   const producers = producersOf(graph)
@@ -21,7 +21,7 @@ export function fuseGates(graph: Graph, encodingOf: EncodingOf): Graph {
     if (first?.op !== 'slice' || second?.op !== 'slice' || first.input !== second.input) return
     const linear = producerOf(first.input)
     if (linear?.op !== 'linear' || !readsA8(linear, encodingOf) || linear.residual !== undefined) return
-    // No kernel gates under one scale per output, even where the next op reads groups.
+    // No kernel computes gates with one scale per output, even if the next op reads groups.
     if (encodingOfWeight(linear.weight, encodingOf) === 'w4_channel') return undefined
     const [left, , third] = linear.weight.parts
     const areHalves =
@@ -43,8 +43,8 @@ export function fuseGates(graph: Graph, encodingOf: EncodingOf): Graph {
 }
 
 /**
- * Fuses `add(residual, linear(x))` into the linear, which then overwrites the residual. Legal when only the
- * add reads the product and, from the linear on, only the add reads the residual or any view of it.
+ * Fuses `add(residual, linear(x))` into the linear, which then overwrites the residual. Legal if only the add
+ * reads the product and, from the linear on, only the add reads the residual or any view of it.
  */
 export function fuseResiduals(graph: Graph): Graph {
   const producers = producersOf(graph)
@@ -73,7 +73,7 @@ export function fuseResiduals(graph: Graph): Graph {
   return { ...graph, nodes: nodes.filter((node) => node !== undefined) }
 }
 
-/** Reads of a value's rows relative to node `at`: the last one before it, and whether any comes after. */
+/** Finds reads of a value's rows relative to node `at`: the last one before it, and whether any follow. */
 function lastReads(graph: Graph, bases: ReadonlyMap<number, number>) {
   const reads = new Map<number, number[]>()
   for (const [index, node] of graph.nodes.entries()) {

@@ -1,4 +1,4 @@
-// Passes. In: random graphs, encodings and tokens. Out: the same logits before and after, and less to do.
+// Passes. In: random graphs, encodings and tokens. Out: the same logits before and after, with less work.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Encoding } from '../../abi/encodings.ts'
@@ -42,7 +42,7 @@ const PASSES: Readonly<Record<string, (graph: Graph, encodingOf: EncodingOf) => 
 }
 
 describe.each(Object.entries(PASSES))('%s', (_, pass) => {
-  test('leaves every logit as it was', () => {
+  test('leaves every logit unchanged', () => {
     fc.assert(
       fc.property(choices, encodings, (list, encodingOf) => {
         const graph = randomGraph(list)
@@ -72,7 +72,7 @@ function block(headDim: number): Graph {
 }
 
 describe('splitMixed', () => {
-  test('keeps neighbours of one encoding merged and cuts where the encoding changes', () => {
+  test('keeps neighbours with the same encoding merged and splits where the encoding changes', () => {
     const split = splitMixed(block(32), (name) => (name === 'v' ? 'w8_g32' : 'w4_g32'))
     const linears = split.nodes.filter((node) => node.op === 'linear')
     expect(linears.map(({ weight }) => weight.parts.map(({ name }) => name))).toEqual([
@@ -89,27 +89,27 @@ describe('fuseResiduals', () => {
   test('leaves no add in a residual stream', () => {
     expect(ops(fuseResiduals(block(32)))).not.toContain('add')
   })
-  test('keeps the add when the residual is read again later', () => {
+  test('keeps the add if the residual is read again later', () => {
     const b = graphBuilder()
     const x = b.embed('embed', matrix(8, { embed: VOCAB }))
     const product = b.linear('o', b.rmsnorm('norm', x, vector({ norm: 8 }), 1e-5), matrix(8, { o: 8 }))
     const sum = b.add('sum', b.add('sum', x, product), b.rmsnorm('again', x, vector({ norm: 8 }), 1e-5))
     expect(ops(fuseResiduals(b.finish(sum))).filter((op) => op === 'add')).toHaveLength(2)
   })
-  test('keeps the add when the product is made from the residual itself', () => {
+  test('keeps the add if the product is computed from the residual itself', () => {
     const b = graphBuilder()
     const x = b.embed('embed', matrix(8, { embed: VOCAB }))
     const graph = b.finish(b.add('sum', x, b.linear('o', x, matrix(8, { o: 8 }))))
     expect(ops(fuseResiduals(graph))).toContain('add')
   })
-  test('keeps the add when the residual is a part of something wider', () => {
+  test('keeps the add if the residual is a slice of a wider value', () => {
     const b = graphBuilder()
     const weight = matrix(8, { left: 8, right: 8 })
     const [left, right] = b.parts(b.linear('both', b.embed('e', matrix(8, { e: VOCAB })), weight), weight)
     const product = b.linear('o', right as Value, matrix(8, { o: 8 }))
     expect(ops(fuseResiduals(b.finish(b.add('sum', left as Value, product))))).toContain('add')
   })
-  test('keeps the add when the residual is read between the product and the sum', () => {
+  test('keeps the add if the residual is read between the product and the sum', () => {
     const b = graphBuilder()
     const x = b.embed('embed', matrix(8, { embed: VOCAB }))
     const product = b.linear('o', b.rmsnorm('norm', x, vector({ norm: 8 }), 1e-5), matrix(8, { o: 8 }))
@@ -122,7 +122,7 @@ describe('fuseResiduals', () => {
 describe('quantizeActivations', () => {
   const w4: EncodingOf = () => 'w4_g32'
 
-  test('lets norms and attention make the a8 rows, and nobody the f32 rows that nobody reads', () => {
+  test('lets norms and attention write the a8 rows, and drops f32 rows that nobody reads', () => {
     const { nodes } = quantizeActivations(block(32), w4)
     expect(nodes.map(({ op }) => op)).not.toContain('quantize')
     const makers = nodes.filter((node) => node.op === 'rmsnorm' || node.op === 'attention')
@@ -132,7 +132,7 @@ describe('quantizeActivations', () => {
       [undefined, 'a8'],
     ])
   })
-  test('quantises whole rows in its own op, once for all that read them', () => {
+  test('quantises whole rows in a separate op, once for all readers', () => {
     const { nodes } = optimize(block(32), (name) => (name === 'k' ? 'w4_g32' : 'w4_channel'))
     expect(nodes.flatMap((node) => (node.op === 'quantize' ? [[node.input.label, node.whole]] : []))).toEqual(
       [
@@ -142,20 +142,20 @@ describe('quantizeActivations', () => {
       ],
     )
     const norm = nodes.find(({ op }) => op === 'rmsnorm')
-    // `k` has its own groups, by the norm itself.
+    // `k` is quantised in groups by the norm itself.
     expect(norm?.op === 'rmsnorm' && [norm.output?.form, norm.quantized?.form]).toEqual(['f32', 'a8'])
   })
-  test('quantises in its own op where a group would span two heads', () => {
+  test('quantises in a separate op if a group would span two heads', () => {
     expect(ops(quantizeActivations(block(16), w4)).filter((op) => op === 'quantize')).toHaveLength(1)
   })
-  test('makes both forms when both are read', () => {
+  test('produces both forms if both are read', () => {
     const b = graphBuilder()
     const normed = b.rmsnorm('norm', b.embed('e', matrix(32, { e: VOCAB })), vector({ norm: 32 }), 1e-5)
     const graph = b.finish(b.add('sum', b.linear('o', normed, matrix(32, { o: 32 })), normed))
     const norm = quantizeActivations(graph, w4).nodes.find((node) => node.op === 'rmsnorm')
     expect([norm?.output?.form, norm?.quantized?.form]).toEqual(['f32', 'a8'])
   })
-  test('touches nothing when every weight is a float', () => {
+  test('changes nothing if every weight is a float', () => {
     const graph = block(32)
     expect(quantizeActivations(graph, () => 'f16')).toEqual(graph)
   })
@@ -178,16 +178,16 @@ describe('fuseGates', () => {
   const fuse = (graph: Graph, encodingOf: EncodingOf) =>
     ops(fuseGates(quantizeActivations(graph, encodingOf), encodingOf))
 
-  test('leaves one node of a linear, its parts and their gate', () => {
+  test('fuses a linear, its parts and their gate into one node', () => {
     expect(fuse(gatedBlock(), w4)).toEqual(['embed', 'quantize', 'linearSwiglu', 'linear'])
   })
-  test('leaves float linears as they are', () => {
+  test('leaves float linears unchanged', () => {
     expect(fuse(gatedBlock(), () => 'f16')).toContain('swiglu')
   })
-  test('keeps the gate when a float linear reads it', () => {
+  test('keeps the gate if a float linear reads it', () => {
     expect(fuse(gatedBlock(), (name) => (name === 'down' ? 'f16' : 'w4_g32'))).toContain('swiglu')
   })
-  test('keeps the gate when its f32 rows or a part of the product are read as well', () => {
+  test('keeps the gate if its f32 rows or a part of the product are also read', () => {
     expect(
       fuse(
         gatedBlock((parts) => parts[0] as Value),
@@ -203,7 +203,7 @@ describe('fuseGates', () => {
     const graph = b.finish(b.add('sum', b.linear('down', act, matrix(32, { down: 32 })), act))
     expect(fuse(graph, w4)).toContain('swiglu')
   })
-  test('keeps a gate whose two sides lie the other way round', () => {
+  test('keeps a gate whose two sides are in the opposite order', () => {
     const b = graphBuilder()
     const weight = matrix(32, { up: 32, gate: 32 })
     const [up, gate] = b.parts(b.linear('inner', b.embed('e', matrix(32, { e: VOCAB })), weight), weight)
@@ -216,20 +216,20 @@ describe('shapes', () => {
   const b = graphBuilder()
   const x = b.embed('embed', matrix(8, { embed: VOCAB }))
 
-  test('name both shapes when they do not fit', () => {
+  test('name both shapes if they do not match', () => {
     expect(() => b.linear('o', x, matrix(12, { o: 8 }))).toThrow(/embed \[tokens, 8\] meets o: 12/)
     expect(() => b.rmsnorm('n', x, vector({ n: 9 }), 1e-5)).toThrow(/embed \[tokens, 8\] meets n: 9/)
     const wide = b.embed('wide', matrix(16, { wide: VOCAB }))
     expect(() => b.add('sum', x, wide)).toThrow(/embed \[tokens, 8\] meets wide \[tokens, 16\]/)
   })
-  test('refuse a value that is read before it is made', () => {
+  test('reject a value that is read before it is made', () => {
     const graph = block(32)
     const [first, ...rest] = graph.nodes
     expect(() => checkShapes({ ...graph, nodes: first === undefined ? [] : [...rest, first] })).toThrow(
       /before it is made/,
     )
   })
-  test('refuse a graph whose output has another shape than its node', () => {
+  test('reject a graph whose output differs in shape from its node', () => {
     const graph = block(32)
     const nodes = graph.nodes.map((node) =>
       node.op === 'embed' ? { ...node, table: { ...node.table, k: 60 } } : node,

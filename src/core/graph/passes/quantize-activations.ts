@@ -1,5 +1,5 @@
-// The pass in which quantised linears read int8 rows from the node that makes the values. f32 rows that
-// nobody reads are no longer made.
+// The pass that makes quantised linears read int8 rows from the node that produces the values. f32 rows
+// without readers are no longer produced.
 import { GROUP_SIZE } from '../../abi/encodings.ts'
 import { vector } from '../builder.ts'
 import type { StateGroup, Value, WeightRef } from '../ir.ts'
@@ -7,17 +7,17 @@ import { type Graph, inputsOf, type Node, type NodeOf, nextId, producersOf, read
 import { type EncodingOf, encodingOfWeight, type OrderOf, readsA8 } from './split.ts'
 
 /**
- * A pair is still if it turns by a radian at most over so many positions. The number does not depend on the
- * context of a load: saved state fits every context.
+ * A pair counts as still if it turns by at most a radian over this many positions. The number does not depend
+ * on the context of a load, so saved state fits every context.
  */
 const STILL_POSITIONS = 32_768
 
 /**
- * Codes of a key share one range, which a large bias in a few channels takes from all others; in Qwen2 such
- * channels belong to the slowest pairs. There the bias is nearly the same vector at every position. The same
- * vector subtracted from every key changes all scores of a query by one number, which softmax does not see. A
- * cap on scores, or a range of them, would see it, and a norm comes after the bias: such layers stay as they
- * are.
+ * The codes of a key share one range, and a large bias in a few channels leaves little of it to the others.
+ * In Qwen2 such channels belong to the slowest pairs, where the bias is nearly the same vector at every
+ * position. Subtracting the same vector from every key changes all scores of a query by the same number,
+ * which softmax ignores. Caps or limits of scores do not ignore it, and a norm follows the bias, so layers
+ * with these stay unchanged.
  */
 export function subtractStillBias(graph: Graph, frequencies: readonly Float64Array[]): Graph {
   const producers = producersOf(graph)
@@ -40,7 +40,7 @@ export function subtractStillBias(graph: Graph, frequencies: readonly Float64Arr
   return { ...graph, nodes, stateGroups: graph.stateGroups.map(groupOf) }
 }
 
-/** The part of a linear's bias that ends in the keys. */
+/** The part of a linear's bias that is added to the keys. */
 function biasOf(
   { k }: NodeOf<'ropeKv'>,
   producerOf: (id: number) => Node | undefined,
@@ -65,14 +65,14 @@ function firstStill(
 ): number | undefined {
   const pairs = rope.dims / 2
   const turns = frequencies[rope.table]?.subarray(0, pairs) ?? []
-  // Scaled frequencies need not fall, so all later pairs must be still too.
+  // Scaled frequencies need not decrease, so all later pairs must be still too.
   let from = pairs
   while (from > 0 && (turns[from - 1] ?? Number.POSITIVE_INFINITY) * STILL_POSITIONS <= 1) from--
   return from < pairs || rope.dims < attention.headDim ? from : undefined
 }
 
 /**
- * A linear whose matrix has its inputs in another order reads a8 rows made in that order. A linear with one
+ * A linear whose matrix has reordered inputs reads a8 rows in that order. A linear with one
  * scale per output reads a8 rows with one scale.
  */
 export function orderInputs(graph: Graph, encodingOf: EncodingOf, orderOf: OrderOf): Graph {
@@ -125,7 +125,7 @@ export function quantizeActivations(graph: Graph, encodingOf: EncodingOf): Graph
   return { ...graph, nodes }
 }
 
-/** Kernels that can write a8 rows. Attention can only when no group spans two heads. */
+/** Kernels that can write a8 rows. Attention can only do so if no group spans two heads. */
 function makesA8(node: Node): node is NodeOf<(typeof MAKERS)[number] | 'attention'> {
   if (node.op === 'attention') return node.attention.headDim % GROUP_SIZE === 0
   return MAKERS.some((op) => op === node.op)

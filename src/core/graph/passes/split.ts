@@ -10,15 +10,12 @@ import { type Graph, mapInputs, type Node, type NodeOf, nextId, readersOf } from
 /** The encoding a weight will have in linear memory, by canonical name. */
 export type EncodingOf = (name: string) => PackedEncoding
 
-/**
- * By canonical name of a matrix: the vector that gives the order of its inputs. Undefined: no order of its
- * own.
- */
+/** By canonical name of a matrix: the vector that gives the order of its inputs. Undefined: not reordered. */
 export type OrderOf = (name: string) => string | undefined
 
 /**
- * The one encoding of a weight. Throws `unsupported` when its parts differ and cannot be split, as experts
- * cannot.
+ * The one encoding of a weight. Throws `unsupported` if its parts differ and cannot be split, as with
+ * experts.
  */
 export function encodingOfWeight(weight: WeightRef, encodingOf: EncodingOf): PackedEncoding {
   if (weight.kind === 'vector') return 'f32'
@@ -32,7 +29,7 @@ export function encodingOfWeight(weight: WeightRef, encodingOf: EncodingOf): Pac
   )
 }
 
-/** True when the kernel of this linear reads a8 rows. */
+/** True if the kernel of this linear reads a8 rows. */
 export function readsA8(node: Node, encodingOf: EncodingOf): node is NodeOf<'linear' | 'linearExperts'> {
   const isLinear = node.op === 'linear' || node.op === 'linearExperts'
   return isLinear && isQuantized(encodingOfWeight(node.weight, encodingOf))
@@ -97,7 +94,7 @@ function encodingRuns(weight: WeightRef, encodingOf: EncodingOf, orderOf?: Order
   return runs
 }
 
-/** A linear of only some parts of a merged linear. */
+/** A linear with only some parts of a merged linear. */
 function part(node: NodeOf<'linear'>, first: number, parts: WeightPart[], id: number): NodeOf<'linear'> {
   const weight = { ...node.weight, parts }
   const bias = node.bias && { ...node.bias, parts: node.bias.parts.slice(first, first + parts.length) }

@@ -1,5 +1,5 @@
-// Still. In: graphs with biases on keys. Out: the same logits, smaller keys, and layers that must stay as
-// they are.
+// Still pairs. In: graphs with biases on keys. Out: the same logits, smaller keys, and unchanged layers where
+// it does not apply.
 import { describe, expect, test } from 'vitest'
 import { graphBuilder, matrix, vector } from '../builder.ts'
 import { compile } from '../compile-graph.ts'
@@ -64,11 +64,11 @@ const changed = (graph: Graph): Graph => subtractStillBias(graph, [FREQUENCIES])
 const stillOf = (graph: Graph) =>
   graph.nodes.flatMap((node) => (node.op === 'ropeKv' && node.still !== undefined ? [node.still] : []))
 
-describe('keys less the bias of their still pairs', () => {
+describe('keys without the bias of their still pairs', () => {
   test.each([
     ['all dimensions rotated', {}, 2],
     ['half of the dimensions rotated', { dims: 4 }, 2],
-  ])('give the same logits and are far smaller: %s', (_, changes, from) => {
+  ])('yield the same logits and are far smaller: %s', (_, changes, from) => {
     const graph = attentionOf(changes)
     const before = run(graph)
     const after = run(changed(graph))
@@ -88,17 +88,17 @@ describe('keys less the bias of their still pairs', () => {
     ['scores are capped', { cap: 50 }],
     ['a norm comes after the bias', { norms: norm }],
     ['there is no bias', { bias: false }],
-  ])('are left alone where %s', (_, changes) => {
+  ])('stay unchanged if %s', (_, changes) => {
     const graph = attentionOf(changes)
     expect(changed(graph).nodes).toEqual(graph.nodes)
     expect(changed(graph).stateGroups).toEqual(graph.stateGroups)
   })
 
-  test('are left alone where every pair turns', () => {
+  test('stay unchanged if every pair turns', () => {
     expect(stillOf(subtractStillBias(attentionOf(), [Float64Array.of(1, 0.5, 0.1, 0.01)]))).toEqual([])
   })
 
-  test('are planned for int8 keys only, and mark the state that they are in', () => {
+  test('are planned for int8 keys only, and mark their state', () => {
     const planOf = (kvCache?: KvFormat) =>
       compile(attentionOf(), {
         tokens: 4,
@@ -119,7 +119,7 @@ describe('keys less the bias of their still pairs', () => {
     ])
   })
 
-  test('are cut with the heads of a shard', () => {
+  test('are split with the heads of a shard', () => {
     const shares = [1, 1]
     const parts = shares.map((_, shard) =>
       stillOf(changed(shardGraph(attentionOf(), { shares, shard, encodingOf: () => 'f32' }))),

@@ -26,7 +26,7 @@ test('buffers that are needed at the same time share no bytes', () => {
   )
 })
 
-test('buffers of a chain take turns in two places', () => {
+test('buffers of a chain alternate between two places', () => {
   const chain = Array.from({ length: 20 }, (_, at) => ({ bytes: 640, from: at, to: at + 1 }))
   expect(planArena(chain).bytes).toBe(2 * 640)
 })
@@ -41,7 +41,7 @@ test('a small buffer goes into the first gap that holds it', () => {
   expect([...lifetimes.map((each) => offsets.get(each)), bytes]).toEqual([0, 640, 0, 960])
 })
 
-test('work is charged for before each buffer, by those that are placed', () => {
+test('work is charged before each buffer, in proportion to those already placed', () => {
   const counts: number[] = []
   const ones = Array.from({ length: 4 }, () => ({ bytes: 1, from: 0, to: 0 }))
   planArena(ones, (placed) => counts.push(placed))

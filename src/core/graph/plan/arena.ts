@@ -1,5 +1,5 @@
-// Places buffers in one arena: buffers that are needed at the same time share no bytes. Models' plans and
-// networks' programs are placed here.
+// Places buffers in one arena: buffers that are needed at the same time share no bytes. Used for models'
+// plans and networks' programs.
 import { roundUp } from '../../abi/encodings.ts'
 
 /** A buffer and the steps during which it is needed. */
@@ -23,8 +23,8 @@ export const arenaAligned = (bytes: number): number => roundUp(bytes, ARENA_ALIG
 
 /**
  * The largest buffer is placed first, and of equal ones the earliest. Each goes into the first gap between
- * those already placed that are needed at the same time. `onPlace` hears before each buffer how many are
- * placed, since that many are looked at; it may throw.
+ * those already placed that are needed at the same time. `onPlace` is called before each buffer with the
+ * number already placed, which determines the work; it may throw.
  */
 export function planArena<Buffer extends Lifetime>(
   buffers: readonly Buffer[],

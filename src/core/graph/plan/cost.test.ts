@@ -1,4 +1,4 @@
-// Costs. In: a small model by hand. Out: bytes and operations compared with what the shapes say.
+// Costs. In: a small model by hand. Out: bytes and operations that match the shapes.
 import { expect, test } from 'vitest'
 import { type Encoding, groupEncoding } from '../../abi/encodings.ts'
 import type { OpName } from '../../abi/ops.ts'
@@ -58,7 +58,7 @@ test('a linear reads its weights once and does two operations per weight and row
   }
 })
 
-test('a gated linear does the product of both sides and writes int8 rows alone', () => {
+test('a gated linear computes the product of both sides and writes only int8 rows', () => {
   const [gated] = only(costs('w8_g32', { ...DECODE, tokens: 3 }), 'linear_swiglu_w8a8_g32')
   expect(gated).toMatchObject({
     kind: 'linear',
@@ -79,7 +79,7 @@ test('a residual is read before it is written', () => {
   })
 })
 
-test('the logits cost the rows that are wanted', () => {
+test('the logits cost only the wanted rows', () => {
   const logits = only(costs('w4_g32', { tokens: 8, logitRows: 2, position: 0 }), 'linear_w4a8_g32').at(-1)
   expect(logits?.ops).toBe(2 * 2 * VOCAB * HIDDEN)
 })
@@ -98,7 +98,7 @@ test('a window bounds what attention reads', () => {
   expect(chunk).toMatchObject({ stateBytes: 6 * POSITION_BYTES, ops: 4 * 64 * 12 })
 })
 
-test('a KV write costs its rows', () => {
+test('a KV write costs the bytes of its rows', () => {
   const [write] = only(costs('f32', { tokens: 3, logitRows: 1, position: 0 }), 'rope_kv')
   expect(write).toMatchObject({ kind: 'other', stateBytes: 3 * POSITION_BYTES })
 })

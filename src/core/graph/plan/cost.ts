@@ -43,7 +43,9 @@ export interface StepShape {
   readonly position: number
 }
 
-/** The least that any implementation of an op needs. A multiplication and an addition are two operations. */
+/**
+ * The minimum that any implementation of an op needs. A multiplication and an addition are two operations.
+ */
 export interface OpCost {
   readonly kind: 'linear' | 'attention' | 'other'
   /**
@@ -56,7 +58,7 @@ export interface OpCost {
   /** Rows read and written. */
   readonly activationBytes: number
   readonly ops: number
-  /** The arithmetic of the operations. */
+  /** The kind of arithmetic. */
   readonly unit: 'integer' | 'float'
 }
 
@@ -113,7 +115,7 @@ function readerOf(plan: Plan, { fields }: PlanOp, shape: StepShape): OpReader {
   }
 }
 
-/** Bytes of all rows in the fields of `operands`. Rows that the kernel need not write count as none. */
+/** Bytes of all rows in the fields of `operands`. Rows that the kernel need not write do not count. */
 function bytesOf(read: OpReader, operands: Readonly<Record<string, Columns>>): number {
   return Object.entries(operands).reduce((sum, [field, columns]) => {
     if (columns === undefined || !read.has(field)) return sum

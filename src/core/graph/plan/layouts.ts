@@ -1,4 +1,5 @@
-// Layouts: where each layer is in a block of 64 positions and in a sequence's slab, and the strides of rows.
+// Layouts: the offsets of each layer in a block of 64 positions and in a sequence's slab, and the strides of
+// rows.
 import { BLOCK_POSITIONS } from '../../abi/constants.ts'
 import {
   GROUP_SIZE,
@@ -124,8 +125,8 @@ const WORDS = { k: { f32: 0, int8: 12 }, v: { f32: 0, int8: 8, fp8: 4 } } as con
 const CODE_BYTES = { f32: 4, int8: 1, fp8: 1 } as const
 
 /**
- * What the codes of `fp8` are. Fingerprints contain it: state that was saved with other codes, as with e4m3
- * before this name was there, has the same layout and would be read as wrong numbers.
+ * The format of `fp8` codes. Fingerprints contain it, because state saved with other codes, such as e4m3 in
+ * earlier releases, has the same layout and would be misread.
  */
 export const FP8_CODES = 'e3m4'
 
@@ -150,7 +151,7 @@ export function layerOffsets(group: StateGroup, layer: number): { readonly k: nu
 /** Bytes of one block: K and V of every layer of the group. A multiple of 64. */
 export const blockBytes = (group: StateGroup): number => blockLayout(group).bytes
 
-/** The layout of a block, and where its parts lie in a block of the whole model. */
+/** The layout of a block, and the offsets of its parts in a block of the whole model. */
 export function blockLayout(group: StateGroup): PoolLayout {
   const { kvHeads, layers, held = { first: 0, whole: kvHeads } } = group
   const runs: StateRun[] = []

@@ -1,4 +1,4 @@
-// Lowering and prints. In: small graphs. Out: records with the fields of wasm/core/abi.h, slots, totals, a
+// Lowering and printing. In: small graphs. Out: records with the fields of wasm/core/abi.h, slots, totals, a
 // page of text.
 import { describe, expect, test } from 'vitest'
 import { ENCODINGS, type Encoding, sparseTableBytes } from '../../abi/encodings.ts'
@@ -51,7 +51,7 @@ const planOf = (encoding: Encoding, graph = model()): Plan =>
 const names = (plan: Plan) => plan.ops.map(({ name }) => name)
 
 describe('lower', () => {
-  test('makes eight ops of a quantised layer, nine of a float one, and none for slices, rows or residual sums', () => {
+  test('turns a quantised layer into eight ops, a float one into nine, and slices, rows or residual sums into none', () => {
     const layer = [
       'rmsnorm',
       'linear_w4a8_g32',
@@ -85,7 +85,7 @@ describe('lower', () => {
     expect(plan.logits).toMatchObject({ stride: 512, width: VOCAB })
   })
 
-  test('stores a tied table once, quantised rows of the last norm feed it', () => {
+  test('stores a tied table once, fed by quantised rows of the last norm', () => {
     const plan = planOf('w8_g32')
     const embed = plan.ops[0]
     const norm = plan.ops.at(-2)
@@ -123,7 +123,7 @@ describe('lower', () => {
     )
   })
 
-  test('sizes slots as the packer fills them, parts at multiples of 32', () => {
+  test('sizes slots as the packer fills them, with parts at multiples of 32', () => {
     const plan = planOf('w4_g32')
     for (const { ref, encoding, bytes, n } of plan.slots) {
       expect(n % 32).toBe(0)
@@ -167,13 +167,13 @@ describe('lower', () => {
     expect(second?.fields).toMatchObject({ x: embed?.fields['y'], y: norm?.fields['y'] })
   })
 
-  test('refuses more kinds of state than the engine has tables', () => {
+  test('rejects more kinds of state than the engine has tables', () => {
     expect(() => planOf('f32', model([0, 64, 128, 192, 256]))).toThrow(
       /5 kinds of layers with state .* holds 4/,
     )
   })
 
-  test('refuses rows that are taken by something else than a norm', () => {
+  test('rejects taken rows that are not read by a norm', () => {
     const b = graphBuilder()
     const taken = b.takeRows('wanted', b.embed('embed', matrix(32, { embed: VOCAB })))
     const graph = b.finish(b.linear('logits', taken, matrix(32, { output: VOCAB })))
@@ -197,7 +197,7 @@ describe('state layout', () => {
     expect(blockBytes({ ...group, format: { k: 'f32', v: 'fp8' } })).toBe(2 * 2 * 64 * (32 + 8 + 4))
   })
 
-  test('is that of the format the plan is compiled for', () => {
+  test('matches the format that the plan is compiled for', () => {
     const kvCache = { k: 'int8', v: 'fp8' } as const
     const plan = compile(model(), { encodingOf: () => 'f32', tokens: 16, logitRows: 2, kvCache })
     const [first, second] = plan.ops.filter(({ name }) => name === 'attention')
@@ -231,7 +231,7 @@ decode reads   23 204 B of weights, 16 384 B of state per 64 positions`,
     )
   })
 
-  test('counts what a decode step reads: a row of a table, all of a matrix', () => {
+  test('counts the reads of a decode step: one row of a table, all of a matrix', () => {
     const tied = planTotals(planOf('w8_g32'))
     expect(tied.weightBytes).toBe(planOf('w8_g32').slots.reduce((sum, { bytes }) => sum + bytes, 0))
     expect(tied.blockBytes).toEqual([2 * 2 * 32 * 64 * 4])

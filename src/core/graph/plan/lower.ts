@@ -105,7 +105,7 @@ class Lowering {
     return { arena: offset, stride, width: value.shape[1] }
   }
 
-  /** Two fields for each value's rows. Both are zero when the kernel need not write them. */
+  /** Two fields for each value's rows. Both are zero if the kernel need not write them. */
   #rowsAt<Name extends string>(
     values: Readonly<Record<Name, Value | undefined>>,
   ): Fields<Name | `${Name}_stride`> {
@@ -120,7 +120,7 @@ class Lowering {
     return Object.fromEntries(fields)
   }
 
-  /** Where one node finds what its record points to. */
+  /** The addresses of everything that a node's record points to. */
   #addressesOf(node: Node): Addresses {
     return {
       rowsAt: (values) => this.#rowsAt(values),
@@ -158,7 +158,10 @@ class Lowering {
     return { ...common, own, kind: 'sum', offsets: this.#offsetsOf(node) }
   }
 
-  /** Byte offsets of each shard's rows. Those of the other shards lie in the node's room, in shard order. */
+  /**
+   * Byte offsets of each shard's rows. Those of the other shards are in the node's scratch memory, in shard
+   * order.
+   */
   #offsetsOf(node: NodeOf<'exchange'>): number[] {
     const { offset, stride } = this.#arenaSlotOf(node.input)
     const bytes =

@@ -31,7 +31,7 @@ function overwritable(node: Node): readonly (Value | undefined)[] {
   }
 }
 
-/** Bytes of every row of a value, padding included, as [from, to). */
+/** Bytes of every row of a value including padding, as [from, to). */
 function stretches(value: Value, { arenaSlots }: MemoryPlan): [number, number][] {
   const { offset, stride } = arenaSlots.get(value.id) ?? { offset: Number.NaN, stride: 0 }
   const rows = value.shape[0] === 'logitRows' ? CAPACITY.logitRows : CAPACITY.tokens
@@ -44,7 +44,7 @@ function overlap(left: Value, right: Value, plan: MemoryPlan): boolean {
   return stretches(left, plan).some(([from, to]) => others.some(([start, end]) => from < end && start < to))
 }
 
-/** The room that attention needs, as [from, to). Other nodes have none. */
+/** The scratch memory that attention needs, as [from, to). Other nodes have none. */
 function roomOf(node: Node, { rooms }: MemoryPlan): [number, number] {
   const offset = rooms.get(node) ?? Number.NaN
   if (node.op !== 'attention') return [Number.NaN, Number.NaN]
@@ -113,7 +113,7 @@ describe('planMemory', () => {
     )
   })
 
-  test('is seen to fail when two regions are pushed onto each other', () => {
+  test('is shown to fail if two regions are moved onto each other', () => {
     const graph = randomGraph([0, 1, 2, 3])
     const plan = planMemory(graph, CAPACITY)
     const arenaSlots = new Map([...plan.arenaSlots].map(([id, slot]) => [id, { ...slot, offset: 0 }]))
@@ -129,7 +129,7 @@ describe('planMemory', () => {
     expect([floatStride(33), a8Stride(33), a8Stride(32), a8Stride(4864)]).toEqual([256, 80, 48, 6080])
   })
 
-  test('uses one region again and again along a chain', () => {
+  test('reuses one region along a chain', () => {
     const b = graphBuilder()
     const chain = (length: number) => {
       let x = b.embed('embed', matrix(32, { embed: VOCAB }))
@@ -139,7 +139,7 @@ describe('planMemory', () => {
     expect(planMemory(chain(20), CAPACITY).bytes).toBe(2 * 640)
   })
 
-  test('lets gates be overwritten by what comes out of them', () => {
+  test('lets the output of a gate overwrite the gate', () => {
     const b = graphBuilder()
     const weight = matrix(32, { gate: 32, up: 32 })
     const inner = b.linear('inner', b.embed('embed', matrix(32, { embed: VOCAB })), weight)
@@ -148,12 +148,13 @@ describe('planMemory', () => {
     expect(arenaSlots.get(graph.output.id)).toEqual(arenaSlots.get(inner.id))
   })
 
-  test('gives what comes out of a gate within a product its own place', () => {
+  test('gives the output of a gate within a product its own region', () => {
     const b = graphBuilder()
     const inner = b.linear('inner', b.embed('embed', matrix(32, { embed: VOCAB })), matrix(32, { both: 32 }))
     const [up, gate] = b.columns(inner, { up: 16, gate: 16 }) as [Value, Value]
     const act = b.swiglu('act', [gate, up])
-    // A tile writes 32 columns from the gate's first on: ups of the next row, which another tile reads.
+    // A tile writes 32 columns starting at the gate's first one, which include ups of the next row that
+    // another tile reads.
     expect(overlap(act, inner, planMemory(b.finish(act), CAPACITY))).toBe(false)
   })
 
@@ -190,7 +191,7 @@ describe('planMemory', () => {
     )
   })
 
-  test('refuses to overwrite what is read again', () => {
+  test('refuses to overwrite a value that is read again', () => {
     const b = graphBuilder()
     const x = b.embed('embed', matrix(32, { embed: VOCAB }))
     const y = b.rmsnorm('y', x, vector({ norm: 32 }), 1e-5)
@@ -198,7 +199,7 @@ describe('planMemory', () => {
     expect(() => planMemory(b.finish(sum), CAPACITY)).toThrow(/y is added to in place but is still read/)
   })
 
-  test('refuses to overwrite what the same node reads too', () => {
+  test('refuses to overwrite a value that the same node also reads', () => {
     const b = graphBuilder()
     const x = b.embed('embed', matrix(32, { embed: VOCAB }))
     const graph = b.finish(b.linear('product', x, matrix(32, { product: 32 })))

@@ -8,7 +8,7 @@ import { type Graph, inputsOf, type Node, type NodeOf, outputsOf } from '../node
 import { type Lifetime, planArena } from './arena.ts'
 import { a8Stride, floatStride } from './layouts.ts'
 
-/** The most rows of one step. */
+/** Maximum number of rows in a step. */
 export interface Capacity {
   readonly tokens: number
   readonly logitRows: number
@@ -23,15 +23,15 @@ export interface ArenaSlot {
 export interface MemoryPlan {
   /** By value id. */
   readonly arenaSlots: ReadonlyMap<number, ArenaSlot>
-  /** Byte offsets of working room, for the nodes that need some. */
+  /** Byte offsets of scratch memory, for the nodes that need some. */
   readonly rooms: ReadonlyMap<Node, number>
   /** Bytes of the arena at its peak. */
   readonly bytes: number
 }
 
 /**
- * Gives every value a slot. Values that live at the same time never share bytes. Throws `internal` for a
- * graph that no kernel can run.
+ * Assigns a slot to every value. Values that are live at the same time never share bytes. Throws `internal`
+ * for a graph that no kernel can run.
  */
 export function planMemory(graph: Graph, capacity: Capacity): MemoryPlan {
   const homes = new Homes(graph, capacity)
@@ -44,21 +44,21 @@ export function planMemory(graph: Graph, capacity: Capacity): MemoryPlan {
   return { arenaSlots, rooms, bytes }
 }
 
-/** Rows in the arena that one node makes. Later nodes may overwrite them or read views of them. */
+/** Rows in the arena that one node produces. Later nodes may overwrite them or read views of them. */
 interface Region extends Lifetime {
   readonly stride: number
   /** The last node that needs it, so far. */
   to: number
 }
 
-/** The region that a value lies in, and its byte offset in each row. */
+/** The region that contains a value, and its byte offset in each row. */
 interface Home {
   readonly region: Region
   readonly column: number
 }
 
 /**
- * Walks the nodes in order and finds a home for every value, and working room for the nodes that need some.
+ * Walks the nodes in order and finds a home for every value, and scratch memory for the nodes that need some.
  */
 class Homes {
   readonly regions: Region[] = []
@@ -125,12 +125,12 @@ class Homes {
   }
 
   #fresh(node: Node, output: Value, index: number): Region {
-    // Later nodes may widen a row: what they add comes after this output.
+    // Later nodes may widen a row; their additions come after this output.
     const stride = Math.max(strideOf(node, output), floatStride(this.#widened.get(output.id) ?? 0))
     return this.#region(rowCount(output.shape[0], this.#capacity) * stride, stride, index)
   }
 
-  /** True when no later node reads anything that now lies in the value's region, so it may be overwritten. */
+  /** True if no later node reads anything in the value's region, so that it may be overwritten. */
   #isFree(value: Value, index: number): boolean {
     const { region } = this.#homeOf(value)
     for (const [id, home] of this.#homes) {
@@ -139,7 +139,7 @@ class Homes {
     return true
   }
 
-  /** Where a node's f32 output lies when it is a view of an input or overwrites one. */
+  /** The home of a node's f32 output if it is a view of an input or overwrites one. */
   #sharedHome(node: Node, index: number): Home | undefined {
     switch (node.op) {
       case 'takeRows':
@@ -179,8 +179,8 @@ class Homes {
       case 'cutLow':
         return this.#isFree(node.input, index) ? this.#homeOf(node.input) : undefined
       case 'swiglu':
-        // A tile reads the gates and ups that it replaces before it writes. It writes whole groups, and
-        // those of a cut gate have columns that other tiles read, of this row or of the next one.
+        // A tile reads the gates and ups that it replaces before it writes. But it writes whole groups, and
+        // those of a sliced gate contain columns that other tiles read, in this row or the next one.
         if (this.#cut.has(node.gate.id) || !this.#isFree(node.gate, index)) return undefined
         return this.#homeOf(node.gate)
       default:
@@ -188,7 +188,7 @@ class Homes {
     }
   }
 
-  /** Throws when a node would overwrite another of its own inputs, which it reads after that. */
+  /** Throws if a node would overwrite another of its own inputs before reading it. */
   #checkApart(value: Value, other: Value, how: string): void {
     const own = this.#homes.get(value.id)
     const read = this.#homes.get(other.id)
@@ -203,7 +203,7 @@ class Homes {
   }
 }
 
-/** Room for attention's partial results of rows that several threads share: see wasm/core/abi.h. */
+/** Scratch memory for attention's partial results of rows that several threads share: see wasm/core/abi.h. */
 const partsBytes = ({ heads, headDim }: AttentionShape): number =>
   ABI.SPLIT_ROWS * heads * ABI.MAX_SEGMENTS * (ABI.PART_SUMS + headDim) * 4
 
@@ -223,7 +223,7 @@ function rowCount(rows: Dim, { tokens, logitRows }: Capacity): number {
   return typeof rows === 'number' ? rows : tokens * routedTimes(rows)
 }
 
-/** How many times routed rows hold each row of the step. */
+/** How often each row of the step occurs among the routed rows. */
 export const routedTimes = (rows: `tokens*${number}`): number => Number(rows.slice('tokens*'.length))
 
 function strideOf(node: Node, output: Value): number {

@@ -1,4 +1,4 @@
-// The Plan: the lowered graph as data. Pointers of its op records are not addresses yet.
+// The Plan: the lowered graph as data. Pointers in its op records are not resolved to addresses yet.
 import type { PackedEncoding } from '../../abi/encodings.ts'
 import type { OpName } from '../../abi/ops.ts'
 import type { StateGroup, WeightRef } from '../ir.ts'
@@ -10,17 +10,15 @@ export type PlanPointer =
   /** Index of a weight slot. */
   | { readonly slot: number }
 
-/**
- * One record of wasm/core/abi.h: fields by their C names, without `code`. A pointer that is not used is 0.
- */
+/** One record of wasm/core/abi.h: fields by their C names, without `code`. An unused pointer is 0. */
 export interface PlanOp {
   readonly name: OpName
-  /** For prints and profiles, e.g. `layers.3.mlp_gate_up [tokens, 9728]`. */
+  /** For printing and profiles, e.g. `layers.3.mlp_gate_up [tokens, 9728]`. */
   readonly label: string
   readonly fields: Readonly<Record<string, number | PlanPointer>>
 }
 
-/** One weight that must lie in linear memory before the plan can run. A tied embedding is one slot. */
+/** A weight that must be in linear memory before the plan can run. A tied embedding is one slot. */
 export interface WeightSlot {
   readonly ref: WeightRef
   readonly encoding: PackedEncoding
@@ -44,13 +42,13 @@ export interface Plan {
   readonly arenaBytes: number
   /** Maximum number of rows a step may have. */
   readonly tokens: number
-  /** Most rows whose logits a step may want. */
+  /** Maximum number of rows whose logits a step may request. */
   readonly logitRows: number
-  /** Where records need rows that other shards made, in order. None where one pool runs the whole model. */
+  /** Where records need rows from other shards, in order. None if one pool runs the whole model. */
   readonly exchanges: readonly PlanExchange[]
-  /** Where the logits lie. */
+  /** Where the logits are. */
   readonly logits: PlanRows
-  /** Where the hidden states after the last norm lie once the first `ops` records have run. */
+  /** Where the hidden states after the last norm are once the first `ops` records have run. */
   readonly hidden: PlanRows & { readonly ops: number }
 }
 
@@ -68,7 +66,7 @@ export type StateRun = readonly [here: number, there: number, bytes: number]
 export type PlanExchange = {
   readonly op: number
   readonly rows: 'tokens' | 'logitRows'
-  /** The f32 rows that this shard made. */
+  /** The f32 rows that this shard produced. */
   readonly own: PlanRows
 } & (
   | {
@@ -81,7 +79,7 @@ export type PlanExchange = {
     }
   | {
       readonly kind: 'columns'
-      /** Columns that each shard made. On the first shard they lie side by side, in shard order. */
+      /** Number of columns of each shard. On the first shard they are placed side by side, in shard order. */
       readonly widths: readonly number[]
     }
 )

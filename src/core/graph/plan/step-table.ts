@@ -1,5 +1,5 @@
-// Prints steps as a page of text: a table with a line for each, then what they come to. Models' plans and
-// networks' programs are printed here.
+// Prints steps as a page of text: a table with a line for each, then the totals. Used for models' plans and
+// networks' programs.
 
 export interface Column {
   readonly heading: string
@@ -9,7 +9,7 @@ export interface Column {
 /** A label, and the sentence after it. */
 export type Total = readonly [label: string, text: string]
 
-/** Aligned plain text. `rows`: the cells of each step, as many as there are columns. */
+/** Aligned plain text. `rows`: the cells of each step, one per column. */
 export function stepPage(
   columns: readonly Column[],
   rows: readonly (readonly string[])[],
@@ -37,5 +37,5 @@ function aligned(
   )
 }
 
-/** With thousands separated: `1 234 567 B`. */
+/** Formats bytes with separated thousands: `1 234 567 B`. */
 export const bytesText = (bytes: number): string => `${String(bytes).replace(/\B(?=(\d{3})+$)/g, ' ')} B`

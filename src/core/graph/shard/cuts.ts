@@ -1,4 +1,4 @@
-// Decides which part of each value of a family's graph one shard makes, from the nodes that read it.
+// Decides which part of each value in a family's graph a shard computes, based on the nodes that read it.
 
 import { GROUP_SIZE, isQuantized, PANEL_ROWS } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
@@ -27,7 +27,7 @@ export interface HeadRange {
   readonly kvHeads: Range
 }
 
-/** The columns of a value that a shard holds, rising, in the value's own numbering. */
+/** The columns of a value that a shard has, ascending, in the value's own numbering. */
 export type Columns = readonly Range[]
 
 export class Cuts {
@@ -43,7 +43,7 @@ export class Cuts {
     this.#producers = producersOf(graph)
   }
 
-  /** This shard's part of a size that can be cut at multiples of `unit`. */
+  /** This shard's part of a size that can be split at multiples of `unit`. */
   own(size: number, unit: number): Range {
     const { shares, shard } = this.#options
     return divide(size, unit, shares)[shard] as Range
@@ -54,8 +54,8 @@ export class Cuts {
   }
 
   /**
-   * The columns of a product, or of a convolution after it, that this shard makes. Throws `unsupported` where
-   * no reader is known that can work with a part.
+   * The columns of a product, or of a convolution after it, that this shard computes. Throws `unsupported` if
+   * no known reader can work with a part.
    */
   of(value: Value): Columns {
     const readers = this.readersOf(value)
@@ -70,7 +70,7 @@ export class Cuts {
       }
       case 'ssd': {
         const { x, z, b, dt, heads, groups } = reader
-        // Every shard makes all of it: one number per head and row costs less than cutting so few rows.
+        // Every shard computes all of it: one number per head and row costs less than splitting so few rows.
         if (value === dt) return [{ first: 0, count: heads }]
         const own = this.scanned(reader)
         const isOfHeads = value === x || value === z
@@ -82,7 +82,7 @@ export class Cuts {
       case 'conv1d':
         return outputsOf(reader).flatMap((made) => this.of(made))
       case 'swiglu': {
-        // A gate of attention's output is cut by heads.
+        // A gate of attention's output is split by heads.
         const gated = this.#producer(value === reader.gate ? reader.up : reader.gate)
         if (gated?.op !== 'attention') return [this.own(value.shape[1], GROUP_SIZE)]
         return [times(this.heads(gated.attention).heads, gated.attention.headDim)]
@@ -99,7 +99,7 @@ export class Cuts {
     return withKvHeads(own, heads / kvHeads, headUnit(headDim, PANEL_ROWS))
   }
 
-  /** Where several groups have their own norms, each group stays whole. */
+  /** If several groups have their own norms, each group stays whole. */
   scanned({ x, heads, groups }: NodeOf<'ssd'>): HeadRange {
     const ratio = heads / groups
     return withKvHeads(this.own(heads, groups > 1 ? ratio : headUnit(x.shape[1] / heads, GROUP_SIZE)), ratio)
@@ -114,7 +114,7 @@ export class Cuts {
     return { heads: times(own, ratio), kvHeads: own }
   }
 
-  /** Every shard makes the step sizes and shares of all heads. */
+  /** Every shard computes the step sizes and shares of all heads. */
   #deltaInput(value: Value, node: NodeOf<'delta'>): Columns {
     const { x, dt, beta, z, heads, keyHeads, keyDim } = node
     if (value === dt || value === beta) return [{ first: 0, count: value.shape[1] }]
@@ -142,8 +142,8 @@ export class Cuts {
   }
 
   /**
-   * Heads begin at a whole panel of rows. Where a quantised product follows, they also begin at a whole group
-   * of columns. All layers use the same unit, because they share blocks of state.
+   * Heads begin at a whole panel of rows. If a quantised product follows, they also begin at a whole group of
+   * columns. All layers use the same unit, because they share blocks of state.
    */
   #alignment(): number {
     const isAttended = (value: Value): boolean => {
@@ -187,7 +187,7 @@ export function within(columns: Columns, start: number, width: number): Columns 
   )
 }
 
-/** The node with only those rows of its weights that make `columns` or belong to them. */
+/** The node with only those rows of its weights that compute `columns` or belong to them. */
 export const cutWeights = <N extends Node>(node: N, columns: Columns): N =>
   Object.fromEntries(
     Object.entries(node).map(([field, value]) => [field, isWeight(value) ? cutRows(value, columns) : value]),
@@ -195,7 +195,7 @@ export const cutWeights = <N extends Node>(node: N, columns: Columns): N =>
 
 const isWeight = (value: unknown): value is WeightRef => value instanceof Object && 'parts' in value
 
-/** Only those rows of a weight that make `columns` or belong to them. */
+/** Only those rows of a weight that compute `columns` or belong to them. */
 export function cutRows(weight: WeightRef, columns: Columns): WeightRef {
   let end = 0
   const parts = weight.parts.map(({ name, n }): WeightPart => {

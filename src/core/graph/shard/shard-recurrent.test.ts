@@ -1,5 +1,6 @@
 // Sharding of recurrent layers. In: random Mamba, Mamba-2 and short convolutions, shares. Out: every weight
-// is held once, states are parts of the whole model's, and the shards together give the whole model's logits.
+// is on one shard, states are parts of the whole model's, and the shards together produce the whole model's
+// logits.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { graphBuilder, matrix, vector } from '../builder.ts'
@@ -32,7 +33,7 @@ const out = (b: Builder, at: string, made: Value) =>
 const mamba =
   ({ units, states }: Config): Layer =>
   (b, at, input) => {
-    // Rows of the two parts lie farther apart than their widths together would.
+    // Rows of the two parts are farther apart than the sum of their widths.
     const inner = units * 32
     const rank = 33
     const into = matrix(WIDTH, { [`${at}.x`]: inner, [`${at}.z`]: inner })
@@ -123,7 +124,7 @@ function held(name: string, kind: Kind, { groups }: Config, shards: number): [nu
 }
 
 describe.each(Object.keys(LAYERS) as Kind[])('%s', (kind) => {
-  test('has every weight on one shard, but norms, step sizes of heads, B and C of one group', () => {
+  test('puts every weight on one shard, except norms, step sizes of heads, and B and C of one group', () => {
     fc.assert(
       fc.property(configs, sharesOf, (config, shares) => {
         const graph = model(kind, config)
@@ -136,7 +137,7 @@ describe.each(Object.keys(LAYERS) as Kind[])('%s', (kind) => {
     )
   })
 
-  test('has plans of the same records, and state whose parts make up the whole', () => {
+  test('yields plans with the same records, and states whose parts add up to the whole', () => {
     fc.assert(
       fc.property(configs, sharesOf, (config, shares) => {
         const options = { ...SIZE, encodingOf: exact }
@@ -161,7 +162,7 @@ describe.each(Object.keys(LAYERS) as Kind[])('%s', (kind) => {
             expect(own.wholeBytes).toBe(bytes)
             let end = 0
             for (const [here, there, length] of own.runs) {
-              // After the one before, except for padding to a cache line.
+              // Directly after the previous one, except for padding to a cache line.
               expect(here - end).toBeGreaterThanOrEqual(0)
               expect(here - end).toBeLessThan(64)
               end = here + length
@@ -196,7 +197,7 @@ const meetings = (kind: Kind, config = CONFIG) =>
     ({ nodes }) => nodes.filter(({ op }) => op === 'exchange' || op === 'collect').length,
   )
 
-test('shards meet twice in a layer of Mamba and once in the others, whose norm goes with the product', () => {
+test('shards exchange twice in a Mamba layer and once in the others, whose norm is folded into the product', () => {
   // The embedding, attention and the logits are three exchanges.
   expect(meetings('mamba')).toEqual([7, 7])
   expect(meetings('mamba2')).toEqual([5, 5])
@@ -204,7 +205,7 @@ test('shards meet twice in a layer of Mamba and once in the others, whose norm g
   expect(meetings('shortConvolution')).toEqual([5, 5])
 })
 
-test('columns of quantised products are cut at whole groups', () => {
+test('columns of quantised products are split at whole groups', () => {
   for (const kind of Object.keys(LAYERS) as Kind[]) {
     const shards = all(model(kind, { ...CONFIG, units: 7 }), [5, 3, 2], () => 'w4_g32')
     for (const { columns, k } of shards.flatMap(weightsOf)) {
@@ -215,7 +216,7 @@ test('columns of quantised products are cut at whole groups', () => {
   }
 })
 
-test('groups that have their own norms stay whole, and more shards than groups are rejected', () => {
+test('groups with their own norms stay whole, and more shards than groups are rejected', () => {
   const graph = model('mamba2', { ...CONFIG, groups: 4 })
   const norms = all(graph, [1, 3]).map(({ nodes }) =>
     nodes.flatMap((node) => (node.op === 'rmsnorm' && /gate/.test(node.output!.label) ? [node.parts] : [])),
@@ -235,7 +236,7 @@ test('states that do not fill groups of channels are rejected by name', () => {
   )
 })
 
-test('a product of several parts goes as a whole, with what lies between them', () => {
+test('a product of several parts is sent as a whole, including the gaps between them', () => {
   const [plan] = all(model('mamba', { ...CONFIG, states: 4 }), [1, 1]).map((shard) =>
     compile(shard, { ...SIZE, encodingOf: exact }),
   )
@@ -250,7 +251,7 @@ test('a sum whose parts are stored differently is rejected', () => {
   )
 })
 
-test('a norm of parts of a row that is read by something else than a product is rejected', () => {
+test('a norm of parts of a row is rejected unless a product reads it', () => {
   const b = graphBuilder()
   const x = b.embed('embed', matrix(WIDTH, { embed: VOCAB }))
   const up = b.swiglu('up', [b.linear('in', x, matrix(WIDTH, { in: 128 }))])
@@ -268,12 +269,12 @@ test('a norm of parts of a row that is read by something else than a product is 
   )
 })
 
-test('every shard ends an exchange with the same bits, in whatever order rows come to it', () => {
+test('every shard ends an exchange with the same bits, in whatever order rows arrive', () => {
   const shares = [1, 1, 1, 1]
   const options = { ...SIZE, encodingOf: exact }
   const plans = all(model('mamba', CONFIG), shares).map((shard) => compile(shard, options))
   const at = (pointer: unknown) => (pointer as { arena: number }).arena
-  /** What the additions after an exchange make of one value per shard. */
+  /** The result of the additions after an exchange, for one value per shard. */
   const summed = ({ exchanges, ops }: Plan, index: number, made: readonly number[]) => {
     const exchange = exchanges[index]!
     if (exchange.kind !== 'sum') return undefined

@@ -1,5 +1,5 @@
-// Sharding. In: random models, shares and encodings. Out: every weight is held once, and the shards together
-// give the whole model's logits.
+// Sharding. In: random models, shares and encodings. Out: every weight is on one shard, and the shards
+// together produce the whole model's logits.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { graphBuilder, matrix, vector } from '../builder.ts'
@@ -18,17 +18,17 @@ interface Config {
   readonly inner: number
   readonly vocab: number
   readonly tied: boolean
-  /** Whether what steps make is limited to a range that they leave. */
+  /** Whether intermediate values are clamped to a range that they exceed. */
   readonly limited?: boolean
   /** Whether the scores of the first layer have biases by distance. */
   readonly biased?: boolean
 }
 
 const WIDTH = 24
-/** The last position of a row where scores have biases. */
+/** The last position of a row if scores have biases. */
 const REACH = 20
 
-/** Two layers, as every family here builds them; Q, K and V have biases. */
+/** Two layers, built like those of every family; Q, K and V have biases. */
 function model({ kvHeads, ratio, headDim, inner, vocab, tied, limited, biased }: Config): Graph {
   const b = graphBuilder()
   const range = limited ? { least: -0.3, most: 0.2 } : undefined
@@ -82,7 +82,7 @@ const configs: fc.Arbitrary<Config> = fc.record({
   biased: fc.boolean(),
 })
 describe('divide', () => {
-  test('cuts at units, gives everybody something and leaves nothing over', () => {
+  test('splits at units, gives every share at least one, and leaves nothing over', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 500 }),
@@ -107,13 +107,13 @@ describe('divide', () => {
     expect(divide(14, 1, [3, 1]).map(({ count }) => count)).toEqual([11, 3])
     expect(divide(4864, 32, [1, 1]).map(({ count }) => count)).toEqual([2432, 2432])
   })
-  test('refuses more shares than units with both numbers', () => {
+  test('rejects more shares than units and names both numbers', () => {
     expect(() => divide(60, 32, [1, 1, 1])).toThrow(/60 in units of 32 .* 3 workers; use at most 2/)
   })
 })
 
 describe('shardGraph', () => {
-  test('has every weight on one shard, but norms on all and shared KV heads where a cut goes through them', () => {
+  test('puts every weight on one shard, except norms and KV heads that span a boundary', () => {
     fc.assert(
       fc.property(configs, sharesOf, (config, shares) => {
         const graph = model(config)
@@ -129,14 +129,14 @@ describe('shardGraph', () => {
     )
   })
 
-  test('cuts quantised columns at whole groups', () => {
+  test('splits quantised columns at whole groups', () => {
     const config = { kvHeads: 2, ratio: 4, headDim: 8, inner: 172, vocab: 512, tied: true }
     const shards = all(model(config), [1, 1], () => 'w8_g32')
     const cuts = shards.flatMap(weightsOf).flatMap(({ columns }) => columns?.first ?? [])
     expect(cuts).toEqual([0, 0, 0, 0, 32, 96, 32, 96])
   })
 
-  test('cuts rows at whole panels, also where a head has half a panel more', () => {
+  test('splits rows at whole panels, even if heads end within a panel', () => {
     for (const [ratio, shares] of [
       [3, [1, 1]],
       [2, [1, 1]],
@@ -155,7 +155,7 @@ describe('shardGraph', () => {
     }
   })
 
-  test.each([false, true])('makes plans of the same records on every shard, limited %s', (limited) => {
+  test.each([false, true])('yields plans with the same records on every shard, limited %s', (limited) => {
     const graph = model({ kvHeads: 2, ratio: 7, headDim: 32, inner: 256, vocab: 256, tied: true, limited })
     const plans = all(graph, [2, 1, 1], () => 'w4_g32').map((shard) =>
       compile(shard, { encodingOf: () => 'w4_g32', tokens: 4, logitRows: 2 }),
@@ -184,7 +184,7 @@ describe('shardGraph', () => {
     )
   })
 
-  test('limits what a worker has of a value, and sums before they are limited', () => {
+  test('limits a worker’s part of a value, and completes sums before limiting them', () => {
     const config = { kvHeads: 2, ratio: 4, headDim: 8, inner: 172, vocab: 130, tied: false, limited: true }
     const step = { ids: [1, 100, 7], position: 0, wanted: [2] }
     const whole = interpret(model(config), machine(config), step)
@@ -194,7 +194,7 @@ describe('shardGraph', () => {
     expect(largest(whole, together)).toBeLessThan(1e-9)
   })
 
-  test('says what it cannot cut', () => {
+  test('names what it cannot split', () => {
     const b = graphBuilder()
     const x = b.embed('embed', matrix(32, { embed: 64 }))
     const odd = b.finish(

@@ -1,4 +1,4 @@
-// Cuts a family's graph into the graph of one shard, with the exchanges where it meets the other shards.
+// Splits off the graph of one shard from a family's graph, with the exchanges between shards.
 //
 //   shard s holds                          of                       cut by
 //   rows of Q, of K and V                  attn_q, attn_k, attn_v   query heads; the KV heads that they read
@@ -9,9 +9,9 @@
 //   rows of the table and of the logits    embed, output            ids, in groups of 32
 //   norms, step sizes of Mamba-2           all                      whole on every shard
 //
-// A step exchanges rows after the embedding, after each product of cut values, and once at the end, where the
-// first shard collects the logits. A layer of attention or Mamba with an MLP has two exchanges, and so has a
-// layer of Mamba alone. A layer of Mamba-2 alone has one.
+// A step exchanges rows after the embedding, after each product of split values, and once at the end, where
+// the first shard collects the logits. A layer of attention or Mamba with an MLP has two exchanges, and so
+// has a layer of Mamba alone. A layer of Mamba-2 alone has one.
 import { GROUP_SIZE, PANEL_ROWS, ROW_PADDING, roundUp } from '../../abi/encodings.ts'
 import { biasColumns, divide, type Range, type StateGroup, type Value, type WeightRef } from '../ir.ts'
 import { rowsOf } from '../node.ts'
@@ -28,7 +28,7 @@ import {
   within,
 } from './cuts.ts'
 
-/** Throws `unsupported` for a graph that cannot be cut like this, or not into so many shards. */
+/** Throws `unsupported` for a graph that cannot be split like this, or not into this many shards. */
 export function shardGraph(graph: Graph, options: ShardOptions): Graph {
   return new Sharder(graph, options).graph()
 }
@@ -37,12 +37,12 @@ class Sharder {
   readonly #graph: Graph
   readonly #options: ShardOptions
   readonly #cuts: Cuts
-  /** Values that are now cut, by the id that they kept. */
+  /** Values that are now split, by their original id. */
   readonly #replaced = new Map<number, Value>()
-  /** Columns of cut values. Partial sums, to which the other shards still add, have none. */
+  /** Columns of split values. Partial sums, which the other shards still have to complete, have none. */
   readonly #columns = new Map<number, Columns>()
   readonly #partial = new Set<number>()
-  /** Norms over rows that this shard has only in part, by the id of their output. */
+  /** Norms of rows of which this shard has only a part, by the id of their output. */
   readonly #norms = new Map<number, NodeOf<'rmsnorm'>>()
   readonly #nodes: Node[] = []
   #nextId: number
@@ -82,7 +82,7 @@ class Sharder {
     else this.#pushWhole(node)
   }
 
-  /** Where one side is a partial sum, the sums of all shards meet. */
+  /** If one side is a partial sum, the sums of all shards are exchanged. */
   #sum(node: NodeOf<'add'>): void {
     const product = [node.right, node.left].find(({ id }) => this.#partial.has(id))
     if (product === undefined) {
@@ -93,7 +93,7 @@ class Sharder {
     this.#push({ op: 'exchange', input: product, residual, ...this.#place(), output: node.output })
   }
 
-  /** Looks up this shard's rows of the table. Ids whose rows other shards hold give zeros. */
+  /** Looks up this shard's rows of the table. Ids whose rows are on other shards yield zeros. */
   #embed(node: NodeOf<'embed'>): void {
     if (node.by === 'position') {
       this.#push(node)
@@ -111,7 +111,8 @@ class Sharder {
   }
 
   /**
-   * Multiplies by the columns that match this shard's values. The product lacks what the other shards add.
+   * Multiplies by the columns that match this shard's values. The product lacks the other shards'
+   * contributions.
    */
   #sumOfOwn(node: NodeOf<'linear'>, [columns, more]: Columns): void {
     const { weight, output } = node
@@ -138,9 +139,9 @@ class Sharder {
   }
 
   /**
-   * A product of rows that were normalised by this shard's part of them. A norm is one factor for the whole
-   * row, so it can be applied after the shards' products are summed. The squares of all parts are summed with
-   * them.
+   * A product of rows that were normalised using only this shard's part of them. A norm is one factor for the
+   * whole row, so it can be applied after the shards' products are summed. The squares of all parts are
+   * summed with them.
    */
   #normLater({ input, epsilon }: NodeOf<'rmsnorm'>, product: Value, output: Value): void {
     const [, width] = output.shape
@@ -152,7 +153,7 @@ class Sharder {
     this.#nodes.push({ ...renorm, input: sum, size: input.shape[1], output })
   }
 
-  /** Sums what all shards made of `input`. */
+  /** Sums `input` over all shards. */
   #meet(input: Value, output: Value): void {
     this.#nodes.push({ op: 'exchange', input, ...this.#place(), output })
   }
@@ -169,7 +170,7 @@ class Sharder {
     this.#nodes.push({ op: 'collect', input: output, shard, widths, output: whole })
   }
 
-  /** The logits themselves, or what is limited to them. */
+  /** The logits themselves, or the value that is clamped to give them. */
   #isLogits(value: Value): boolean {
     const [reader, another] = this.#cuts.readersOf(value)
     const isLimited = reader?.op === 'clamp' && reader.output === this.#graph.output
@@ -182,7 +183,7 @@ class Sharder {
       else this.#push(node, columns)
       return
     }
-    // All but the first shard have only their own logits.
+    // All shards except the first have only their own logits.
     const input = this.#now(node.input)
     const output: Value = { ...node.output, shape: input.shape }
     this.#replaced.set(output.id, output)
@@ -259,7 +260,7 @@ class Sharder {
   }
 
   /**
-   * Normalises part of a row by that part alone. Where the norm must cover the whole row, later nodes correct
+   * Normalises part of a row by that part alone. If the norm must cover the whole row, later nodes correct
    * it.
    */
   #norm(node: NodeOf<'rmsnorm'>, columns: Columns): void {
@@ -318,12 +319,12 @@ class Sharder {
     this.#nodes.push({ ...now, output } as Node)
   }
 
-  /** Adds the node with only the rows of its weights that make these columns. */
+  /** Adds the node with only the rows of its weights that compute these columns. */
   #pushCut(node: Node, columns: Columns): void {
     this.#push(cutWeights(node, columns), columns)
   }
 
-  /** Adds a node that every shard runs in full. It must not read cut values. */
+  /** Adds a node that every shard runs in full. It must not read split values. */
   #pushWhole(node: Node): void {
     const isCut = ({ id }: Value) => this.#columns.has(id) || this.#partial.has(id)
     if (inputsOf(node).some(isCut)) throw uncut(node, 'reads values that are shared out')

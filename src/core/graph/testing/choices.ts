@@ -39,13 +39,13 @@ export function shareBelow(x: number): number {
 
 export const capped = (x: number, cap: number): number => (cap > 0 ? cap * Math.tanh(x / cap) : x)
 
-/** Of a table of biases, those of a head from the position on that is `back` before the row's own. */
+/** The biases of a head in a table, starting `back` positions before the row's own. */
 export function biasesOf(table: Float64Array, reach: number, head: number, back: number): Float64Array {
   const columns = biasColumns(reach)
   return table.subarray(head * columns + reach - back, (head + 1) * columns)
 }
 
-/** [experts] weights. Experts that the row does not go to have zero. */
+/** [experts] weights, zero for experts that the row does not use. */
 export function routeOf(rule: RouteRule, logits: Float64Array, bias?: Float64Array): Float64Array {
   const { used, normalize, scoring = 'softmax', groups, scale = 1, epsilon = 0 } = rule
   if (scoring === 'mixer') return mixed(rule, logits)
@@ -70,7 +70,7 @@ export function routeOf(rule: RouteRule, logits: Float64Array, bias?: Float64Arr
   return scores.map((score, e) => (chosen.includes(e) ? (scale * score) / sum : 0))
 }
 
-/** SparseMixer: the best expert that is left, with a softmax over those that are left and near it. */
+/** SparseMixer: the best remaining expert, with a softmax over the remaining ones that are close to it. */
 function mixed({ used, epsilon = 0, scale = 1 }: RouteRule, logits: Float64Array): Float64Array {
   const weights = new Float64Array(logits.length)
   const left = new Set(logits.keys())

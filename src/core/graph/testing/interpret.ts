@@ -19,7 +19,7 @@ import {
   weightedAverage,
 } from './recurrent.ts'
 
-/** Rows of a value. The rows of a view are windows into its source, so overwriting shows. */
+/** Rows of a value. The rows of a view are windows into its source, so overwriting is visible. */
 type Rows = Float64Array[]
 
 export interface Machine {
@@ -30,7 +30,7 @@ export interface Machine {
   readonly frequencies: readonly Float64Array[]
   /** Keys and values by layer, one row per position. They grow with each step. */
   readonly state: Map<number, { readonly k: Rows; readonly v: Rows }>
-  /** What the shards make together at their `index`th exchange. `own` is one shard's part. */
+  /** The combined result of the shards' `index`-th exchange. `own` is one shard's part. */
   readonly meet?: (index: number, own: Rows, op: 'exchange' | 'collect') => Rows
   /** State of recurrent nodes, by label. */
   readonly kept: Map<string, Kept>
@@ -42,7 +42,7 @@ export interface InterpretedStep {
   readonly position: number
   /** Rows whose logits are wanted. */
   readonly wanted: readonly number[]
-  /** The rows that the step brings itself, each at the index of its id. */
+  /** The input rows of the step, each at the index of its id. */
   readonly inputs?: readonly (ArrayLike<number> | undefined)[]
 }
 
@@ -335,7 +335,10 @@ function keptBy(node: Node, { kept }: Machine): Kept {
   return own
 }
 
-/** `from` and the products, summed in order. A loop, because most of the time of a definition passes here. */
+/**
+ * `from` and the products, summed in order. A plain loop, because the interpreter spends most of its time
+ * here.
+ */
 function dot(w: ArrayLike<number>, x: ArrayLike<number>, from: number): number {
   let sum = from
   for (let k = 0; k < w.length; k++) sum += w[k]! * x[k]!
@@ -497,7 +500,7 @@ function nearestEven(x: number): number {
   return Math.abs(x % 1) === 0.5 && nearest % 2 !== 0 ? nearest - 1 : nearest
 }
 
-/** The values that int8 codes keep of a row, with one scale per group or one for the whole row. */
+/** A row's values after rounding to int8 codes, with one scale per group or one for the whole row. */
 function throughA8(row: Float64Array, whole = false): Float64Array {
   const kept = new Float64Array(row.length)
   const size = whole ? row.length : GROUP_SIZE

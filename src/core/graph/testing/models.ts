@@ -20,7 +20,8 @@ const CODES: Readonly<Record<Encoding, readonly [number, number, number]>> = {
 }
 
 /**
- * Codes times one scale. Every group has the code of largest magnitude, so quantising finds the same scale.
+ * Codes times one scale. Every group contains the code of largest magnitude, so quantising finds the same
+ * scale.
  */
 export function weightValues(name: string, n: number, k: number, encoding: Encoding): Float64Array {
   const random = randomFrom(name)
@@ -64,7 +65,7 @@ export function randomGraph(choices: readonly number[], width = 24): Graph {
     switch (choice % 5) {
       case 0:
         pool.push(b.rmsnorm(name, from, vector({ [`${name}.norm`]: width }), 1e-5))
-        // What is limited may still be read as it was.
+        // A clamped value may still be read in its original form.
         if (choice % 3 === 0) pool.push(b.clamp(`${name}.limited`, pool.at(-1)!, { least: -1, most: 0.5 }))
         break
       case 1: {

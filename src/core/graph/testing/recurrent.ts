@@ -65,7 +65,7 @@ const unit = (row: Float64Array, at: number, count: number): Float64Array => {
   return part.map((each) => each / length)
 }
 
-/** `rows.x`: queries, keys and values. The state is kept as a row of keys x values for each head. */
+/** `rows.x`: queries, keys and values. The state is stored as a row of keys x values for each head. */
 export function deltaRule(
   node: NodeOf<'delta'>,
   rows: { readonly x: Rows; readonly dt: Rows; readonly beta: Rows; readonly z: Rows },

@@ -55,8 +55,8 @@ export function holders(graph: Graph, shards: readonly Graph[]): Map<string, [nu
 type Rows = Float64Array[]
 
 /**
- * Runs the shards again and again, each time up to one exchange further. The results of the earlier exchanges
- * are then known. Returns the logits of the first shard.
+ * Runs the shards repeatedly, each time up to one exchange further, once the results of the earlier exchanges
+ * are known. Returns the logits of the first shard.
  */
 export function meetAll(
   shards: readonly Graph[],

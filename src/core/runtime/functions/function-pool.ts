@@ -10,7 +10,7 @@ const START_TIMEOUT_MS = 15_000
 
 export interface FunctionPoolOptions extends Omit<ThreadState, 'functions'> {
   readonly module: WebAssembly.Module
-  /** Ends of the workers' stacks; there is one worker for each. */
+  /** Ends of the workers' stacks, one per worker. */
   readonly stackTops: readonly number[]
   readonly startWorker: () => ComputePort
 }
@@ -27,7 +27,7 @@ export class FunctionPool {
     this.threads = stackTops.length + 1
   }
 
-  /** Rejects with `internal` when a worker cannot be started or does not answer in time. */
+  /** Rejects with `internal` if a worker cannot be started or does not answer in time. */
   static async start(options: FunctionPoolOptions): Promise<FunctionPool> {
     const pool = new FunctionPool(options)
     try {
@@ -39,7 +39,7 @@ export class FunctionPool {
     }
   }
 
-  /** Functions of a module get the next numbers, on every thread. */
+  /** Adds a module, whose functions get the next numbers on every thread. */
   add(code: WebAssembly.Module): void {
     addFunctions(this.#state, code)
     this.#post(() => ({ type: 'code', code }))
@@ -47,7 +47,7 @@ export class FunctionPool {
 
   /**
    * Runs the steps on all threads; `lists` has one for each, the caller's first. Returns when they are done.
-   * Throws `internal` when a thread died. After that, and after `dispose`, throws `disposed`.
+   * Throws `internal` if a thread died. After that, and after `dispose`, throws `disposed`.
    */
   run(lists: readonly StepList[]): void {
     this.#check()

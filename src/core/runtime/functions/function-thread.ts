@@ -1,4 +1,4 @@
-// The part of a compute worker that runs a network's steps together with the thread that owns the network.
+// The code in a compute worker that runs a network's steps together with the thread that owns the network.
 import { reasonOf } from '../../base/errors.ts'
 import type { ComputeReply } from '../compute-thread.ts'
 import { instantiateEngine } from '../module.ts'

@@ -1,4 +1,4 @@
-// Runs a list of steps on several threads: functions that were made for one network, and ops of the engine.
+// Runs a list of steps on several threads: functions compiled for one network, and ops of the engine.
 import { rowsAfter } from '../../abi/records.ts'
 import type { EngineExports } from '../module.ts'
 
@@ -15,9 +15,9 @@ export interface StepList {
   /** Entries; each thread has its own, whose records have its own scratch memory. */
   readonly entries: number
   readonly count: number
-  /** One word for each step: units that were taken. */
+  /** One word per step: how many units have been claimed. */
   readonly claims: number
-  /** An op without tiles, at whose end threads meet. */
+  /** An op without tiles, which serves as a barrier. */
   readonly barrier: number
 }
 
@@ -27,7 +27,7 @@ export interface StepList {
  */
 const PARTS = 4
 
-/** One thread's part; all threads of the pool run it at once. Returns false when the pool is poisoned. */
+/** One thread's part; all threads of the pool run it at once. Returns false if the pool is poisoned. */
 export function runSteps(
   { engine, functions, sync, memory }: ThreadState,
   { entries, count, claims, barrier }: StepList,
@@ -58,7 +58,7 @@ export function runSteps(
 
 export interface ThreadState {
   readonly engine: EngineExports
-  /** In the order in which they were added. */
+  /** Functions in the order in which they were added. */
   readonly functions: StepFunction[]
   readonly sync: number
   readonly memory: WebAssembly.Memory

@@ -33,7 +33,7 @@ test('data written before growth is read through the views after it', () => {
   expect(arena.memoryBytes % PAGE_BYTES).toBe(0)
 })
 
-test('a shared memory grows under its old views and gives longer ones', () => {
+test('a shared memory grows without detaching old views, and returns longer ones', () => {
   const arena = new Arena(createMemory('shared', 4e6, 64e6), 64)
   const before = arena.u8
   arena.allocate(8e6, 'a')
@@ -63,12 +63,12 @@ test('reset drops the newest regions', () => {
   expect(arena.allocate(10, 'b')).toBe(mark)
 })
 
-test('a need beyond 32-bit addresses is rejected before anything is tried', () => {
+test('a need beyond 32-bit addresses is rejected without an attempt', () => {
   const error = errorOf(() => createMemory('plain', 5 * 2 ** 30))
   expect(error.code).toBe('out-of-memory')
   expect(error.detail).toEqual({ neededBytes: 5 * 2 ** 30, grantedBytes: 2 ** 32 })
 })
 
-test('a shared memory is never larger than 32-bit addresses reach', () => {
+test('a shared memory never exceeds the 32-bit address range', () => {
   expect(createMemory('shared', 1e6, 2 ** 40).buffer.byteLength).toBeGreaterThan(0)
 })

@@ -6,7 +6,7 @@ declare const brand: unique symbol
 /** A byte address in linear memory, up to 4 GiB. `|` and `>>` would make it negative. */
 export type Ptr = number & { readonly [brand]: 'Ptr' }
 
-/** A cache line, and more than any kernel's vectors need. */
+/** A cache line, which is more than any kernel's vectors need. */
 export const ALIGNMENT = 64
 /** Growing in steps of this size means fewer copies in engines that copy a memory to grow it. */
 const GROWTH_BYTES = 4 * 1024 * 1024
@@ -68,7 +68,7 @@ export class Arena {
     return start as Ptr
   }
 
-  /** Where the next region will begin. `reset` to this mark drops every later region. */
+  /** The start of the next region. `reset` to this mark drops all later regions. */
   mark(): Ptr {
     return this.#top as Ptr
   }

@@ -14,7 +14,7 @@ import { KvShift } from './kv-shift.ts'
 const FILE = new URL('../../../../dist/wasm/halfbyte-simd128-plain.wasm', import.meta.url)
 const ROPES = [1, 0.01].map((base) => Float64Array.from({ length: 4 }, (_, pair) => base / (pair + 1)))
 
-/** Three attention layers: two that rotate in different ways, and one with a window. */
+/** Three attention layers: two with different rotations, and one with a window. */
 function planOf(kvCache: KvFormat) {
   const b = graphBuilder()
   let x = b.embed('embed', matrix(16, { embed: 10 }))
@@ -69,7 +69,7 @@ describe('KvShift', () => {
     }
   })
 
-  test('a move by zero changes nothing, not even int8 codes', () => {
+  test('moving by zero changes nothing, not even int8 codes', () => {
     const { arena, plan, shift, table, take } = engineOf({ k: 'int8', v: 'fp8' })
     const sources = plan.stateGroups.map((_, group) => take(group))
     const targets = plan.stateGroups.map((_, group) => take(group))

@@ -18,7 +18,7 @@ export interface KvShiftOptions {
   readonly ropes: readonly Float64Array[]
 }
 
-/** The start of a run of positions, in the block tables of all state groups. */
+/** The start of a range of positions, in the block tables of all state groups. */
 export interface KvPosition {
   /** Per state group, the address of a table: u32 addresses of blocks, each of 64 positions. */
   readonly tables: readonly Ptr[]
@@ -29,8 +29,8 @@ export interface KvPosition {
 /**
  * Moves stored positions to other positions, in all layers. K becomes as if computed at the new position, V
  * is unchanged. Error: f32 keys rotate by sums of rounded angles, so elements change by about 2e-7 of the
- * largest. int8 keys are quantised again, which adds up to half a step (range / 510) to each element on each
- * move.
+ * largest. int8 keys are quantised again, which adds an error of up to half a step (range / 510) to each
+ * element with each move.
  */
 export class KvShift {
   readonly #options: KvShiftOptions
@@ -52,9 +52,9 @@ export class KvShift {
   }
 
   /**
-   * Moves `count` positions, in all state groups or in one. Nobody else may reference the blocks of `to`.
-   * Blocks of `from` are only read, unless they are also in `to`. Throws `internal` for a move up inside the
-   * same tables, which would read what it has overwritten, and when a thread died.
+   * Moves `count` positions, in all state groups or in one. The blocks of `to` must have no other references.
+   * Blocks of `from` are only read, unless they are also in `to`. Throws `internal` for a move up within the
+   * same tables, which would read overwritten values, and if a thread died.
    */
   move(from: KvPosition, to: KvPosition, count: number, group?: number): void {
     const { arena, pool, slots } = this.#options
@@ -96,7 +96,7 @@ export class KvShift {
     const group = number('group')
     const isTurned = to.position !== from.position
     return {
-      // Shape and formats have the same names in both ops.
+      // Shapes and formats have the same names in both ops.
       ...Object.fromEntries(OPS.shift_kv.fields.map((name) => [name, number(name)])),
       k_bias: fields.k_bias ?? 0,
       rows: 0,

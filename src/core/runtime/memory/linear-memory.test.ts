@@ -1,5 +1,5 @@
-// Memory. In: devices that grant less than requested. Out: the most that they grant, and typed errors when
-// it is not enough.
+// Memory. In: devices that grant less than requested. Out: as much as they grant, and typed errors if that is
+// not enough.
 import { afterEach, expect, test, vi } from 'vitest'
 import { createMemory, grantedBytes, MOST_BYTES, PAGE_BYTES } from './linear-memory.ts'
 
@@ -8,7 +8,7 @@ const { Memory } = WebAssembly
 
 afterEach(() => vi.restoreAllMocks())
 
-/** A device that fails to reserve more than `most` bytes. Returns the list of requests, in bytes. */
+/** A device that refuses to reserve more than `most` bytes. Returns the list of requests, in bytes. */
 function deviceOf(most: number): number[] {
   const asked: number[] = []
   class Refusing extends Memory {
@@ -16,7 +16,7 @@ function deviceOf(most: number): number[] {
       const bytes = (descriptor.maximum ?? descriptor.initial) * PAGE_BYTES
       asked.push(bytes)
       if (bytes > most) throw new RangeError('could not allocate memory')
-      // The test is about requests, so a small memory will do.
+      // Only the requests matter here, so a small memory suffices.
       super({ ...descriptor, initial: Math.min(descriptor.initial, 32) })
     }
   }
@@ -37,7 +37,7 @@ const maximumOf = (memory: WebAssembly.Memory): number => {
   return pages * PAGE_BYTES
 }
 
-test('a shared memory may grow as far as wanted if granted, otherwise as far as granted', () => {
+test('a shared memory may grow as far as wanted, or else as far as granted', () => {
   expect(maximumOf(createMemory('shared', 64 * MIB, 124 * MIB))).toBe(124 * MIB)
   const asked = deviceOf(100 * MIB)
   expect(maximumOf(createMemory('shared', 64 * MIB, 124 * MIB))).toBe(94 * MIB)
@@ -53,7 +53,7 @@ test('a shared memory below the need fails with a typed error', () => {
 })
 
 test.each(['shared', 'plain'] as const)(
-  'the %s memory granted by a device is found to within 16 MiB',
+  'the %s memory that a device grants is found to within 16 MiB',
   (kind) => {
     for (const most of [MOST_BYTES, 3000 * MIB, 517 * MIB, 300 * MIB]) {
       deviceOf(most)

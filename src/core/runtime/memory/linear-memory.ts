@@ -3,17 +3,17 @@ import { HalfbyteError } from '../../base/errors.ts'
 import type { MemoryKind } from '../features.ts'
 
 export const PAGE_BYTES = 65536
-/** The reach of 32-bit addresses. */
+/** The 32-bit address range. */
 export const MOST_BYTES = 65536 * PAGE_BYTES
 /** Enough for any engine module's own data and first stack. */
 const INITIAL_BYTES = 2 * 1024 * 1024
-/** Maximum sizes tried between the wanted and the needed bytes. */
+/** Number of maximum sizes to try between the wanted and the needed bytes. */
 const PROBES = 6
 
 /**
- * Makes an engine's memory. A plain memory may grow to 4 GiB. Some devices reserve a shared memory's maximum
- * at once, so its maximum starts at `wantBytes` and goes down to `needBytes` until one is granted. Throws
- * `out-of-memory` if even `needBytes` is denied, or is beyond 32-bit addresses.
+ * Creates an engine's memory. A plain memory may grow to 4 GiB. Some devices reserve a shared memory's
+ * maximum at once, so its maximum starts at `wantBytes` and goes down to `needBytes` until one is granted.
+ * Throws `out-of-memory` if even `needBytes` is denied, or is beyond 32-bit addresses.
  */
 export function createMemory(kind: MemoryKind, needBytes: number, wantBytes = needBytes): WebAssembly.Memory {
   if (needBytes > MOST_BYTES) throw refused(needBytes, MOST_BYTES)
@@ -31,13 +31,13 @@ export function createMemory(kind: MemoryKind, needBytes: number, wantBytes = ne
 
 /** Resolution of `grantedBytes`, in pages: 16 MiB. */
 const GRANT_STEP = 256
-/** Number of first guesses, each half of the one before. */
+/** Number of initial guesses, each half of the previous one. */
 const GRANT_HALVINGS = 6
 
 /**
  * Maximum bytes granted for a memory of this kind. Requests 4 GiB, then less and less, and keeps nothing.
- * `deviceBytes`: the memory of the whole device, where known. Some systems grant more than that, but the
- * memory is not there.
+ * `deviceBytes`: the memory of the whole device, if known. Some systems grant more than that, although the
+ * memory does not exist.
  */
 export function grantedBytes(kind: MemoryKind, deviceBytes = MOST_BYTES): number {
   const most = Math.min(pages(MOST_BYTES), Math.floor(deviceBytes / PAGE_BYTES))

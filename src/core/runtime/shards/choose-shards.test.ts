@@ -22,8 +22,8 @@ function thread() {
 }
 
 /**
- * The shares of this thread and of others, whose speeds are given relative to it. Rows reach them in
- * `meetMs`. A step takes 100 ms on this thread alone.
+ * The shares of this thread and of others, whose speeds are relative to it. Rows take `meetMs` to reach them.
+ * A step takes 100 ms on this thread alone.
  */
 function choose(speeds: readonly number[], meetMs: number): Promise<number[]> {
   const { own, ...machine } = thread()
@@ -40,7 +40,7 @@ test.each([
   ['stands still', (ms: number) => ms],
   ['goes backwards', (ms: number) => ms - 3_600_000],
   ['says nothing', () => Number.NaN],
-])('measuring ends, with a finite rate, on a clock that %s', (_, next) => {
+])('measuring terminates with a finite rate on a clock that %s', (_, next) => {
   const arena = new Arena(new WebAssembly.Memory({ initial: 256 }), 64)
   let ms = 0
   const engine = { run: () => 0 } as unknown as EngineExports
@@ -52,19 +52,19 @@ test.each([
 })
 
 describe('shares', () => {
-  test('are equal where speeds differ by no more than short measurements do', () => {
+  test('are equal if speeds differ by no more than short measurements vary', () => {
     expect(sharesOf([100, 100])).toEqual([1, 1])
     expect(sharesOf([100, 89, 95])).toEqual([1, 1, 1])
   })
 
-  test('are the speeds where a worker is slower', () => {
+  test('are proportional to speed if a worker is slower', () => {
     expect(sharesOf([100, 87])).toEqual([100, 87])
     expect(sharesOf([30, 100, 90])).toEqual([30, 100, 90])
   })
 })
 
 describe('a group that was measured', () => {
-  test('has all the workers that save time', async () => {
+  test('includes all workers that save time', async () => {
     expect(await choose([1, 1, 1], 0.05)).toEqual([1, 1, 1, 1])
   })
 
@@ -83,7 +83,7 @@ describe('a group that was measured', () => {
   })
 })
 
-test('this thread is measured while the others are, and its memory is as before', async () => {
+test('this thread is measured together with the others, and its memory is unchanged afterwards', async () => {
   const { arena, engine } = thread()
   const mark = arena.mark()
   let end = (_: number[]): void => {}

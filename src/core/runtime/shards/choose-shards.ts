@@ -19,8 +19,8 @@ const MOST_RUNS = 128
 const LEAST_MS = 0.001
 
 /**
- * Decodes with one matrix for about `ms`. That time has three parts, and the best one counts. Leaves the
- * arena unchanged.
+ * Decodes with one matrix for about `ms`. That time is divided into three parts, and the best one counts.
+ * Leaves the arena unchanged.
  */
 export function measureRate(
   engine: EngineExports,
@@ -89,7 +89,7 @@ export interface ShardMeasurement {
   readonly now: () => number
   /** Bytes of weights that a decode step of the whole model reads. */
   readonly decodeBytes: number
-  /** Exchanges per step, and values in a row that is exchanged. */
+  /** Exchanges per step, and values per exchanged row. */
   readonly meetings: number
   readonly width: number
 }
@@ -97,8 +97,8 @@ export interface ShardMeasurement {
 /** How long each number of workers is measured, in ms. */
 const MEASURE_MS = 36
 /**
- * A slow worker is measured this many times, and its best result counts. Other work of the machine is not its
- * speed.
+ * A slow worker is measured this many times, and its best result counts, because other load on the machine
+ * does not reflect its speed.
  */
 const ROUNDS = 3
 /** The share of the time that another worker must save to be worth its core. */

@@ -22,7 +22,7 @@ interface Member {
   readonly port: ComputePort
   /** The port from the first shard to this one. */
   readonly link: MessagePort
-  /** Waiting requests, in order. */
+  /** Pending requests, in order. */
   readonly asked: { resolve: (reply: ShardReply) => void; reject: (error: unknown) => void }[]
 }
 
@@ -41,7 +41,7 @@ export class ShardGroup {
     this.#timeoutMs = timeoutMs
   }
 
-  /** Starts all shards except the first. Throws `internal` when a worker cannot be started. */
+  /** Starts all shards except the first. Throws `internal` if a worker cannot be started. */
   static async start(shards: number, options: ShardGroupOptions): Promise<ShardGroup> {
     const group = new ShardGroup(options.timeoutMs ?? TIMEOUT_MS)
     try {
@@ -100,14 +100,14 @@ export class ShardGroup {
     await Promise.all(others.map((plan, index) => this.#ask(index + 1, { type: 'plan', plan, layout })))
   }
 
-  /** Writes to a weight slot of a shard and waits until that is done. `bytes` is transferred. */
+  /** Writes to a weight slot of a shard and waits for completion. `bytes` is transferred. */
   async fill(shard: number, slot: number, offset: number, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
     await this.#ask(shard, { type: 'weights', slot, offset, bytes }, [bytes.buffer])
   }
 
   /**
-   * Reads a shard's part of a block. With `bytes`, writes it instead; they are transferred. In order with
-   * steps.
+   * Reads a shard's part of a block. With `bytes`, writes it instead; they are transferred. Ordered with
+   * respect to steps.
    */
   async block(shard: number, request: BlockRequest): Promise<Uint8Array> {
     const { bytes } = request

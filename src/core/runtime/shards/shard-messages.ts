@@ -9,7 +9,7 @@ import type { ErrorCode, ErrorDetail } from '../../base/errors.ts'
 import type { Plan } from '../../graph/plan/plan.ts'
 
 export type ShardRequest =
-  /** Once and first. `links[s]` is the port to shard s. There is none to the shard itself. */
+  /** Sent first, and only once. `links[s]` is the port to shard s. There is none to the shard itself. */
   | {
       readonly type: 'shard'
       readonly module: WebAssembly.Module
@@ -28,10 +28,10 @@ export type ShardRequest =
       readonly bytes: Uint8Array<ArrayBuffer>
     }
 
-/** A shard's information about steps and state besides its plan. */
+/** What a shard needs to know about steps and state besides its plan. */
 export interface ShardLayout {
   readonly shards: number
-  /** Maximum number of sequences of a step. */
+  /** Maximum number of sequences in a step. */
   readonly sequences: number
   /** Words of one group's block table. */
   readonly tableWords: number
@@ -41,8 +41,8 @@ export interface ShardLayout {
 
 export type ShardReply =
   /**
-   * The request is done. `rate` answers `measure`, in bytes of weights per millisecond. `bytes` are those of
-   * a block.
+   * The request is done. `rate` answers `measure`, in bytes of weights per millisecond. `bytes` are a block's
+   * contents.
    */
   | { readonly type: 'done'; readonly rate?: number; readonly bytes?: Uint8Array<ArrayBuffer> }
   /** The request failed, and the shard can no longer be used. */
@@ -66,7 +66,7 @@ export type StateCommand =
       readonly count: number
     }
 
-/** Asks for the shard's part of a block. With `bytes`: sets it. Answered at the compute port. */
+/** Requests the shard's part of a block, or sets it to `bytes`. Answered at the compute port. */
 export interface BlockRequest {
   readonly type: 'block'
   readonly group: number

@@ -7,7 +7,7 @@ import type { Arena, Ptr } from '../memory/arena.ts'
 import type { EngineExports } from '../module.ts'
 import type { WrittenPlan } from '../write-plan.ts'
 
-/** Together about a millisecond. During longer waits, others should get the core. */
+/** Together they take about a millisecond. During longer waits, other work should get the core. */
 const MOST_TASKS = 40
 
 interface TaskScheduler {
@@ -63,7 +63,7 @@ export interface ShardRunOptions {
 const rowFloats = (width: number): number => Math.ceil(width / 32) * 32
 
 /**
- * Runs one step at a time. Nothing here waits: when rows are missing, the run stops, and `receive` resumes
+ * Runs one step at a time. Nothing here blocks: if rows are missing, the run pauses, and `receive` resumes
  * it. Another shard may be one exchange ahead. Its rows are buffered until they are needed.
  */
 export class ShardRun {
@@ -71,7 +71,7 @@ export class ShardRun {
   readonly #sync: Ptr
   /** Per shard, rows that arrived and are not yet used, oldest first. */
   readonly #arrived: Floats[][]
-  /** Per shard, the buffer that arrived last. The next rows to that shard go into it. */
+  /** Per shard, the buffer that arrived last. It is reused for the next rows to that shard. */
   readonly #spare: (Floats | undefined)[]
   #step = 0 as Ptr
   #last = 0
@@ -93,7 +93,7 @@ export class ShardRun {
   }
 
   // hot
-  /** Runs records [first, last), then calls `done`, perhaps before it returns. Throws `internal`. */
+  /** Runs records [first, last), then calls `done`, possibly before returning. Throws `internal`. */
   start(step: Ptr, first: number, last: number, done: () => void): void {
     const { exchanges } = this.#options.plan
     this.#step = step
@@ -146,7 +146,7 @@ export class ShardRun {
     return this.#options.arena.u32[this.#step / 4 + (rows === 'tokens' ? STEP.tokens : STEP.logit_count)]!
   }
 
-  /** True when this shard's rows go to `shard`: rows of logits go only to the first shard, sums to all. */
+  /** True if this shard's rows are sent to `shard`: logits go only to the first shard, sums to all. */
   #isGivenTo(exchange: PlanExchange, shard: number): boolean {
     return shard !== this.#options.shard && (exchange.kind === 'sum' || shard === 0)
   }

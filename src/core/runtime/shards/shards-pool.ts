@@ -1,4 +1,4 @@
-// The pool of shards: runs a step on the first shard's plan and on the plans of all others together.
+// The pool of shards: runs a step on the first shard's plan together with all other shards.
 import { type HalfbyteError, reasonOf } from '../../base/errors.ts'
 import type { Ptr } from '../memory/arena.ts'
 import { type AsyncPool, diedError, disposedError } from '../pool.ts'
@@ -7,8 +7,8 @@ import { ShardRun, type ShardRunOptions } from './shard-run.ts'
 import { stateTables, stepWords } from './step-mirror.ts'
 
 /**
- * Seconds without an exchange after which a shard counts as dead. Steps are sized to take a tenth of
- * this.
+ * Seconds without an exchange after which a shard counts as dead. Steps are sized to take a tenth of this
+ * time.
  */
 const PATIENCE_SECONDS = 20
 

@@ -16,8 +16,8 @@ const { BLOCK_POSITIONS } = ABI
 const blocksOf = (position: number, rows: number): number => Math.ceil((position + rows) / BLOCK_POSITIONS)
 
 /**
- * Tables of each sequence: of groups of keys and values, and, in place of one, the slab of recurrent
- * layers.
+ * Tables of each sequence: one per group of keys and values, then the slab of recurrent layers in place of a
+ * table.
  */
 export interface StateTables {
   readonly groups: number
@@ -28,7 +28,7 @@ export const stateTables = ({ stateGroups: { length: groups }, pools }: Plan): S
   slabs: pools.length - groups,
 })
 
-/** The step at `step` and the records that are to run. */
+/** Serialises the step at `step` and the range of records to run. */
 export function stepWords(
   arena: Arena,
   step: Ptr,
@@ -71,7 +71,7 @@ export function stepWords(
 
 export type MirrorCapacity = ShardLayout & StateTables & StepCapacity
 
-/** The steps of another memory, written to this one. */
+/** Writes the steps of another memory to this one. */
 export class StepMirror {
   readonly step: Ptr
   readonly #arena: Arena
@@ -90,7 +90,10 @@ export class StepMirror {
   }
 
   // hot
-  /** `blockOf`: the address in this memory of a block of the other one; it may allocate it, and throw. */
+  /**
+   * `blockOf`: returns the address in this memory of a block in the other one; it may allocate the block, and
+   * throw.
+   */
   write(words: Uint32Array, blockOf: (group: number, block: number) => number): void {
     const [, , tokens = 0, sequences = 0, logits = 0] = words
     let at = HEAD_WORDS

@@ -1,4 +1,4 @@
-// The worker of a shard: does the shard's part of every step in its own memory.
+// The worker of a shard: computes the shard's part of every step in its own memory.
 import { HalfbyteError, isHalfbyteError, reasonOf } from '../../base/errors.ts'
 import type { Plan } from '../../graph/plan/plan.ts'
 import { Arena, type Ptr } from '../memory/arena.ts'
@@ -14,7 +14,7 @@ import { StepMirror, stateTables } from './step-mirror.ts'
 
 /**
  * The first shard decides which block holds which positions. The mapping between blocks is permanent, because
- * the first shard's pools never free memory. It is allocated when it is first named.
+ * the first shard's pools never free memory. A block is allocated when it is first named.
  */
 class MirroredBlocks {
   readonly #arena: Arena
@@ -36,8 +36,8 @@ class MirroredBlocks {
 
   // hot
   /**
-   * The address of this shard's part. Throws `out-of-memory` when a new block does not fit. 0 means no block,
-   * here too.
+   * The address of this shard's part. Throws `out-of-memory` if a new block does not fit. As elsewhere, 0
+   * means no block.
    */
   readonly addressOf = (group: number, block: number): number => {
     if (block === 0) return 0

@@ -1,5 +1,5 @@
 // Tests of models that were damaged at rest. In: stored folders of safetensors, split GGUFs and ONNX models
-// with external data, and each way in which a device damages a file. Out: what the server has, or a typed
+// with external data, and each way in which a device damages a file. Out: the server's bytes, or a typed
 // error.
 import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type FileServer, serveFiles } from '../../../../test/helpers/file-server.ts'
@@ -53,13 +53,13 @@ beforeEach(() => {
 })
 afterAll(() => vi.restoreAllMocks())
 
-/** For waits between tries, which retry.test.ts measures. */
+/** For the delays between tries, which retry.test.ts measures. */
 const timer = globalThis.setTimeout
 const shortTimer = (run: () => void, ms = 0) => timer(run, ms / 50)
 
 const folder = () => storage('halfbyte-models')
 
-/** Every byte of the files that a load opens, by file name. */
+/** All bytes of the files that a load opens, by file name. */
 async function load(server: FileServer, places: readonly string[]): Promise<Map<string, Uint8Array>> {
   const hooks = { signal: new AbortController().signal, onProgress() {} }
   const read = new Map<string, Uint8Array>()
@@ -81,7 +81,7 @@ async function load(server: FileServer, places: readonly string[]): Promise<Map<
   return read
 }
 
-/** As headers and slabs are read: a little from the start, then some bytes at a time. */
+/** Reads like a load of headers and slabs: a little from the start, then some bytes at a time. */
 async function inPieces(source: ByteSource): Promise<Uint8Array> {
   const whole = new Uint8Array(source.size)
   await source.read(0, Math.min(64, source.size))
@@ -92,7 +92,7 @@ async function inPieces(source: ByteSource): Promise<Uint8Array> {
 
 type Damage = (entries: ReturnType<typeof folder>['entries'], name: string, other: string) => void
 
-/** None of them changes the modification time: failing disks are silent. */
+/** None of them changes the modification time, because failing disks do not report errors. */
 const DAMAGES: Readonly<Record<string, Damage>> = {
   'a byte flipped at its start': (entries, name) => flip(entries.get(`${name}.bin`)!.bytes, 0),
   'a bit flipped in its middle': (entries, name) => {
@@ -211,7 +211,7 @@ test.each(Object.entries(MODELS))(
       expect(server.requests).toEqual([])
       expect(await isRight(5 * CHUNK_BYTES - 20, 40)).toBe(true)
       const asked = server.requests.map((line) => Number(/bytes=(\d+)-/.exec(line)?.[1]) / CHUNK_BYTES)
-      // Finding one causes the others to be compared too.
+      // Finding one triggers a comparison of the others.
       expect(asked.sort()).toEqual([5, 9])
       expect(await isRight(bytes.length - 9, 9)).toBe(true)
       await close()

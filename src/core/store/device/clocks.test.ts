@@ -1,5 +1,5 @@
 // Tests of dates on the device. In: clocks that are set forward or back, stand still or return nonsense. Out:
-// the newest session, notes that are believed or measured again, and dates that can be sorted.
+// the newest session, notes that are trusted or measured again, and sortable dates.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { serveFiles } from '../../../../test/helpers/file-server.ts'
 import { makeRoom, storedFiles, storedSessions } from '../../../engine/api/stored.ts'
@@ -34,7 +34,7 @@ beforeEach(() => {
 afterEach(() => vi.restoreAllMocks())
 
 test.each(Object.entries(CLOCKS))(
-  'a clock that %s does not change what room is made of',
+  'a clock that %s does not change which files are removed to free space',
   async (_, clock) => {
     const server = await serveFiles({ 'a.gguf': bytes('model'), 'b.gguf': bytes('model') })
     const [a, b] = ['a', 'b'].map((name) => `${server.address}${name}.gguf`) as [string, string]
@@ -56,7 +56,7 @@ test.each(Object.entries(CLOCKS))(
 )
 
 describe.each(Object.entries(CLOCKS))('a clock that %s', (_, clock) => {
-  test('does not bring back an older session', async () => {
+  test('does not restore an older session', async () => {
     setClock(() => TODAY)
     const store = (await SessionStore.open())!
     await store.put('trip', pieces('old'), 3)
@@ -67,7 +67,7 @@ describe.each(Object.entries(CLOCKS))('a clock that %s', (_, clock) => {
       expect(Number.isSafeInteger(saved) && saved >= 0).toBe(true)
   })
 
-  test('has a note measured again, or believes it, and never reads half of one', async () => {
+  test('causes a note to be measured again or trusted, and never reads half of one', async () => {
     setClock(() => TODAY)
     const notes = deviceNotes('machine')
     await notes.write('threads', 3)

@@ -1,4 +1,4 @@
-// Load marks let the next visit find loads that were killed together with their page.
+// Load marks let the next visit detect loads that were killed together with their page.
 //
 // A page that takes too much memory is killed and cannot report it. So each load writes a mark to
 // localStorage, which takes effect at once. The mark is erased when the load ends, successfully or not, and
@@ -11,7 +11,7 @@ import { fileName, isFileOf } from '../address.ts'
 import { Opfs, type StoredFile } from './opfs.ts'
 import type { LostBytes } from './part-file.ts'
 
-/** Takes note that all stored files of `address` match the hashes in them. Never rejects. */
+/** Records that all stored files of `address` match the hashes in them. Never rejects. */
 export async function trust(address: string): Promise<void> {
   try {
     const store = await Opfs.open()
@@ -24,7 +24,7 @@ export async function trust(address: string): Promise<void> {
   }
 }
 
-/** The errors that a damaged or exchanged file may cause. */
+/** The errors that a damaged or replaced file may cause. */
 const SUSPICIOUS: ReadonlySet<string> = new Set(['integrity', 'format', 'architecture'])
 
 /**
@@ -33,7 +33,7 @@ const SUSPICIOUS: ReadonlySet<string> = new Set(['integrity', 'format', 'archite
  * no effect. Never rejects.
  */
 export async function distrust(address: string, { code, detail }: HalfbyteError): Promise<void> {
-  // The server may by now have a file that this release can read.
+  // By now the server may have a file that this release can read.
   const isUnread = code === 'unsupported' && detail['file'] !== undefined
   if (!SUSPICIOUS.has(code) && !isUnread) return
   try {
@@ -42,7 +42,7 @@ export async function distrust(address: string, { code, detail }: HalfbyteError)
     const files = ((await store?.list()) ?? []).filter(({ url, isComplete }) => isComplete && isOfModel(url))
     const named = files.filter(({ url }) => fileName(url) === detail['file'])
     const { start = 0, end = Number.POSITIVE_INFINITY } = detail as Partial<LostBytes>
-    // Offsets count through all parts of a pack.
+    // Offsets run through all parts of a pack.
     let at = 0
     for (const { url, size } of named.length > 0 ? named : files.sort(byUrl)) {
       await store?.doubt(url, code === 'integrity' ? { start: start - at, end: end - at } : undefined)
@@ -62,18 +62,18 @@ export interface LoadMark<T> {
 }
 
 export interface OpenMark<T> {
-  /** Writes more about the load. */
+  /** Adds information about the load. */
   update(note: T): void
   /** Erases it. */
   end(): void
 }
 
 const PREFIX = 'halfbyte-load-'
-/** Older marks than these are dropped. */
+/** Maximum number of marks; older ones are dropped. */
 const MOST_MARKS = 8
 
 /**
- * Writes down that a load begins. There are no marks if storage is denied, or if there are no locks (a page
+ * Records that a load begins. No mark is written if storage is denied, or if there are no locks (a page
  * over plain HTTP): a load in another tab could not be distinguished from a killed one.
  */
 export async function beginMark<T>(note: T): Promise<OpenMark<T>> {

@@ -29,7 +29,7 @@ import { fileKey, readFields } from './notes.ts'
 import type { Version } from './part-file.ts'
 import { CHUNK_BYTES, isSums, type Sums } from './sums.ts'
 
-/** Written after the file's last byte: a file without its manifest is never read as whole. */
+/** Written after the file's last byte: a file without its manifest never counts as complete. */
 export interface Manifest extends Version {
   readonly url: string
   /** Milliseconds since 1970 of the last load. */
@@ -41,9 +41,9 @@ export interface Manifest extends Version {
   readonly turn: number
   /** The bytes have been compared with the hashes inside the file. */
   readonly isChecked?: boolean
-  /** Of what was written. */
+  /** Checksums of the bytes that were written. */
   readonly sums: Sums
-  /** As in its journal. */
+  /** Same as in its journal. */
   readonly isDoubted?: boolean | undefined
   /** Whether the load noted which files the folder lacks. Earlier releases did not. */
   readonly knowsMissing?: boolean
@@ -56,7 +56,7 @@ export const asChecked = (manifest: Manifest): Manifest => ({
   isDoubted: false,
 })
 
-/** Undefined if there is no manifest, or not one of this file. */
+/** Undefined if there is no manifest, or it belongs to another file. */
 export async function readManifest(
   folder: FileSystemDirectoryHandle,
   name: string,

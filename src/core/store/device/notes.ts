@@ -18,11 +18,11 @@ export async function openFolder(name: string): Promise<FileSystemDirectoryHandl
   }
 }
 
-/** A file name of 32 hex digits, made from any text, such as an address. */
+/** A file name of 32 hex digits, derived from any string, such as an address. */
 export const fileKey = async (text: string): Promise<string> =>
   (await sha256(new TextEncoder().encode(text))).slice(0, 32)
 
-/** Returns undefined when the file does not exist. */
+/** Returns undefined if the file does not exist. */
 export async function readFile(folder: FileSystemDirectoryHandle, entry: string): Promise<File | undefined> {
   try {
     return await (await folder.getFileHandle(entry)).getFile()
@@ -31,10 +31,7 @@ export async function readFile(folder: FileSystemDirectoryHandle, entry: string)
   }
 }
 
-/**
- * The unchecked fields of a JSON file. A file that is missing, incomplete or contains something else has no
- * fields.
- */
+/** The unchecked fields of a JSON file. A missing, incomplete or invalid file has no fields. */
 export async function readFields(
   folder: FileSystemDirectoryHandle,
   entry: string,
@@ -48,8 +45,8 @@ export async function readFields(
 
 /**
  * `shared` work waits only for other kinds; `unused` work is done only if nobody else holds the lock, and
- * otherwise returns undefined. Without locks we assume a single tab. Rejects with the signal's reason while
- * it waits.
+ * otherwise returns undefined. Without locks we assume a single tab. Rejects with the signal's reason if it
+ * aborts during the wait.
  */
 export async function alone<T>(
   name: string,
@@ -60,18 +57,18 @@ export async function alone<T>(
   const { locks } = navigator
   if (locks === undefined) return work()
   const mode = how === 'shared' ? how : 'exclusive'
-  // A signal and `ifAvailable` exclude each other.
+  // A signal and `ifAvailable` are mutually exclusive.
   const options = how === 'unused' ? { mode, ifAvailable: true } : { mode, ...(signal && { signal }) }
   return locks.request(`halfbyte-${name}`, options as LockOptions, (lock) =>
     lock === null ? (undefined as T) : work(),
   )
 }
 
-/** Small values that were found here, for the next load. */
+/** Small values that were measured on this device, stored for the next load. */
 export interface Notes {
   /**
-   * Undefined when nothing is known. Otherwise the written value, or one that another script of the origin
-   * has written since.
+   * Undefined if nothing is known. Otherwise the stored value, which another script of the origin may have
+   * written.
    */
   read(key: string): Promise<unknown>
   /** Replaces the value. Resolves even if nothing can be stored. */
@@ -83,8 +80,8 @@ const FOLDER = 'halfbyte-notes'
 const MOST_AGE_MS = 7 * 24 * 3600 * 1000
 
 /**
- * `machine`: what else a value depends on. Notes of another machine are ignored. Writing works only in
- * workers.
+ * `machine`: describes the machine that a value depends on. Notes from another machine are ignored. Writing
+ * works only in workers.
  */
 export function deviceNotes(machine: string): Notes {
   return {

@@ -1,5 +1,4 @@
-// Tests of stored models. In: a folder in memory with false manifests and journals. Out: no file that is
-// not whole.
+// Tests of stored models. In: a folder in memory with false manifests and journals. Out: complete files only.
 import { expect, test, vi } from 'vitest'
 import { memoryStorage } from '../testing/memory-folders.ts'
 import { fileKey } from './notes.ts'
@@ -28,7 +27,7 @@ test.each([
   ['of another address', { url: `${URL}x`, size: 4, etag: '' }],
   ['that is a list', [URL, 4, '']],
   ['that is nothing', null],
-])('a manifest %s makes no file', async (_, manifest) => {
+])('a manifest %s does not count as a file', async (_, manifest) => {
   const { folder, store, name } = await opened()
   folder.put(`${name}.bin`, 'four')
   folder.put(`${name}.json`, JSON.stringify(manifest))
@@ -74,7 +73,7 @@ test('a load does not read all other manifests for each of its files', async () 
   expect((await store.list()).slice(-2).map(({ url }) => url)).toEqual([urls[1], urls[0]])
 })
 
-test('an invalid time counts as long ago', async () => {
+test('an invalid time counts as the oldest', async () => {
   const { folder, store, name } = await opened()
   folder.put(`${name}.json`, JSON.stringify({ url: URL, size: 4, etag: '', used: 'now' }))
   expect(await store.list()).toMatchObject([{ used: 0 }])

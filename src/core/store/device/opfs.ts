@@ -26,7 +26,7 @@ export interface StoredFile {
 export interface KnownFile extends StoredFile {
   /** The server had no such file when a load asked for it. */
   readonly isMissing: boolean
-  /** As in its manifest; 0 of a download that has not ended. */
+  /** Same as in its manifest; 0 for a download that has not ended. */
   readonly turn: number
   readonly knowsMissing: boolean
 }
@@ -37,7 +37,7 @@ export type OnWait = (loaded: number, total: number) => void
 const FOLDER = 'halfbyte-models'
 const WAIT_MS = 500
 
-/** The highest turn that this worker knows of. */
+/** The highest turn number that this worker knows of. */
 let lastTurn: number | undefined
 
 /** Model files in the origin's private file system. Files are keyed by address. */
@@ -62,7 +62,7 @@ export class Opfs {
     return file?.size === manifest.size ? file : undefined
   }
 
-  /** The same, as a source that verifies checksums on reading. The reader closes it. */
+  /** Like `find`, but opens a source that verifies checksums on reading. The reader closes it. */
   async openStored(url: string): Promise<ByteSource | undefined> {
     const name = await fileKey(url)
     const manifest = await this.#manifest(name)
@@ -80,8 +80,8 @@ export class Opfs {
   }
 
   /**
-   * Takes note that the file was used now, and that its folder's missing files are known. Only in a worker;
-   * elsewhere, or if it fails, this has no effect.
+   * Records that the file has just been used, and that its folder's missing files are known. Works only in a
+   * worker; elsewhere, or if it fails, it has no effect.
    */
   async touch(url: string, knowsMissing = false): Promise<void> {
     const name = await fileKey(url)
@@ -97,10 +97,10 @@ export class Opfs {
   }
 
   /**
-   * Runs `write` on the file of `url` while no other tab does; while one does, `onWait` hears how far it is.
-   * The result is the file: written by `write`, or by another tab. `write` returns undefined if there is
-   * nothing to store, which `notesMissing` records. Also undefined if the browser cannot write in place:
-   * nothing was written then.
+   * Runs `write` on the file of `url` while no other tab does; while one does, `onWait` gets its progress.
+   * Returns the file, written by `write` or by another tab. `write` returns undefined if there is nothing to
+   * store, which `notesMissing` records. Also undefined if the browser cannot write in place: nothing was
+   * written then.
    */
   async fill(
     url: string,
@@ -140,7 +140,7 @@ export class Opfs {
       } catch (error) {
         part.close()
         const isFull = error instanceof Error && 'code' in error && error.code === 'storage-full'
-        // A partial file that will not fit only takes up space from files that would.
+        // A partial file that cannot be completed only takes space from files that fit.
         if (isFull) await this.#removeAll(name)
         throw error
       }
@@ -176,8 +176,8 @@ export class Opfs {
   }
 
   /**
-   * The same with files that servers lack. Anything else that nobody is writing is removed, and so is a
-   * journal beside a complete file.
+   * Like `list`, and includes files that servers lack. Removes anything else that nobody is writing, and any
+   * journal of a complete file.
    */
   async known(): Promise<KnownFile[]> {
     const entries = new Set<string>()

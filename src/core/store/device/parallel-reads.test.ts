@@ -1,5 +1,5 @@
-// Reads of a stored file that run at once. In: a file whose chunks have not been compared yet. Out: the right
-// bytes for each read, and nothing that counts as damage.
+// Concurrent reads of a stored file. In: a file whose chunks have not been compared yet. Out: the right bytes
+// for each read, and no false damage.
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { type FileServer, serveFiles } from '../../../../test/helpers/file-server.ts'
 import { givenPlace } from '../../formats/names/named-files.ts'
@@ -20,7 +20,7 @@ afterAll(async () => {
 test.each([
   ['of two chunks', 1000, CHUNK_BYTES + 1000],
   ['of one chunk', 1000, 700_000],
-])('two reads %s at once are right, and fetch nothing again', async (_, one, other) => {
+])('two concurrent reads %s return the right bytes and fetch nothing again', async (_, one, other) => {
   memoryStorage()
   const url = `${server.address}model.onnx.data`
   for (const source of await openAddress(givenPlace(url))) source.close?.()

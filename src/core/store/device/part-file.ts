@@ -25,7 +25,7 @@ export interface Version {
 
 /** A file that is being written. Calls of one transfer never overlap. */
 export interface PartialFile {
-  /** The version of the stored chunks; undefined when nothing is known yet. */
+  /** The version of the stored chunks; undefined if nothing is known yet. */
   readonly version: Version | undefined
   /** Whether chunk `index` is complete. */
   has(index: number): boolean
@@ -33,7 +33,7 @@ export interface PartialFile {
   begin(version: Version): Promise<void>
   /** Throws `storage-full`. */
   write(offset: number, bytes: Uint8Array): void
-  /** Marks chunk `index` as complete. Returns false when it was stored before with other bytes. */
+  /** Marks chunk `index` as complete. Returns false if it was stored before with different bytes. */
   finish(index: number): boolean
 }
 
@@ -42,7 +42,7 @@ export interface Journal extends Version {
   readonly url: string
   /** By chunk; null for a missing one. */
   readonly sums: Sums
-  /** True when the header made no sense and was fetched again, and no read has succeeded since. */
+  /** True if the header was invalid and was fetched again, and no read has succeeded since. */
   readonly isDoubted?: boolean | undefined
 }
 
@@ -54,7 +54,7 @@ export interface LostBytes {
 
 /** A file for one transfer. */
 export interface StoredPart extends PartialFile {
-  /** As in the journal. */
+  /** Same as in the journal. */
   readonly isDoubted?: boolean | undefined
   /** Call after a successful transfer. Makes the file `size` bytes long, closes it and returns its sums. */
   complete(size: number): Sums
@@ -81,7 +81,7 @@ export class PartFile implements StoredPart {
     this.#journal = journal
   }
 
-  /** Resumes the file of an earlier visit. Returns undefined where the browser cannot write in place. */
+  /** Resumes the file of an earlier visit. Returns undefined if the browser cannot write in place. */
   static async open(
     folder: FileSystemDirectoryHandle,
     name: string,
@@ -190,15 +190,14 @@ export class PartFile implements StoredPart {
 }
 
 /**
- * Bytes that are fetched again when a header makes no sense. A transfer requests one chunk of them in any
- * case.
+ * Bytes that are fetched again if a header is invalid. A transfer requests at least one chunk in any case.
  */
 const HEADER_BYTES = 4 * CHUNK_BYTES
 
 /**
  * Writes a journal for a stored file, without the chunks that overlap `lost`. The next transfer then checks
- * that the file on the server is still the same, and fetches those chunks. `lost`: default the header, or the
- * whole file when fetching the header again has not helped.
+ * that the file on the server is still the same, and fetches those chunks. `lost` defaults to the header, or
+ * to the whole file if fetching the header again has not helped.
  */
 export async function reopen(
   folder: FileSystemDirectoryHandle,
@@ -221,7 +220,7 @@ export async function reopen(
   }
 }
 
-/** Used when the disk has no room even for an empty file. Throws once the size of the file is known. */
+/** Used if the disk has no room even for an empty file. Throws once the size of the file is known. */
 class FullDisk implements StoredPart {
   readonly version = undefined
   readonly #cause: unknown
@@ -253,7 +252,7 @@ class FullDisk implements StoredPart {
   close(): void {}
 }
 
-/** Bytes that an unfinished download has stored, and its total; undefined when there is none. */
+/** Bytes that an unfinished download has stored, and its total; undefined if there is none. */
 export async function partialProgress(
   folder: FileSystemDirectoryHandle,
   name: string,

@@ -44,7 +44,7 @@ test('reads of any sizes pass only one buffer to the browser', async () => {
   source!.close?.()
 })
 
-test('memory that is shared, as that of threads, is read into directly', async () => {
+test('reads into shared memory, which threads use, are direct', async () => {
   const [source] = await openAddress(givenPlace(url))
   const memory = new SharedArrayBuffer(source!.size)
   const bytes = await source!.read(0, source!.size)
@@ -54,7 +54,7 @@ test('memory that is shared, as that of threads, is read into directly', async (
   source!.close?.()
 })
 
-test('a whole load passes no more, whatever the number of matrices', async () => {
+test('a whole load passes no more than one buffer, whatever the number of matrices', async () => {
   const sources = await openAddress(givenPlace(url))
   expect(sources[0]!.size).toBeGreaterThan(16 * PIECE_BYTES)
   const prepared = await prepareModel(await openModel(sources), { weights: 'auto' })

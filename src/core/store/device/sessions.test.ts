@@ -1,4 +1,4 @@
-// Tests of stored sessions. In: a folder in memory, with leftovers of tabs and disks. Out: whole sessions,
+// Tests of stored sessions. In: a folder in memory, with leftovers of tabs and disks. Out: complete sessions,
 // and nothing else.
 import { expect, test } from 'vitest'
 import { memoryStorage } from '../testing/memory-folders.ts'
@@ -19,7 +19,7 @@ async function opened() {
   return { folder, store, text }
 }
 
-test('a session replaces the one before it, and is there until it is removed', async () => {
+test('a session replaces the previous one, and stays until it is removed', async () => {
   const { folder, store, text } = await opened()
   expect(await text('trip')).toBeUndefined()
   const stored = await store.put('trip', pieces('one', 'two'), 6)
@@ -53,7 +53,7 @@ test.each([
   ['no time', '{"name":"trip","size":4}'],
   ['a time that is a list', '{"name":"trip","size":4,"saved":[5]}'],
   ['a time before all time', '{"name":"trip","size":4,"saved":-1}'],
-])('a manifest (%s) makes no session, and is swept away', async (_, manifest) => {
+])('a manifest (%s) does not count as a session and is removed', async (_, manifest) => {
   const { folder, store, text } = await opened()
   const base = `${await fileKey('trip')}-7`
   folder.put(`${base}.bin`, 'half')
@@ -65,7 +65,7 @@ test.each([
   expect(folder.entries.size).toBe(2)
 })
 
-test('a damaged manifest is replaced by the complete session before it', async () => {
+test('if a manifest is damaged, the previous complete session is used', async () => {
   const { folder, store, text } = await opened()
   await store.put('trip', pieces('whole'), 5)
   const base = `${await fileKey('trip')}-7`

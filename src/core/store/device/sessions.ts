@@ -1,9 +1,11 @@
-// Stores sessions by name in the origin's private file system, and finds the newest whole file of each name.
+// Stores sessions by name in the origin's private file system, and finds the newest complete file of each
+// name.
 //
 //   <key>-<turn>.bin    the pieces
 //   <key>-<turn>.json   the manifest, written after the last of them; without it there is no file
 //
-// A file is removed only once the next one is whole, so no half-written file is read and none is lost.
+// A file is removed only once the next one is complete, so half-written files are never read and no session
+// is lost.
 
 import type { ByteSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
@@ -13,7 +15,7 @@ import { alone, fileKey, openFolder, readFields, readFile } from './notes.ts'
 import { storedSource } from './stored-source.ts'
 import { checkQuota, openSyncFile, type Purpose, writeAll, writeError } from './sync-file.ts'
 
-/** A session that `store` has kept on this device. */
+/** A session that `store` has saved on this device. */
 export interface StoredSession {
   /** As passed to `store`. */
   readonly name: string
@@ -25,7 +27,7 @@ export interface StoredSession {
 
 /** One file and its manifest. */
 interface Entry extends StoredSession {
-  /** Name of both, without the ending. */
+  /** Name of both, without the extension. */
   readonly base: string
 }
 
@@ -49,9 +51,9 @@ export class SessionStore {
   }
 
   /**
-   * Writes a file of about `bytes` in place of the one of that name, which stays until the new one is whole.
-   * Throws `storage-full`, `unsupported` if the browser cannot write in this way, and the errors of `pieces`;
-   * the old one then stays unchanged.
+   * Writes a file of about `bytes` that replaces the one of the same name, which stays until the new one is
+   * complete. Throws `storage-full`, `unsupported` if the browser cannot write in this way, and the errors of
+   * `pieces`; the old one then stays unchanged.
    */
   async put(name: string, pieces: AsyncIterable<Uint8Array>, bytes: number): Promise<StoredSession> {
     const key = await fileKey(name)
@@ -141,7 +143,7 @@ export class SessionStore {
     }
   }
 
-  /** Those of `bases` that are whole. */
+  /** The complete sessions among `bases`. */
   async #entries(bases: readonly string[]): Promise<Entry[]> {
     const found: Entry[] = []
     for (const base of bases) {
@@ -152,7 +154,7 @@ export class SessionStore {
     return found
   }
 
-  /** All files of one name or of all names, whole or not, newest first. */
+  /** All files of one name or of all names, complete or not, newest first. */
   async #bases(key = ''): Promise<string[]> {
     const found = new Set<string>()
     for await (const entry of this.#folder.keys()) {
@@ -192,7 +194,7 @@ export class SessionStore {
   }
 }
 
-/** Where nothing can be stored. */
+/** The error if nothing can be stored. */
 export const noStorage = (): HalfbyteError =>
   new HalfbyteError(
     'unsupported',
@@ -205,6 +207,6 @@ const keyOf = (base: string): string => base.slice(0, KEY_DIGITS)
 
 const turnOf = (base: string): number => Number(base.slice(KEY_DIGITS + 1))
 
-/** `entries` come newest first. */
+/** `entries` are sorted newest first. */
 const newest = (entries: readonly Entry[]): Entry[] =>
   entries.filter((entry) => entries.find(({ name }) => name === entry.name) === entry)

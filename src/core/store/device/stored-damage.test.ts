@@ -10,7 +10,7 @@ import { distrust, trust } from './load-marks.ts'
 import { fileKey } from './notes.ts'
 import { CHUNK_BYTES } from './sums.ts'
 
-/** Sixteen chunks and a bit. */
+/** Slightly more than sixteen chunks. */
 const SIZE = 16 * CHUNK_BYTES + 1000
 const BYTES = new Uint8Array(SIZE).map((_, index) => (index * 31 + (index >> 9)) & 255)
 
@@ -89,14 +89,14 @@ test('bytes lost by the disk are downloaded again before any of them is used', a
   const length = 1000
   const read = await sources[0]!.read(at, length)
   expect(Buffer.compare(read, BYTES.subarray(at, at + length))).toBe(0)
-  // The first that is found has the others compared too.
+  // Finding the first triggers a comparison of the others.
   expect(asked().sort((a, b) => a - b)).toEqual([7, 15])
   await close()
   expect(await isRight()).toBe(true)
   expect(asked()).toEqual([])
 })
 
-test('two reads at once that find the same damage both get the right bytes', async () => {
+test('two concurrent reads that find the same damage both get the right bytes', async () => {
   damage(false, 3 * CHUNK_BYTES + 5, 9 * CHUNK_BYTES)
   const { sources, close } = await open()
   const starts = [3 * CHUNK_BYTES, 9 * CHUNK_BYTES - 10, 12 * CHUNK_BYTES]
@@ -106,7 +106,7 @@ test('two reads at once that find the same damage both get the right bytes', asy
   await close()
 })
 
-test('after a file error everything is compared, and any damage is downloaded again', async () => {
+test('after a file error, all chunks are compared and damaged ones are downloaded again', async () => {
   damage(false, 12 * CHUNK_BYTES)
   await distrust(url, { code: 'format', detail: { file: 'm.gguf' } } as unknown as HalfbyteError)
   expect(await isRight()).toBe(true)
@@ -130,7 +130,7 @@ test('a file that is invalid even with a new header is downloaded again as a who
   expect(asked()).toHaveLength(4)
 })
 
-test('a journal that claims chunks which are not there is not believed', async () => {
+test('a journal that lists missing chunks is not trusted', async () => {
   await distrust(url, { code: 'integrity', detail: { start: 0, end: 1 } } as unknown as HalfbyteError)
   folder.entries.get(`${name}.bin`)!.bytes.fill(0, CHUNK_BYTES, 5 * CHUNK_BYTES)
   expect(await isRight()).toBe(true)

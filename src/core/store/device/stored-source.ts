@@ -6,7 +6,7 @@ import type { Manifest } from './manifest.ts'
 import { addSum, CHUNK_BYTES, chunkBytes, PIECE_BYTES, type Sums } from './sums.ts'
 import { openSyncReader, type SyncReader } from './sync-file.ts'
 
-/** Reads throw `integrity`, with the bytes, for a chunk that differs from its sum. */
+/** Reads throw `integrity`, with the byte range, for a chunk that differs from its sum. */
 export async function storedSource(
   name: string,
   handle: FileSystemFileHandle,
@@ -31,7 +31,7 @@ export async function storedSource(
 interface Summed {
   readonly name: string
   readonly size: number
-  /** Empty where an earlier release stored the file. */
+  /** Empty if an earlier release stored the file. */
   readonly sums: Sums
   /** Fills `target` with the bytes at `offset`. */
   readonly read: (target: Uint8Array, offset: number) => void | Promise<void>
@@ -40,14 +40,13 @@ interface Summed {
 }
 
 function summedSource({ name, size, sums, read, pieceBytes }: Summed): ReturnType<typeof filledSource> {
-  /** Of each chunk. */
+  /** The state of each chunk. */
   const isRight = sums.map((sum) => sum === null)
-  /**
-   * A buffer for a piece of which a read needs only a part. A read claims it, because others run in
-   * parallel.
-   */
+  /** A buffer for pieces that a read needs only in part. A read claims it, because others run in parallel. */
   let spare: Uint8Array | undefined
-  /** Reads a whole chunk, and copies those of its bytes to `target` that belong at `offset` of the file. */
+  /**
+   * Reads a whole chunk, and copies the bytes that overlap `target`, which begins at `offset` of the file.
+   */
   const readChunk = async (index: number, target: Uint8Array, offset: number): Promise<void> => {
     const start = index * CHUNK_BYTES
     const end = start + chunkBytes(index, size)

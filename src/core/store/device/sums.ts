@@ -4,16 +4,14 @@
 export const CHUNK_BYTES = 4 << 20
 
 const MODULUS = 65521
-/** Bytes that are read and summed at a time: few enough to stay in the processor's cache. */
+/** Bytes that are read and summed at a time: few enough to stay in the CPU cache. */
 export const PIECE_BYTES = 256 << 10
-/**
- * So many words can be added, with two bytes in each word of 32 bits, before one sum carries into the other.
- */
+/** How many words can be added, two bytes in each 32-bit word, before one sum overflows into the other. */
 const RUN_WORDS = 256
 
 /**
- * The sum of a chunk so far, from 0, and of `bytes` after it: Adler-32 that begins with 0. It finds
- * accidents, nothing that was made to match.
+ * The sum of a chunk so far, from 0, and of `bytes` after it: Adler-32 that begins with 0. It detects
+ * accidental changes, not deliberate ones.
  */
 export function addSum(sum: number, bytes: Uint8Array): number {
   const { buffer, byteOffset, byteLength } = bytes
@@ -24,7 +22,7 @@ export function addSum(sum: number, bytes: Uint8Array): number {
   return addBytes(addWords(addBytes(sum, bytes.subarray(0, head)), words), bytes.subarray(tail))
 }
 
-/** For the few bytes before and after whole words. */
+/** For the few bytes before and after the whole words. */
 function addBytes(sum: number, bytes: Uint8Array): number {
   let low = sum & 0xffff
   let high = sum >>> 16
@@ -85,7 +83,7 @@ function addWords(sum: number, words: Int32Array): number {
 /** Bytes 0 and 2 of a word. */
 const PAIR = 0xff00ff
 
-/** By chunk; null where nothing is known. */
+/** By chunk; null if unknown. */
 export type Sums = readonly (number | null)[]
 
 export const isSums = (value: unknown): value is Sums =>

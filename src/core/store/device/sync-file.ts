@@ -1,4 +1,4 @@
-// Writes a file of the origin's private file system in place, in workers. A full device gives a typed error.
+// Writes a file of the origin's private file system in place, in workers. A full disk is a typed error.
 
 import { HalfbyteError } from '../../base/errors.ts'
 
@@ -10,7 +10,7 @@ export interface Purpose {
 
 const MODEL: Purpose = { what: 'the model needs', instead: 'remove a stored model or load without storing' }
 
-/** Free bytes, as reported by the browser. Throws `storage-full` when `size` more do not fit. */
+/** Free bytes, as reported by the browser. Throws `storage-full` if `size` more do not fit. */
 export async function checkQuota(size: number, purpose = MODEL): Promise<number> {
   // Safari 16 has the file system but no estimate.
   const { quota, usage } = (await navigator.storage.estimate?.()) ?? {}
@@ -19,7 +19,7 @@ export async function checkQuota(size: number, purpose = MODEL): Promise<number>
   throw full(size, free, undefined, purpose)
 }
 
-/** The error for a failed write: `storage-full`, or `internal` if room was not the reason. */
+/** The error for a failed write: `storage-full`, or `internal` if space was not the reason. */
 export function writeError(size: number, cause: unknown, purpose = MODEL): HalfbyteError {
   if (cause instanceof Error && cause.name === 'QuotaExceededError')
     return full(size, undefined, cause, purpose)
@@ -90,8 +90,8 @@ const LOCKED_TRIES = 20
 const LOCKED_WAIT_MS = 100
 
 /**
- * Creates the file if there is none. Undefined where the browser or the page cannot write so. Throws a
- * DOMException `QuotaExceededError` where not even that finds room.
+ * Creates the file if there is none. Undefined if the browser or the page cannot write in place. Throws a
+ * DOMException `QuotaExceededError` if there is no room even for an empty file.
  */
 export async function openSyncFile(
   folder: FileSystemDirectoryHandle,
@@ -100,7 +100,7 @@ export async function openSyncFile(
   for (let attempt = 1; ; attempt++) {
     try {
       const file = await folder.getFileHandle(entry, { create: true })
-      // TypeScript's DOM library leaves out what only workers have.
+      // TypeScript's DOM library omits worker-only methods.
       return await (
         file as unknown as { createSyncAccessHandle(): Promise<SyncFile> }
       ).createSyncAccessHandle()
@@ -113,7 +113,7 @@ export async function openSyncFile(
   }
 }
 
-/** Writes all of `bytes`. Throws a DOMException `QuotaExceededError` when the disk is full. */
+/** Writes all of `bytes`. Throws a DOMException `QuotaExceededError` if the disk is full. */
 export function writeAll(file: SyncFile, bytes: Uint8Array, at: number): void {
   let written = 0
   while (written < bytes.byteLength) {
@@ -127,7 +127,7 @@ export function writeAll(file: SyncFile, bytes: Uint8Array, at: number): void {
 }
 
 /**
- * Replaces the contents by `value` as JSON. Spaces overwrite longer contents, because the worker may be
+ * Replaces the contents with `value` as JSON. Spaces overwrite longer contents, because the worker may be
  * killed before the file is truncated.
  */
 export function writeJson(file: SyncFile, value: unknown): void {

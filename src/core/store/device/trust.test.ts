@@ -23,7 +23,7 @@ async function isKept(code: ErrorCode, detail: ErrorDetail): Promise<boolean> {
   return found !== undefined
 }
 
-test('a file that does not fit together, or is of a kind or version that is not read, is looked at again', async () => {
+test('an inconsistent file, or one of an unsupported kind or version, is compared with the server again', async () => {
   expect(await isKept('format', { file: 'a.hbm' })).toBe(false)
   expect(await isKept('integrity', { file: 'a.hbm', start: 0, end: 4 })).toBe(false)
   expect(await isKept('unsupported', { file: 'a.hbm', version: 1 })).toBe(false)

@@ -1,5 +1,5 @@
-// Tests of writing models down. In: storage in memory, locks and room of the test's. Out: the order, the
-// locks, and the remaining files.
+// Tests of storing models. In: storage in memory, with the test's own locks and quota. Out: the order of
+// writes, the locks, and the remaining files.
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { deviceNotes, fileKey } from '../device/notes.ts'
 import { Opfs } from '../device/opfs.ts'
@@ -70,7 +70,7 @@ test('a file is removed after its manifest, and distrusted before that', async (
   expect(folder.changes).toEqual(['remove json', 'remove bin'])
 })
 
-test('data of an earlier visit counts only if the file has the recorded length', async () => {
+test('data from an earlier visit counts only if the file has the recorded length', async () => {
   await store.fill(URL, write)
   await store.doubt(URL)
   folder.entries.get(`${name}.bin`)!.bytes = BYTES.slice(1)
@@ -104,7 +104,7 @@ describe('room', () => {
     expect(await begin(10)).toBeDefined()
   })
 
-  test('bounds a file of unknown size', async () => {
+  test('limits a file of unknown size', async () => {
     const filled = store.fill(URL, async (part) => {
       await part.begin({ size: 0, etag: '' })
       part.write(0, BYTES.subarray(0, 10))
@@ -117,7 +117,7 @@ describe('room', () => {
 
   // Chromium returns -8 in 32 bits for a write past the quota of a private window.
   test.each([0, 2 ** 32 - 8, -8, Number.NaN, BYTES.length + 1])(
-    'that runs out is reported, if a disk returns %i as the written bytes',
+    'that runs out is reported if a disk returns %i as the number of written bytes',
     (taken) => {
       const full = { write: () => taken } as Partial<SyncFile> as SyncFile
       expect(() => writeAll(full, BYTES, 0)).toThrow(expect.objectContaining({ name: 'QuotaExceededError' }))
@@ -159,7 +159,7 @@ test('an exclusive handle is not kept for reading', async () => {
   expect(close).toHaveBeenCalledTimes(2)
 })
 
-test('a note is for one machine and one week, and none is from the future', async () => {
+test('a note is valid on one machine and for one week, and not if it is from the future', async () => {
   const notes = deviceNotes('this machine')
   await notes.write('threads', 3)
   expect(await notes.read('threads')).toBe(3)

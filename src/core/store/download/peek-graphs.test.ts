@@ -38,13 +38,13 @@ test('every graph is found with its data, and every file is requested once', asy
   const paths = server.requests.map((line) => line.split(' ')[1])
   expect(paths.filter((path, index) => paths.indexOf(path) !== index)).toEqual([])
   expect(paths).not.toContain('/repo/onnx/vision_encoder.onnx')
-  // The first graph is opened; of the others one byte is enough.
+  // The first graph is opened; one byte is enough for the others.
   const asked = server.requests.filter((line) => /q4f16.onnx |model.onnx_data /.test(line))
   expect(asked).toEqual(asked.map((line) => line.replace(/bytes=.*/, 'bytes=0-0')))
   expect(asked).toHaveLength(2)
 })
 
-test('a server without ranges gives the same result', async () => {
+test('a server without range support gives the same result', async () => {
   server.behaviour = { ranges: false }
   const { graphs, close } = await peekAddress(givenPlace(`${server.address}repo/`), { cache: 'none' })
   expect(await graphs?.()).toEqual(GRAPHS)
@@ -74,7 +74,7 @@ test('stored files need no download, and are not requested', async () => {
   await close()
 })
 
-test.each(['repo/onnx/model_q4.onnx', 'plain/'])('%s has no choice of graphs', async (path) => {
+test.each(['repo/onnx/model_q4.onnx', 'plain/'])('%s offers no choice of graphs', async (path) => {
   server.files.set('plain/config.json', bytes(10))
   server.files.set('plain/model.safetensors', bytes(100))
   const { graphs, close } = await peekAddress(givenPlace(server.address + path), { cache: 'none' })

@@ -4,10 +4,10 @@ import { GRAPH_FOLDER, type GraphFiles, graphNames } from '../../formats/names/g
 import { openRanges, type RangeOptions } from './ranges.ts'
 import { bodyLength } from './request.ts'
 
-/** Bytes of a file, and those that are not on this device. */
+/** Bytes of a file, and how many of them are not on this device. */
 export type FileSize = Pick<GraphFiles, 'bytes' | 'downloadBytes'>
 
-/** A larger graph has its weights in itself. */
+/** A larger graph contains its weights. */
 const MOST_STRUCTURE = 64 << 20
 
 /** Requests the size of each possible file once: a graph, and the data of a small one. */

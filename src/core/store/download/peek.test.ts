@@ -1,5 +1,4 @@
-// Peeking. In: a real server, with ranges and without. Out: headers, at the cost of little more than
-// themselves.
+// Peeking. In: a real server, with ranges and without. Out: headers, for few more bytes than their own.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { type FileServer, serveFiles } from '../../../../test/helpers/file-server.ts'
 import { givenPlace } from '../../formats/names/named-files.ts'
@@ -19,7 +18,7 @@ afterEach(() => server.close())
 
 const peek = (path: string) => peekAddress(givenPlace(server.address + path), { cache: 'none' })
 
-test('from a server with ranges, half a megabyte is requested, and whatever is read beyond', async () => {
+test('half a megabyte, plus whatever is read beyond it, is requested from a server with range support', async () => {
   const { sources, downloadBytes, close } = await peek('large.gguf')
   expect(downloadBytes).toBe(LARGE.byteLength)
   expect(await sources[0]?.read(100, MIB)).toEqual(LARGE.slice(100, MIB + 100))
@@ -47,7 +46,7 @@ test('a server without ranges is read from the start, and only as far as needed'
   expect(server.requests).toHaveLength(1)
 })
 
-test('a body that ends before its header does is a typed error', async () => {
+test('a body that ends before its header is a typed error', async () => {
   server.behaviour = { ranges: false, cutAfter: 1000 }
   const { sources, close } = await peek('large.gguf')
   await expect(sources[0]?.read(0, 2000)).rejects.toMatchObject({ code: 'network' })
@@ -63,7 +62,7 @@ test('data of an earlier visit need not be downloaded', async () => {
   await close()
 })
 
-test('a server without ranges is not read forever, and is closed if another file is missing', async () => {
+test('reading from a server without ranges is bounded, and the connection is closed if another file is missing', async () => {
   const cancel = vi.fn()
   const pull = (controller: ReadableStreamDefaultController) => controller.enqueue(new Uint8Array(MIB))
   const endless = () =>
@@ -92,7 +91,7 @@ test('a server that reports no size is rejected, and so is one without the file'
   await expect(peek('nothing.gguf')).rejects.toMatchObject({ code: 'network' })
 })
 
-test('of a folder, neither vocabulary nor templates are requested', async () => {
+test('neither vocabulary nor templates of a folder are requested', async () => {
   server.files.set('index/model.safetensors', LARGE)
   const { sources, close } = await peek('index/')
   expect(sources.map(({ name }) => name)).toEqual(['config.json', 'model.safetensors'])
@@ -104,7 +103,7 @@ test('of a folder, neither vocabulary nor templates are requested', async () => 
   await close()
 })
 
-test('damaged headers of a stored file are read from the server, and count as to be downloaded', async () => {
+test('damaged headers of a stored file are read from the server and count as bytes to download', async () => {
   const folder = memoryStorage()('halfbyte-models')
   const url = `${server.address}large.gguf`
   for (const source of await openAddress(givenPlace(url))) source.close?.()
@@ -127,7 +126,7 @@ test('damaged headers of a stored file are read from the server, and count as to
   )
 })
 
-test('without a network a damaged header is named, and what the load needs', async () => {
+test('without a network, the error names the damaged header and what the load needs', async () => {
   const folder = memoryStorage()('halfbyte-models')
   const gone = await serveFiles({ 'm.gguf': LARGE.slice(0, 5 * MIB) })
   const url = `${gone.address}m.gguf`

@@ -21,7 +21,7 @@ export interface Peeked {
    * far.
    */
   readonly downloadBytes: number
-  /** The graphs of a folder whose weights are one of them. Default: it has none, or other weights. */
+  /** The graphs of a folder whose weights are one of them. Absent if it has none, or other weights. */
   readonly graphs?: (() => Promise<readonly GraphFiles[]>) | undefined
   /** Closes the connections. */
   close(): Promise<void>
@@ -36,7 +36,9 @@ const LONGEST_BEGINNING = 256 << 20
 /** Apart from the weights, only these files are needed. A vocabulary can be as large as a small model. */
 const CONFIG = /(^|\/)(config\.json|model\.safetensors\.index\.json)$/
 
-/** Stores nothing. Throws what `openAddress` throws, and `unsupported` for a server that sends no size. */
+/**
+ * Stores nothing. Throws the same errors as `openAddress`, and `unsupported` for a server that sends no size.
+ */
 export async function peekAddress(address: Place, options: PeekOptions = {}): Promise<Peeked> {
   const store = options.cache === 'none' ? undefined : await Opfs.open()
   const known = (await store?.known()) ?? []
@@ -172,7 +174,7 @@ class Beginning implements ByteSource {
 
   async close(): Promise<void> {
     await this.#pieces.return().catch(() => undefined)
-    // When nothing was read, the body is still open.
+    // If nothing was read, the body is still open.
     await this.#body?.cancel().catch(() => undefined)
   }
 

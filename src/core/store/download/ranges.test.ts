@@ -53,7 +53,7 @@ test('sequential reads fetch blocks, and are counted once', async () => {
   expect(seen.at(-1)).toBe((4 + 8 + 8) * MIB)
 })
 
-test('at the end of the file, over the edge of a page, and where a block is kept', async () => {
+test('reads are right at the end of the file, across a page boundary, and in a cached block', async () => {
   const source = await opened()
   expect(await source.readAlone!(40 * MIB - 5, 5)).toEqual(bytes.slice(-5))
   expect(await source.readAlone!(100, 5)).toEqual(bytes.slice(100, 105))

@@ -21,13 +21,13 @@ import { type RetryOptions, retrying } from './retry.ts'
 /** Bytes in one request, so tensors that are close together need only one. */
 const BLOCK_BYTES = 4 << 20
 /**
- * Blocks that are kept. A layer's tensors are close together, but are rarely read in file order. With 8, a
+ * Number of cached blocks. A layer's tensors are close together, but are rarely read in file order. With 8, a
  * load of an int4 graph fetches 1 % less and holds 16 MB more.
  */
 const KEPT_BLOCKS = 4
-/** Maximum blocks per request. They are in memory in addition to the cached ones. */
+/** Maximum blocks per request. They are held in addition to the cached ones. */
 const RUN_BLOCKS = 2
-/** Bytes around a range that is read alone. */
+/** Bytes fetched around an isolated read. */
 const PAGE_BYTES = 64 << 10
 const KEPT_PAGES = 16
 
@@ -39,9 +39,9 @@ export interface RangeOptions extends RequestOptions, RetryOptions {
 }
 
 /**
- * Requests the first block, and retries where waiting may help. Returns a source, or the answer itself when
+ * Requests the first block, and retries where waiting may help. Returns a source, or the response itself if
  * it is the whole file because the server does not support ranges. `refused` if ranges cannot be used or the
- * file is empty: request it without a range. Undefined when it does not exist.
+ * file is empty: request it without a range. Undefined if it does not exist.
  */
 export async function openRanges(
   url: string,
@@ -143,7 +143,7 @@ class RangeFile {
     const blockBytes = this.#blockBytes
     const length = target.byteLength
     const last = Math.ceil((offset + length) / blockBytes) - 1
-    // Immediately when the bytes are there, because a parallel read may evict a block.
+    // Copied as soon as the bytes are there, because a parallel read may evict a block.
     const take = (index: number, block: Uint8Array) => {
       const from = Math.max(0, offset - index * blockBytes)
       target.set(

@@ -1,4 +1,4 @@
-// Tests of damage on the way. In: a pack on a server that flips bits, storage in memory. Out: the pack, and
+// Tests of damage in transit. In: a pack on a server that flips bits, storage in memory. Out: the pack, and
 // the fetched bytes.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { concat } from '../../../../test/conformance/testing/writers/gguf-writer.ts'
@@ -15,7 +15,7 @@ import { memoryStorage } from '../testing/memory-folders.ts'
 /** Three download chunks, which differ from the hashed ones. */
 const WEIGHTS = new Uint8Array(2.5 * CHUNK_BYTES).map((_, at) => (at * 31 + (at >> 9)) & 255)
 const PACK = await pack()
-/** In the last download chunk, and in the last but one hashed chunk: both must be fetched again. */
+/** In the last download chunk, and in the second-to-last hashed chunk: both must be fetched again. */
 const FLIPPED = 2 * CHUNK_BYTES + 10
 
 async function pack(): Promise<Uint8Array> {
@@ -73,7 +73,7 @@ describe.each(['opfs', 'none'] as const)('with cache %s', (cache) => {
     expect(server.behaviour.flipTimes).toBe(0)
   })
 
-  test('a byte that is wrong every time is an integrity error, and gone once the server recovers', async () => {
+  test('a byte that is wrong every time is an integrity error, and loads once the server recovers', async () => {
     server.behaviour.flips = FLIPPED
     await expect(load(cache)).rejects.toMatchObject({ code: 'integrity', detail: { file: 'm.hbm' } })
     delete server.behaviour.flips
@@ -126,7 +126,7 @@ test('a file that changed by the time it is fetched again is an integrity error,
   await expect(load('opfs')).resolves.toHaveLength(WEIGHTS.length)
 })
 
-test('parts are brought again one by one', async () => {
+test('parts are fetched again one by one', async () => {
   const half = Math.ceil(PACK.length / 2 / 64) * 64
   server.files.set('p-00001-of-00002.hbm', PACK.subarray(0, half))
   server.files.set('p-00002-of-00002.hbm', PACK.subarray(half))
@@ -136,7 +136,7 @@ test('parts are brought again one by one', async () => {
   expect(again.filter((line) => line.includes('00002-of'))).toHaveLength(1)
 })
 
-test('a wrong header without a hash is fetched again by the next load, although its version is the same', async () => {
+test('a corrupt header without a hash is fetched again by the next load, although its version is the same', async () => {
   server.behaviour.flips = 0
   await expect(load('opfs')).rejects.toMatchObject({ code: 'format' })
   delete server.behaviour.flips

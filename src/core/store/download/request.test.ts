@@ -1,4 +1,4 @@
-// Tests of requests. In: answers of the test's own. Out: requests, truncated bodies, closed connections.
+// Tests of requests. In: responses made by the tests. Out: requests, truncated bodies, closed connections.
 import { describe, expect, test, vi } from 'vitest'
 import { pieces, request, tryRange } from './request.ts'
 
@@ -17,7 +17,7 @@ test('range requests bypass the browser’s cache, which mixes versions; whole f
 })
 
 test.each(['chrome-extension://abc/m.hbm', 'app://bundle/m.hbm', 'blob:https://example.org/1'])(
-  'no range is requested from %s, which would answer with 200 and part of the file',
+  'no range is requested from %s, which would respond with 200 and part of the file',
   async (url) => {
     const fetched = vi.fn(async () => new Response('a part'))
     vi.stubGlobal('fetch', fetched)
@@ -45,7 +45,7 @@ describe('a body', () => {
     expect(await lengthOf(answer(100, 100))).toBe(100)
   })
 
-  test('of another origin may be a little shorter, since that it was compressed is hidden', async () => {
+  test('of another origin may be slightly shorter, because CORS hides its compression', async () => {
     expect(await lengthOf(answer(936, 1000, 'cors'))).toBe(936)
     await expect(lengthOf(answer(935, 1000, 'cors'))).rejects.toMatchObject({ code: 'network' })
   })
@@ -85,7 +85,7 @@ test('a body longer than announced is an integrity error', async () => {
   await expect(reading()).rejects.toMatchObject({ code: 'integrity' })
 })
 
-test('an unrequested part is not the file', async () => {
+test('an unrequested partial response does not count as the file', async () => {
   vi.stubGlobal('fetch', async () => new Response('part', { status: 206 }))
   await expect(request(URL)).rejects.toMatchObject({ code: 'network', detail: { status: 206 } })
 })

@@ -5,8 +5,8 @@ import { fileName } from '../address.ts'
 import type { Version } from '../device/part-file.ts'
 
 /**
- * Pages of other origins see the time, and the ETag if the server exposes it. Weak and strong ETags count as
- * the same version.
+ * Pages of other origins see the modification time, and the ETag if the server exposes it. Weak and strong
+ * ETags count as the same version.
  */
 export const tagOf = ({ headers }: Response): string =>
   (headers.get('etag') ?? headers.get('last-modified') ?? '').replace(/^W\//, '')
@@ -20,7 +20,7 @@ interface Part {
 
 const RANGE = /^bytes (\d+)-(\d+)\/(\d+)$/
 
-/** The content of a partial response. Undefined for other answers, and for those that `partFault` names. */
+/** The content of a partial response. Undefined for other responses, and for those with a `partFault`. */
 export function partOf(response: Response): Part | undefined {
   if (response.status !== 206 || partFault(response) !== undefined) return undefined
   const [, start, last, size] = RANGE.exec(response.headers.get('content-range') ?? '') ?? []
@@ -39,7 +39,7 @@ function partFault({ headers, type }: Response): string | undefined {
   const contentType = headers.get('content-type') ?? ''
   if (said === null && contentType.startsWith('multipart/'))
     return `it has several parts (Content-Type: ${contentType})`
-  // Pages of other origins see it only if the server allows that.
+  // Pages of other origins see it only if the server exposes it.
   if (said === null) return 'no Content-Range can be read'
   const [, start, last, size] = (RANGE.exec(said) ?? []).map(Number)
   if (start === undefined || last === undefined || size === undefined)
@@ -69,7 +69,7 @@ export interface RequestOptions {
   readonly signal?: AbortSignal | undefined
   /** Milliseconds without data after which a connection counts as broken; default 30 000. */
   readonly stallMs?: number | undefined
-  /** Headers in addition to those of a range. */
+  /** Additional headers, besides those of a range. */
   readonly headers?: Readonly<Record<string, string>> | undefined
 }
 
@@ -79,7 +79,7 @@ export interface Range {
   readonly length: number
 }
 
-/** Starts a request. Returns undefined when the file does not exist (404 or 410). */
+/** Starts a request. Returns undefined if the file does not exist (404 or 410). */
 export async function request(
   url: string,
   { signal, headers, stallMs }: RequestOptions = {},
@@ -98,7 +98,7 @@ export async function request(
     )
   }
   if (response.status === 404 || response.status === 410) return undefined
-  // A partial answer to a request without a range is not the file.
+  // A partial response to a request without a range is not the file.
   if (response.ok && (range !== undefined || response.status !== 206)) return response
   await response.body?.cancel()
   const { status } = response
@@ -112,8 +112,8 @@ export async function request(
 }
 
 /**
- * Requests a range. `refused` when the server or the browser refuses the request because of its range, and
- * for addresses other than HTTP's, which answer a range with 200; undefined when the file does not exist.
+ * Requests a range. Returns `refused` if the server or the browser rejects the request because of its range,
+ * and for non-HTTP addresses, which respond to a range with 200; undefined if the file does not exist.
  */
 export async function tryRange(
   url: string,
@@ -138,7 +138,7 @@ function partInit(headers: RequestOptions['headers'], range: Range | undefined):
   return { cache: 'no-store', headers: { ...headers, Range: `bytes=${start}-${start + length - 1}` } }
 }
 
-/** `what`: a clause, what is wrong with an answer of the status 206. */
+/** `what`: a clause that says what is wrong with a 206 response. */
 export const uselessPart = (url: string, what: string, detail: ErrorDetail = {}): HalfbyteError =>
   new HalfbyteError(
     'network',
@@ -147,8 +147,8 @@ export const uselessPart = (url: string, what: string, detail: ErrorDetail = {})
   )
 
 /**
- * The part that an answer brings. Throws `network` for a partial answer whose place in the file is not known;
- * undefined for other answers.
+ * The part in a response. Throws `network` for a partial response whose position in the file is unknown;
+ * undefined for other responses.
  */
 export async function plainPart(url: string, response: Response): Promise<Part | undefined> {
   const fault = response.status === 206 ? partFault(response) : undefined
@@ -157,7 +157,7 @@ export async function plainPart(url: string, response: Response): Promise<Part |
   throw uselessPart(url, fault)
 }
 
-/** Fewer bytes of a part than this count as none: a file in such small pieces would never complete. */
+/** Partial responses with fewer bytes count as empty: a file in such small pieces would never complete. */
 const LEAST_BYTES = 1024
 
 /**
@@ -168,7 +168,7 @@ export const PROGRESS_BYTES = 64 << 10
 
 /**
  * Call this after a response delivered `loaded` of `asked` bytes at `start`. A server may send less than
- * requested, if it says so: the rest is then requested at once. Throws `network` if the response ended before
+ * requested if it says so; the rest is then requested at once. Throws `network` if the response ended before
  * the `promised` bytes, or delivered almost nothing.
  */
 export function checkProgress(
@@ -192,7 +192,7 @@ export function missingFile(url: string): HalfbyteError {
   )
 }
 
-/** The length of the body, or 0 when the server does not send it or compresses the body. */
+/** The length of the body, or 0 if the server does not send it or compresses the body. */
 export function bodyLength(response: Response): number {
   if (response.headers.has('content-encoding')) return 0
   const length = Number(response.headers.get('content-length') ?? 0)
@@ -246,9 +246,9 @@ export interface BodyOptions extends Omit<RequestOptions, 'headers'> {
 }
 
 /**
- * The body of `response` in pieces. A piece is valid until the next one is requested. Throws `network` when
- * the body breaks off, ends early or stalls, and the signal's reason when aborted. The connection is then
- * closed, and also when the loop over the pieces exits.
+ * The body of `response` in pieces. A piece is valid until the next one is requested. Throws `network` if the
+ * body breaks off, ends early or stalls, and the signal's reason if aborted. The connection is closed then,
+ * and when the loop over the pieces exits.
  */
 export async function* pieces(
   url: string,
@@ -283,11 +283,11 @@ export async function* pieces(
   if (loaded < total - hidden) throw endedEarly(url, loaded, total)
 }
 
-/** Bytes in one read. */
+/** Bytes per read. */
 const PIECE_BYTES = 256 << 10
 
 /**
- * Reads into one reused buffer where the browser can. Otherwise a download leaves as much garbage as its
+ * Reads into one reused buffer if the browser can. Otherwise a download leaves as much garbage as its
  * size.
  */
 function openReader(body: ReadableStream<Uint8Array>, spare: ArrayBuffer[]) {
@@ -305,7 +305,7 @@ function openReader(body: ReadableStream<Uint8Array>, spare: ArrayBuffer[]) {
       return result
     },
     cancel: () => reader.cancel(),
-    // A buffer that a read did not return is empty.
+    // A buffer that the read did not return has been detached.
     leave: () => buffer.byteLength > 0 && spare.push(buffer),
   }
 }

@@ -1,4 +1,4 @@
-// Tests of retrying. In: work that fails, on a clock of the test's. Out: the delays, and when retrying stops.
+// Tests of retrying. In: work that fails, on a fake clock. Out: the delays, and when retrying stops.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { HalfbyteError } from '../../base/errors.ts'
 import { type Retry, type RetryOptions, retrying } from './retry.ts'
@@ -78,7 +78,7 @@ test('pages that were disconnected together retry at different times', async () 
   expect([...waits].map(Math.round)).toEqual([375, 500, 622])
 })
 
-test('new bytes make the waits short again, and tries that bring some are not counted', async () => {
+test('new bytes reset the delay, and tries that receive some are not counted', async () => {
   const { begun, result } = await triesOf(
     (attempt, progressed) => {
       progressed()
@@ -90,7 +90,7 @@ test('new bytes make the waits short again, and tries that bring some are not co
   expect(begun).toEqual(Array.from({ length: 10 }, (_, index) => 500 * index))
 })
 
-test('a server that says when to retry is asked then, but within 30 s', async () => {
+test('Retry-After is honoured up to 30 s', async () => {
   const { begun } = await triesOf((attempt) => {
     if (attempt === 1) throw broken({ status: 429, retryAfter: 7 })
     if (attempt === 2) throw broken({ status: 503, retryAfter: 3600 })
@@ -163,7 +163,7 @@ test.each([
   ['stands still', () => 7],
   ['goes backwards', (reading: number) => -3_600_000 * reading],
   ['says nonsense', (reading: number) => (reading % 2 === 0 ? Number.NaN : Number.NEGATIVE_INFINITY)],
-])('an address that never answers is abandoned equally soon with a clock that %s', async (_, clock) => {
+])('an address that never answers is abandoned just as soon with a clock that %s', async (_, clock) => {
   const error = broken()
   const work = () => {
     throw error
@@ -176,7 +176,7 @@ test.each([
   expect(begun).toEqual(usual)
 })
 
-test('a device that slept between two tries abandons an address, and the next load tries again', async () => {
+test('a device that sleeps between two tries abandons an address, and the next load tries again', async () => {
   const error = broken()
   let readings = 0
   vi.spyOn(performance, 'now').mockImplementation(() => 3_600_000 * readings++)

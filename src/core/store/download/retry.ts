@@ -1,4 +1,4 @@
-// Repeats work that a network may break, with growing waits, until it succeeds or fails for good.
+// Repeats work that the network may interrupt, with growing delays, until it succeeds or fails for good.
 import { HalfbyteError, reasonOf } from '../../base/errors.ts'
 import { steadyClock } from '../../base/time/clocks.ts'
 
@@ -14,17 +14,17 @@ export interface RetryOptions {
 
 /** A request that broke and is made again. */
 export interface Retry {
-  /** The number of the next try, counted from the last one that brought bytes. The first retry is 2. */
+  /** The number of the next try, counted from the last one that received bytes. The first retry is 2. */
   readonly attempt: number
   /** The try after which it gives up. */
   readonly attempts: number
-  /** Milliseconds until then. */
+  /** Milliseconds until the next try. */
   readonly waitMs: number
-  /** What broke, in the words of the error. */
+  /** What failed, in the words of the error. */
   readonly reason: string
 }
 
-/** Statuses that may change soon: too many requests, and a server that is overloaded or restarting. */
+/** Statuses that may be temporary: too many requests, and a server that is overloaded or restarting. */
 export const PASSING = new Set([408, 425, 429, 500, 502, 503, 504])
 const LONGEST_WAIT_MS = 30_000
 /**
@@ -34,9 +34,9 @@ const LONGEST_WAIT_MS = 30_000
 const UNANSWERED_MS = 1800
 
 /**
- * Runs `work` until it succeeds. `work` calls `progressed` when new bytes arrive, which makes the waits short
- * again. Throws the last error of `work`, or the signal's reason. An error that waiting cannot fix is thrown
- * at once. `isFirst`: the address has not answered yet, so give up within 2 s if it never does.
+ * Runs `work` until it succeeds. `work` calls `progressed` when new bytes arrive, which resets the delay.
+ * Throws the last error of `work`, or the signal's reason. An error that waiting cannot fix is thrown at
+ * once. `isFirst`: the address has not answered yet, so give up within 2 s if it never does.
  */
 export async function retrying<T>(
   work: (progressed: () => void) => Promise<T>,
@@ -46,7 +46,7 @@ export async function retrying<T>(
   const now = steadyClock(() => performance.now())
   const begun = now()
   let failures = 0
-  /** The requested wait. It counts even if the clock stands still. */
+  /** The requested delay. It counts even if the clock stands still. */
   let waitedMs = 0
   const progressed = () => {
     failures = 0
@@ -101,7 +101,7 @@ function wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
       reject(signal?.reason)
     }
     const timer = setTimeout(settle, ms)
-    // A device that is online again need not wait any longer.
+    // Once the device is online again, there is no need to wait.
     globalThis.addEventListener?.('online', settle)
     signal?.addEventListener('abort', abort)
   })

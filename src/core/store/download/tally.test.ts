@@ -1,4 +1,4 @@
-// Tests of tallies. In: bytes of several files, on a clock of the test's. Out: sums, a rate over the last
+// Tests of tallies. In: bytes of several files, on a fake clock. Out: sums, a rate over the last
 // seconds, the time left.
 import { expect, test } from 'vitest'
 import { type DownloadProgress, Tally } from './tally.ts'
@@ -25,7 +25,7 @@ test('files are summed, and stored ones need no fetching', () => {
   expect(last()).toEqual({ phase: 'download', loaded: 15, total: 115, cached: false })
 })
 
-test('the rate is that of the last seconds, and the time left follows from it', () => {
+test('the rate covers the last seconds, and the time left follows from it', () => {
   const { tally, at, last } = counted()
   const one = tally.file()
   const two = tally.file()
@@ -78,7 +78,7 @@ test('bytes of an earlier visit count as loaded, but not for the rate', () => {
   expect(last()).toMatchObject({ bytesPerSecond: 10, secondsLeft: 9 })
 })
 
-test('files that have not started count as long as the longest started one', () => {
+test('files that have not started count as much as the longest started one', () => {
   const { tally, at, last } = counted()
   tally.left = 2
   const file = tally.file()
@@ -102,7 +102,7 @@ test('if the size of a file is unknown, so is the time left', () => {
   expect(last()).toEqual({ phase: 'download', loaded: 10, total: 1010, cached: false, bytesPerSecond: 10 })
 })
 
-test('a clock that was set back gives a rate again with the next bytes', () => {
+test('a clock that was set back yields a rate again with the next bytes', () => {
   const { tally, at, last } = counted()
   const file = tally.file()
   at(7200)

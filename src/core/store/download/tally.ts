@@ -13,7 +13,7 @@ export interface DownloadProgress {
   readonly bytesPerSecond?: number
   /** Estimated seconds until the download ends at that rate; absent if that is unknown. */
   readonly secondsLeft?: number
-  /** A failed request is retried: which try comes next, when, and why. Absent once none waits. */
+  /** The next try of a failed request: its number, when, and why. Absent if none is waiting. */
   readonly retry?: Retry
 }
 
@@ -23,11 +23,11 @@ const WINDOW_MS = 5000
 export class Tally {
   readonly #report: ((progress: DownloadProgress) => void) | undefined
   readonly #now: () => number
-  /** `isSized` is false when the server does not send the size. */
+  /** `isSized` is false if the server does not send the size. */
   readonly #files: { loaded: number; total: number; isSized: boolean }[] = []
   /** Bytes received from the network, at several times in the window; the oldest first. */
   readonly #marks: { readonly at: number; readonly bytes: number }[] = []
-  /** Requests that wait for their next try, and the times of these. */
+  /** Requests that wait for their next try, and when it begins. */
   readonly #waiting = new Set<{ readonly retry: Retry; readonly until: number }>()
   #fetched = 0
   #cached = true

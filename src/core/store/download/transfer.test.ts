@@ -49,7 +49,7 @@ describe('a server with ranges', () => {
     expect(most).toBe(SIZE)
   })
 
-  test('is only asked for missing chunks of an earlier visit', async () => {
+  test('is only asked for chunks that an earlier visit did not store', async () => {
     const enough = new AbortController()
     const { signal } = enough
     const onProgress = (loaded: number) => {
@@ -69,7 +69,7 @@ describe('a server with ranges', () => {
     expect(file.begun).toBe(1)
   })
 
-  test('that calls parts of the file a web page is believed to send the file', async () => {
+  test('that labels parts of the file as a web page is trusted to send the file', async () => {
     server.behaviour.type = 'text/html'
     await bring()
     expect(hash(file.bytes)).toBe(hash(BYTES))
@@ -123,7 +123,7 @@ describe('a server with ranges', () => {
   })
 
   test.each([1, -1, CHUNK_BYTES])(
-    'that sends ranges from %i bytes later once is asked again',
+    'that once sends ranges %i bytes too late is asked again',
     async (shifts) => {
       file.version = { size: SIZE, etag: '1' }
       file.bytes = BYTES.slice()
@@ -134,7 +134,7 @@ describe('a server with ranges', () => {
     },
   )
 
-  test('that sends ranges from a byte later every time is an integrity error', async () => {
+  test('that always sends ranges a byte too late is an integrity error', async () => {
     server.behaviour.shifts = 1
     await expect(bring()).rejects.toMatchObject({
       code: 'integrity',
@@ -201,13 +201,13 @@ describe('a server with ranges', () => {
     expect(server.requests).toContain(`GET /m.gguf bytes=${CHUNK_BYTES - 100_000}-${CHUNK_BYTES - 1}`)
   })
 
-  test('that always sends the beginning is an error, and its bytes are nowhere else', async () => {
+  test('that always sends the beginning is an error, and its bytes are not stored elsewhere', async () => {
     server.behaviour.rewinds = true
     await expect(bring()).rejects.toMatchObject({ code: 'integrity' })
     expect(file.chunks.size).toBe(0)
   })
 
-  test('whose first range ends past the file, as that of Capacitor on Android, is asked for the whole', async () => {
+  test('whose first range ends past the file, like Capacitor’s on Android, is asked for the whole file', async () => {
     const short = BYTES.subarray(0, 1 << 20)
     const android = await openServer(({ headers }, response) => {
       const [range, start, end] = /^bytes=(\d+)-(\d+)$/.exec(headers.range ?? '') ?? []
@@ -221,7 +221,7 @@ describe('a server with ranges', () => {
     expect(android.requests).toHaveLength(2)
   })
 
-  test('that compresses ranges is asked for the whole', async () => {
+  test('that compresses ranges is asked for the whole file', async () => {
     server.behaviour.gzip = true
     await bring()
     expect(hash(file.bytes.subarray(0, SIZE))).toBe(hash(BYTES))
@@ -307,7 +307,7 @@ describe('a server without ranges', () => {
     ['with a length', {}],
     ['without a length', { length: false }],
     ['that compresses', { gzip: true }],
-  ])('%s sends the whole', async (_, behaviour) => {
+  ])('%s sends the whole file', async (_, behaviour) => {
     Object.assign(server.behaviour, behaviour)
     expect((await bring())?.size).toBe(SIZE)
     expect(hash(file.bytes.subarray(0, SIZE))).toBe(hash(BYTES))
@@ -328,7 +328,7 @@ describe('a server without ranges', () => {
   })
 })
 
-test('a file that is all there waits no longer than any body for the byte of its check', async () => {
+test('a complete file waits no longer than any body for the byte of its check', async () => {
   const version = await bring()
   Object.assign(server.behaviour, { stalls: true, stallsAfter: 0 })
   server.requests.length = 0
@@ -345,7 +345,7 @@ test('an abort ends every connection and keeps the chunks', async () => {
   await expect(waiting).rejects.toBe(reason)
 })
 
-test('bodies are read into one buffer at a time, whether read to the end or abandoned', async () => {
+test('bodies reuse one buffer, whether they are read to the end or abandoned', async () => {
   const spare: ArrayBuffer[] = []
   for (const isLeft of [false, true, false]) {
     for await (const piece of pieces('m.gguf', new Response(BYTES), { spare })) {

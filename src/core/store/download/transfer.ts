@@ -1,4 +1,4 @@
-// Downloads a whole file in parallel ranges, and resumes after cuts and on later visits.
+// Downloads a whole file in parallel ranges, and resumes after disconnects and on later visits.
 import { HalfbyteError } from '../../base/errors.ts'
 import { fileName } from '../address.ts'
 import type { PartialFile, Version } from '../device/part-file.ts'
@@ -25,8 +25,8 @@ const CONNECTIONS = 4
 
 export interface TransferOptions extends RetryOptions, RequestOptions {
   /**
-   * Called with the stored bytes, including those of earlier visits. `total` is 0 when the server does not
-   * send it.
+   * Called with the stored bytes, including those of earlier visits. `total` is 0 if the server does not send
+   * it.
    */
   readonly onProgress?: ((loaded: number, total: number) => void) | undefined
 }
@@ -35,7 +35,7 @@ export interface TransferOptions extends RetryOptions, RequestOptions {
 interface Chunk {
   readonly start: number
   readonly length: number
-  /** True when the chunk was fetched before and is fetched again to compare. */
+  /** True if the chunk was fetched before and is fetched again for comparison. */
   readonly isAgain: boolean
   written: number
 }
@@ -44,7 +44,7 @@ interface Chunk {
 class Changed extends Error {}
 
 /**
- * Fetches the chunks that `file` lacks. Returns its version, or undefined when the server has no such file.
+ * Fetches the chunks that `file` lacks. Returns its version, or undefined if the server has no such file.
  * Servers without ranges send the whole file from the start. Throws `network` after the last try, `integrity`
  * if the file keeps changing, `storage-full`, or the signal's reason. Bytes that arrived stay stored.
  */
@@ -72,12 +72,12 @@ class Transfer {
   readonly #url: string
   readonly #file: PartialFile
   readonly #options: TransferOptions
-  /** Closes the other connections when one fails finally. */
+  /** Closes the other connections when one fails for good. */
   readonly #stop = new AbortController()
   readonly #spare: ArrayBuffer[] = []
   #loaded = 0
   #total = 0
-  /** Number of answers that brought bytes of the file. */
+  /** Number of responses that brought bytes of the file. */
   #answers = 0
 
   constructor(url: string, file: PartialFile, options: TransferOptions) {
@@ -138,8 +138,8 @@ class Transfer {
   }
 
   /**
-   * Reads the byte of a peek, in the time that any body has. The headers are enough, so the byte may be
-   * missing.
+   * Reads the byte of a peek, with the same time limit as any body. The headers are enough, so the byte may
+   * be missing.
    */
   async #readPeek(response: Response): Promise<void> {
     try {
@@ -154,7 +154,7 @@ class Transfer {
   }
 
   /**
-   * Fetches chunks in parallel. `ready` holds the answer for one chunk's first try; it is removed once used.
+   * Fetches chunks in parallel. `ready` holds the response to one chunk's first try; it is removed once used.
    */
   async #fetch(
     indices: readonly number[],
@@ -247,7 +247,7 @@ class Transfer {
    * A network that requires a login answers every request with its login page. Keep the earlier bytes.
    */
   async #refusePage(response: Response | undefined): Promise<void> {
-    // A part of the file is the file, whatever its server calls it.
+    // A partial response belongs to the file, whatever type its server states.
     if (response?.status !== 200) return
     if (!response.headers.get('content-type')?.startsWith('text/html')) return
     await response.body?.cancel()
@@ -257,7 +257,7 @@ class Transfer {
     )
   }
 
-  /** Fetches the whole file, for servers without ranges. `opening` is the answer for the first try. */
+  /** Fetches the whole file, for servers without ranges. `opening` is the response to the first try. */
   async #whole(opening: Response): Promise<Version> {
     let ready: Response | undefined = opening
     return this.#retry(async () => {

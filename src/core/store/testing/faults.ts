@@ -1,4 +1,4 @@
-// Faults. A table of faults of servers and networks, and the result of a load with each.
+// Faults. A table of server and network faults, and the outcome of a load with each.
 //
 // docs/guide/loading.md has the same table for readers. faults.test.ts compares the two, and runs every
 // fault.
@@ -29,7 +29,7 @@ export const NEXT = 'next'
 const CHANGED = 'Tue, 01 Sep 2026 10:00:00 GMT'
 const CHANGED_AGAIN = 'Wed, 02 Sep 2026 10:00:00 GMT'
 
-/** Replaces the first version by the second after `requests` requests. */
+/** Replaces the first version with the second after `requests` requests. */
 const changeAfter = (requests: number, behaviour: Behaviour = {}) => ({
   onRequest(server: FileServer) {
     if (server.requests.length !== requests) return

@@ -1,4 +1,4 @@
-// Transfers in memory. A file that stores its bytes, and bytes of several chunks.
+// In-memory transfers. A file that stores its bytes, and test bytes of several chunks.
 import { createHash } from 'node:crypto'
 import type { PartialFile, Version } from '../device/part-file.ts'
 import { CHUNK_BYTES } from '../device/sums.ts'
@@ -13,7 +13,7 @@ export const hash = (bytes: Uint8Array) => createHash('sha256').update(bytes).di
 export class MemoryFile implements PartialFile {
   version: Version | undefined
   bytes = new Uint8Array()
-  /** Hashes of the present ones. */
+  /** Hashes of the chunks that are present. */
   readonly chunks = new Map<number, string>()
   begun = 0
   has(index: number): boolean {

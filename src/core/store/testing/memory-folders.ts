@@ -1,4 +1,4 @@
-// Folders in memory. An origin's private file system for tests, which records its reads.
+// In-memory folders. An origin's private file system for tests, which records its reads.
 import { vi } from 'vitest'
 
 let clock = Date.now()
@@ -35,7 +35,7 @@ class Entry {
       write: (bytes: Uint8Array, { at }: { readonly at: number }) => {
         note('write')
         const answer = this.#folder.disk.take(bytes.byteLength)
-        // A disk that wrote nothing need not return 0.
+        // A full disk does not necessarily return 0.
         const taken = answer >= 0 && answer <= bytes.byteLength ? answer : 0
         if (taken === 0) return answer
         this.changed = ++clock
@@ -66,11 +66,11 @@ class Entry {
   }
 }
 
-/** How a disk may misbehave. */
+/** Ways in which a disk may misbehave. */
 export interface Disk {
   /** Called before each change. An error thrown here is thrown by the change. */
   step(what: string): void
-  /** The return value of a write. That many bytes are written, or none when the value makes no sense. */
+  /** The return value of a write. That many bytes are written, or none if the value is meaningless. */
   take(bytes: number): number
 }
 

@@ -1,6 +1,5 @@
-// Tests of templates by family. In: the constructs that each family's published template is made of, in our
-// own words. Out: the prompts that its model was trained on: system texts, thoughts, tools, dates, beginnings
-// and ends of turns.
+// Tests of templates by family. In: the constructs of each family's published template, rewritten by us. Out:
+// the prompts that its model was trained on: system texts, thoughts, tools, dates, starts and ends of turns.
 import { describe, expect, test } from 'vitest'
 import { isHalfbyteError } from '../../base/errors.ts'
 import { spmSpec } from '../testing/tiny.ts'
@@ -57,7 +56,7 @@ describe('gemma2, gemma3', () => {
     expect(refusalOf(() => gemma3.render([HELLO, AGAIN]))).toMatch(/roles must alternate/)
   })
 
-  test('BOS of the template and BOS of the tokenizer are one', () => {
+  test('the template’s BOS and the tokenizer’s BOS are not doubled', () => {
     const tokenizer = createTokenizer(spmSpec(['\u2581hello']))
     const bosToken = tokenizer.tokenText(tokenizer.bosId!)
     const ids = encodeChat(tokenizer, new ChatTemplate(GEMMA3).render([HELLO], { bosToken }))
@@ -120,7 +119,7 @@ describe('qwen3, qwen3moe', () => {
   })
 })
 
-test('phi3: each role has its own marker, and all turns end alike', () => {
+test('phi3: each role has its own marker, and all turns end with the same one', () => {
   const template = new ChatTemplate(
     "{% for message in messages %}{% if message['role'] == 'system' and message['content'] %}{{'<|system|>\n' + message['content'] + '<|end|>\n'}}" +
       "{% elif message['role'] == 'user' %}{{'<|user|>\n' + message['content'] + '<|end|>\n'}}" +
@@ -136,7 +135,7 @@ test('phi3: each role has its own marker, and all turns end alike', () => {
   )
 })
 
-test('smollm3: a date, a mode that the system text may set, answers between marks of training', () => {
+test('smollm3: a date, a mode that the system text may set, and answers between training markers', () => {
   const template = new ChatTemplate(
     "{%- if enable_thinking is not defined -%}{%- set enable_thinking = true -%}{%- endif -%}{%- set mode = '/think' if enable_thinking else '/no_think' -%}" +
       "{%- if messages[0].role == 'system' -%}{%- set text = messages[0].content -%}{%- if '/no_think' in text -%}{%- set mode = '/no_think' -%}{%- endif -%}" +
@@ -179,7 +178,7 @@ test('granite, granitehybrid: roles between markers, tools in their own turn, in
   )
 })
 
-test('olmo2, olmoe: BOS is their end of text, which ends each answer too', () => {
+test('olmo2, olmoe: BOS is the end-of-text token, which also ends each answer', () => {
   const template = new ChatTemplate(
     "{{ bos_token }}{% for message in messages %}{% if message['role'] == 'system' %}{{ '<|system|>\n' + message['content'] + '\n' }}" +
       "{% elif message['role'] == 'user' %}{{ '<|user|>\n' + message['content'] + '\n' }}{% elif message['role'] == 'assistant' %}" +

@@ -1,4 +1,5 @@
-// Tests of chat templates. In: messages, templates as models ship them. Out: prompts, ids, what ends a turn.
+// Tests of chat templates. In: messages, and templates as models ship them. Out: prompts, ids, and the ids
+// that end a turn.
 import { describe, expect, test } from 'vitest'
 import { isHalfbyteError } from '../../base/errors.ts'
 import { strftime } from '../jinja/globals.ts'
@@ -20,7 +21,7 @@ const MESSAGES = [
   { role: 'user', content: 'hello' },
 ]
 
-/** As Llama 2 and Mistral have it: roles must alternate, EOS after every answer. */
+/** Like Llama 2 and Mistral: roles must alternate, and EOS follows every answer. */
 const ALTERNATING =
   "{{ bos_token }}{% for message in messages %}{% if (message['role'] == 'user') != (loop.index0 % 2 == 0) %}" +
   "{{ raise_exception('Conversation roles must alternate user/assistant') }}{% endif %}" +
@@ -49,7 +50,7 @@ describe('rendering', () => {
     expect(renderChat([], { template: CHATML, addGenerationPrompt: false })).toBe('')
   })
 
-  test('plain: the texts, a line each, with BOS in front', () => {
+  test('plain: the texts, one per line, after BOS', () => {
     expect(renderChat(MESSAGES, { template: PLAIN, bosToken: '<s>' })).toBe('<s>Be brief.\nhello')
   })
 
@@ -73,7 +74,7 @@ describe('rendering', () => {
     expect(named.render([{ role: 'tool', name: 'f', content: '' }, ...MESSAGES])).toBe('f;system;user;')
   })
 
-  test('dates are in English, in Python\u2019s fields', () => {
+  test('dates are in English and support Python\u2019s format fields', () => {
     const date = new Date(2026, 0, 5, 0, 7, 9)
     expect(strftime(date, '%A %a %B %b %d %-d %e %m %Y %y %H %I %-I %M %S %p %% %q')).toBe(
       'Monday Mon January Jan 05 5  5 01 2026 26 00 12 12 07 09 AM % %q',
@@ -89,7 +90,7 @@ describe('errors', () => {
     )
   })
 
-  test('a template that cannot be read, does what there is not, or never ends', () => {
+  test('a template that cannot be parsed, uses unknown functions, or never ends', () => {
     expect(message(() => new ChatTemplate('{% if %}'))).toMatch(/cannot be read/)
     expect(message(() => new ChatTemplate('{% for x in y %}'))).toMatch(/cannot be read/)
     expect(message(() => renderChat([], { template: '{{ messages | nonsense }}' }))).toMatch(/cannot render/)
@@ -101,7 +102,7 @@ describe('errors', () => {
     )
   })
 
-  test('range counts as in Python', () => {
+  test('range counts like Python’s', () => {
     const template =
       '{{ range(3) | join }} {{ range(1, 3) | join }} {{ range(5, 0, -2) | join }} {{ range(3, 1) | join }}'
     expect(renderChat([], { template })).toBe('012 12 531 ')
@@ -111,7 +112,7 @@ describe('errors', () => {
 describe('with a tokenizer', () => {
   const bytes = createTokenizer(byteLevelSpec())
 
-  test('the model\u2019s own template, else ChatML where its tokens are, else plain text', () => {
+  test('uses the model\u2019s own template, or else ChatML if its tokens exist, or else plain text', () => {
     expect(chatTemplateOf(createTokenizer(byteLevelSpec({ chatTemplate: 'own' })))).toBe('own')
     expect(chatTemplateOf(bytes)).toBe(CHATML)
     expect(chatTemplateOf(createTokenizer(spmSpec(['a'])))).toBe(PLAIN)

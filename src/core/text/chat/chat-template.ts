@@ -14,8 +14,8 @@ export interface ChatMessage {
   /** Most templates know `system`, `user` and `assistant`; some also know `tool`. */
   readonly role: string
   /**
-   * `null` where there is no text, for example in a message with tool calls; templates test `content is
-   * none`. A list of blocks for templates that read the thought there.
+   * `null` if there is no text, for example in a message with tool calls; templates test `content is none`. A
+   * list of blocks for templates that expect the thought there.
    */
   readonly content: string | null | readonly object[]
   readonly [field: string]: unknown
@@ -29,7 +29,7 @@ export interface ChatOptions {
   readonly eosToken?: string | undefined
   /** Functions that the model may call, described by JSON schema objects. */
   readonly tools?: readonly object[] | undefined
-  /** Further variables of the template, such as `enable_thinking`. */
+  /** Additional variables for the template, such as `enable_thinking`. */
   readonly templateArguments?: JsonObject | undefined
   /** The date, for templates that pass it to the model. Default now. */
   readonly now?: Date | undefined
@@ -60,7 +60,7 @@ export class ChatTemplate {
   readonly source: string
   readonly #program: ReturnType<typeof parse>
 
-  /** Throws `format` when the template cannot be parsed. */
+  /** Throws `format` if the template cannot be parsed. */
   constructor(source: string) {
     if (source.length > MAX_TEMPLATE_LENGTH) {
       throw templateError(`has ${source.length} characters; at most ${MAX_TEMPLATE_LENGTH} are read`)
@@ -76,8 +76,8 @@ export class ChatTemplate {
   }
 
   /**
-   * Throws `format` when the template rejects the messages, with the template's own message, and when
-   * rendering takes too much work.
+   * Throws `format` if the template rejects the messages, with the template's own message, or if rendering
+   * takes too much work.
    */
   render(messages: readonly ChatMessage[], options: ChatOptions = {}): string {
     const { addGenerationPrompt = true, bosToken = '', eosToken = '', tools, now = new Date() } = options
@@ -136,7 +136,7 @@ export function lacksSystem(tokenizer: Tokenizer, template: ChatTemplate): boole
   return !tells([{ role: 'system', content: PROBE }, question]) && tells([{ role: 'user', content: PROBE }])
 }
 
-/** An answer and the thought before it as Magistral's templates read them. */
+/** An answer and its preceding thought in the form that Magistral's templates read. */
 export const thoughtBlocks = (thought: string, text: string): readonly object[] => [
   { type: 'thinking', thinking: thought, closed: true },
   ...(text === '' ? [] : [{ type: 'text', text }]),
@@ -152,7 +152,7 @@ export function readsThoughtBlocks(tokenizer: Tokenizer, template: ChatTemplate)
   return readsParts(promptOf(tokenizer, template, messages, { addGenerationPrompt: false }))
 }
 
-/** Whether a prompt has the text of a part. Templates that do not know parts write the list itself. */
+/** Whether a prompt contains a part's text. Templates that do not support parts write the list itself. */
 const readsParts = (prompt: string): boolean => prompt.includes(PROBE) && !/(['"])type\1/.test(prompt)
 
 /**
@@ -161,7 +161,7 @@ const readsParts = (prompt: string): boolean => prompt.includes(PROBE) && !/(['"
  */
 export type PartsForm = 'needed' | 'accepted'
 
-/** Undefined if the template has no place for the text of a part. */
+/** Undefined if the template does not write the text of parts. */
 export function partsFormOf(tokenizer: Tokenizer, template: ChatTemplate): PartsForm | undefined {
   if (!/(['"])text\1|\.text\b/.test(template.source)) return undefined
   const tells = (content: string | readonly object[]) =>
@@ -191,7 +191,7 @@ export function encodeChat(
 
 const PROBE = 'Zqxj'
 
-/** A short conversation, rendered by the template. Empty when the template rejects it. */
+/** A short conversation, rendered by the template. Empty if the template rejects it. */
 export function probeTurns(tokenizer: Tokenizer, template: ChatTemplate): string {
   const rendered = (contentOf: (text: string) => ChatMessage['content']) => {
     const messages = [
@@ -219,7 +219,7 @@ export function turnEndIds(tokenizer: Tokenizer, template: ChatTemplate): Readon
   return ends
 }
 
-/** Number of characters in a value, with everything nested in it. */
+/** Number of characters in a value, including nested values. */
 export function lengthOf(value: unknown): number {
   if (typeof value === 'string') return value.length
   if (typeof value !== 'object' || value === null) return 1

@@ -1,4 +1,4 @@
-// Going on. In: text in two parts. Out: the ids of the whole, without an additional space between them.
+// Continuation. In: text in two parts. Out: the ids of the whole, without an additional space between them.
 import { expect, test } from 'vitest'
 import { createTokenizer } from '../tokenize/read/create.ts'
 
@@ -23,7 +23,7 @@ test('a continued text gets no leading space', () => {
   )
 })
 
-test('after a special token a text begins again, even a continued one', () => {
+test('after a special token a text counts as new, even a continued one', () => {
   const options = { parseSpecial: true, continues: true }
   expect(tokenizer.encode('b</s>a', options)).toEqual([5, 2, 3, 4])
 })

@@ -1,4 +1,4 @@
-// Finds the first of some marks in a text that grows, or how much of its end may become one.
+// Finds the first of several marks in a growing text, or how much of its end may become one.
 
 /**
  * The first of the markers in a text, and where it begins. If two begin at the same place, the one that is

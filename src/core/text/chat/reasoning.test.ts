@@ -1,5 +1,5 @@
-// Tests of the split of reasoning. In: replies as models of each family write them, split anywhere; published
-// templates. Out: the thought and the answer, the marks that a template names.
+// Tests of splitting off reasoning. In: replies as models of each family write them, split anywhere;
+// published templates. Out: the thought and the answer; the marks that a template names.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
@@ -144,7 +144,7 @@ describe('a reply', () => {
     )
   })
 
-  test('of any markers and spaces gives the same parts letter by letter, and loses nothing', () => {
+  test('of any markers and spaces gives the same parts when fed letter by letter, and loses nothing', () => {
     const pieces = fc.array(
       fc.constantFrom('<think>', '</think>', '<response>', '</response>', '<th', '</', ' ', '\n', 'a'),
     )
@@ -190,7 +190,7 @@ describe('the marks of a published template', () => {
     ['ibm-granite-granite-4.0', undefined],
     ['microsoft-Phi-3.5-mini-instruct', undefined],
     ['mistralai-Mistral-Nemo-Instruct-2407', undefined],
-  ])('%s are the markers that it names', (name, open) => {
+  ])('%s are its markers', (name, open) => {
     expect(reasoningFormOf(published(name))?.open).toBe(open)
   })
 
@@ -207,7 +207,7 @@ describe('the marks of a published template', () => {
     ['GLM-4.6', { enable_thinking: false }, 'answer'],
     ['ByteDance-Seed-OSS', { thinking_budget: 0 }, 'answer'],
     ['openai-gpt-oss-120b', {}, 'start'],
-  ] as const)('%s with %o leave the reply at its %s', (name, templateArguments, phase) => {
+  ] as const)('%s with %o puts the start of the reply in its %s', (name, templateArguments, phase) => {
     const source = published(name)
     const prompt = new ChatTemplate(source).render([{ role: 'user', content: 'Hi' }], { templateArguments })
     expect(beginningAfter(prompt, formOf(source))).toBe(phase)

@@ -1,4 +1,4 @@
-// Splits a reply that arrives in pieces into the thought and the answer, by the marks of the thought.
+// Splits a reply that arrives in pieces into the thought and the answer, using the marks around the thought.
 //
 //   Qwen3, DeepSeek, SmolLM3, GLM   <think>..</think>
 //   Granite 3.3                     <think>..</think><response>..</response>
@@ -77,7 +77,7 @@ export const reasoningFormOf = (template: string): ReasoningForm | undefined =>
   FORMS.find((form) => {
     const { open, close, isHarmony, answer } = form
     if (isHarmony) return template.includes(CHANNEL)
-    // Others have the same marks around the thought and none around the answer.
+    // Other families have the same marks around the thought and none around the answer.
     if (form === HUNYUAN && !template.includes(answer?.open ?? '')) return false
     return template.includes(open) || template.includes(close)
   })
@@ -97,7 +97,7 @@ export const markTexts = ({
 /** `start`: neither a thought nor an answer has begun. */
 export type ReasoningPhase = 'start' | 'thought' | 'answer'
 
-/** Where the prompt leaves the reply, whose text begins with `prefix`. */
+/** The phase in which a reply to this prompt begins, given its `prefix`. */
 export function beginningAfter(prompt: string, form: ReasoningForm, prefix = ''): ReasoningPhase {
   const { open, close, isHarmony } = form
   if (prefix.trim() !== '')
@@ -128,7 +128,7 @@ export interface ReasoningSplitter {
   readonly phase: ReasoningPhase
   /** True if a thought has begun. */
   readonly hasThought: boolean
-  /** Characters of the mark that ends the thought, if the reply ends with these. */
+  /** How many characters of the thought's closing mark the reply ends with. */
   readonly closing: number
   push(piece: string): SplitText
   /** Ends the reply. A thought without an end stays a thought. */
@@ -140,7 +140,7 @@ export interface ReasoningSplitter {
 export const reasoningSplitter = (form: ReasoningForm, phase: ReasoningPhase): ReasoningSplitter =>
   form.isHarmony ? new HarmonySplitter(phase) : new MarkSplitter(form, phase)
 
-/** The parts of a reply in their order. */
+/** The parts of a reply, in order. */
 abstract class Splitter implements ReasoningSplitter {
   abstract readonly phase: ReasoningPhase
   abstract readonly closing: number
@@ -208,7 +208,7 @@ class MarkSplitter extends Splitter {
   readonly #form: ReasoningForm
   /** What may come next: whitespace that belongs to a marker, or the marker that opens the answer. */
   #isAfterMark: boolean
-  /** Whether the mark that ends the answer is looked for. */
+  /** Whether to look for the mark that ends the answer. */
   #isEnclosed = false
 
   constructor(form: ReasoningForm, phase: ReasoningPhase) {
@@ -252,7 +252,7 @@ class MarkSplitter extends Splitter {
   #think(isOver: boolean): void {
     const { open, close } = this.#form
     if (this.#isAfterMark) {
-      // Some models open again the thought that their prompt has opened.
+      // Some models repeat the opening mark that the prompt already contains.
       if (this.#mark(open, isOver) === 'more') return
       this.#dropBlanks()
     }
@@ -297,7 +297,7 @@ class MarkSplitter extends Splitter {
 
 /** Messages with headers; a prompt ends within the first header, or within a thought. */
 class HarmonySplitter extends Splitter {
-  /** A message ends with one token, which nothing else can be a part of. */
+  /** A message ends with a single token that is part of nothing else. */
   readonly closing = 0
   #part: 'header' | 'thought' | 'answer'
   #hasBegun: boolean
@@ -333,7 +333,7 @@ class HarmonySplitter extends Splitter {
       return
     }
     if (end < 0) {
-      // A header that was cut off is not text.
+      // A truncated header is not text.
       if (isOver) this.drop(this.held.length)
       return
     }

@@ -31,7 +31,7 @@ import {
 const text = (value: Value, { spend }: Tools) => writtenText(value, spend)
 const optional = (value: Value) => (value === undefined || value === null ? undefined : stringOf(value))
 
-/** Text filters return Markup for Markup. */
+/** String filters return Markup for Markup. */
 const like = (value: Value, result: string): Value => (value instanceof Markup ? new Markup(result) : result)
 
 function indented(value: Value, [width = 4, first, blank]: readonly Value[], tools: Tools): Value {
@@ -204,7 +204,7 @@ const formats: Filter = (value, args, tools, keywords) => {
   )
 }
 
-/** Filters by name: their parameters (undefined where they take any), and what they do. */
+/** Filters by name: their parameters (undefined if they take any) and their functions. */
 const FILTERS: ReadonlyMap<string, readonly [parameters: string | undefined, run: Filter]> = new Map<
   string,
   readonly [parameters: string | undefined, run: Filter]
@@ -310,7 +310,7 @@ function notReversible(value: Value): never {
   throw typeError(`'${typeName(value)}' object is not reversible`)
 }
 
-/** Whether there is a filter of that name. */
+/** Whether a filter of that name exists. */
 export const isFilter = (name: string) => FILTERS.has(name)
 
 /** Throws TemplateError for an unknown filter. */

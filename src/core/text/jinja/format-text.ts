@@ -1,4 +1,4 @@
-// Python's formatting of texts: `'%d of %s' % values`, `'{:>5}'.format(value)`, `format(value, spec)`.
+// Python's string formatting: `'%d of %s' % values`, `'{:>5}'.format(value)`, `format(value, spec)`.
 import {
   charactersOf,
   type Dict,
@@ -163,7 +163,7 @@ function general(size: number, digits: number): string {
   return exponential(`${bare(mantissa)}e${exponent}`)
 }
 
-/** With that many decimals. Ties go to the even digit, as in Python. */
+/** The number with that many decimals. Ties go to the even digit, as in Python. */
 export function roundedText(size: number, places: number): string {
   if (!Number.isFinite(size)) return Number.isNaN(size) ? 'nan' : 'inf'
   const text = size.toFixed(places)

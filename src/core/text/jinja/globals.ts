@@ -1,4 +1,4 @@
-// The functions that Jinja and Transformers give every template.
+// The global functions that Jinja and Transformers provide to every template.
 
 import { bound } from './operators.ts'
 import {
@@ -62,7 +62,7 @@ export function strftime(date: Date, format: string): string {
 
 /** A template that counts further than this is assumed never to end. Jinja's sandbox has the same limit. */
 const MAX_RANGE = 100_000
-/** Work units of a date for each character of its format. */
+/** Work units of formatting a date, per character of its format. */
 const DATE_UNITS = 1 << 15
 
 /** The error of a template that rejects its input with its own message. */

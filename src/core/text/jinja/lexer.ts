@@ -34,7 +34,7 @@ const NAME = /[\p{L}\p{Nl}_][\p{L}\p{Nl}\p{Mn}\p{Mc}\p{Nd}\p{Pc}]*/uy
 const OPERATOR = /\*\*|\/\/|==|!=|>=|<=|[-+*/%~[\](){}<>=.:|,;]/y
 const PAIRS: ReadonlyMap<string, string> = new Map(Object.entries({ ')': '(', ']': '[', '}': '{' }))
 
-/** Throws TemplateError where Jinja finds a syntax error. */
+/** Throws TemplateError wherever Jinja finds a syntax error. */
 export function tokenize(template: string): Token[] {
   return new Lexer(template.replace(/\r\n?/g, '\n').replace(/\n$/, '')).tokens
 }
@@ -50,7 +50,7 @@ class Lexer {
     this.tokens.push({ type: 'eof', value: '' })
   }
 
-  /** Reads text up to the next tag, and that tag. */
+  /** Reads the text up to the next tag, and the tag itself. */
   #next(): void {
     OPEN.lastIndex = this.#at
     const found = OPEN.exec(this.#source)
@@ -170,7 +170,7 @@ const ESCAPES: ReadonlyMap<string, string> = new Map(
   }),
 )
 
-/** Python's escapes in texts; unknown ones keep their backslash. */
+/** Resolves Python's string escapes; unknown ones keep their backslash. */
 function unescaped(text: string): string {
   if (!text.includes('\\')) return text
   return text.replace(

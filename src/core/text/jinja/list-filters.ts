@@ -19,7 +19,7 @@ import {
   type Value,
 } from './values.ts'
 
-/** What filters need of the run. */
+/** The parts of a template run that filters use. */
 export interface Tools {
   readonly spend: Spend
   /** `value.name`. */
@@ -33,7 +33,7 @@ export interface Tools {
 
 export type Filter = (value: Value, args: readonly Value[], tools: Tools, keywords: Keywords) => Value
 
-/** Reads `a.b.0` of a value; the value itself where no attribute is named. */
+/** Reads `a.b.0` of a value, or returns the value itself if no attribute is named. */
 function attributeReader(attribute: Value, { item }: Tools, fallback?: Value): (value: Value) => Value {
   if (attribute === undefined || attribute === null) return (value) => value
   const path =
@@ -47,7 +47,7 @@ function attributeReader(attribute: Value, { item }: Tools, fallback?: Value): (
     }, value)
 }
 
-/** Jinja sorts and compares texts without regard to case, unless it is told to. */
+/** Jinja sorts and compares strings case-insensitively unless told otherwise. */
 const folded = (value: Value, isCased: Value, spend: Spend) => {
   const text = stringOf(value)
   if (text === undefined || isTrue(isCased)) return value
@@ -89,7 +89,7 @@ const mapped: Filter = (value, args, tools, keywords) => {
   return new Generator(items.map((item) => tools.filter(name, item, rest, keywords)))
 }
 
-/** `select`, `reject`, and the same by an attribute. */
+/** `select`, `reject`, `selectattr` and `rejectattr`. */
 function selecting(keeps: boolean, byAttribute: boolean): Filter {
   return (value, args, tools, keywords: Keywords) => {
     if (keywords.size > 0) throw typeError(`tests take no keyword argument '${[...keywords.keys()][0]}'`)

@@ -1,4 +1,4 @@
-// The methods of texts, lists, tuples and mappings, as Python has them.
+// Python's methods of strings, lists, tuples and mappings.
 import { formatBraces } from './format-text.ts'
 import { SPACES } from './lexer.ts'
 import { bound } from './operators.ts'
@@ -54,7 +54,7 @@ const CHANGES: readonly string[] = [
   'clear',
 ]
 
-/** Transformers renders templates in a sandbox that does not allow lists and mappings to be changed. */
+/** Transformers renders templates in a sandbox that makes lists and mappings immutable. */
 const refuseChange = (name: string) =>
   new Callable(name, () => {
     throw new TemplateError('SecurityError', `${name}() changes a value, which templates may not`)
@@ -112,7 +112,7 @@ function listMethod(
 
 type Run = (text: string, values: readonly Value[], spend: Spend) => Value
 
-/** A parameter that is a text. */
+/** A string argument. */
 function given(value: Value): string {
   const text = stringOf(value)
   if (text === undefined) throw typeError(`expected a str, got '${typeName(value)}'`)
@@ -245,7 +245,7 @@ function justified(
   spend(missing)
   const pad = given(fill)
   if (charactersOf(pad).length !== 1) throw typeError('The fill character must be exactly one character long')
-  // Python puts the odd space on the left if both numbers are odd.
+  // Python puts the extra space on the left if both numbers are odd.
   const left =
     place === 'l' ? 0 : place === 'r' ? missing : Math.floor(missing / 2) + (missing & indexOf(width) & 1)
   return pad.repeat(left) + text + pad.repeat(missing - left)
@@ -259,7 +259,7 @@ export const capitalized = (text: string) => {
   return upper(first) + lower(rest.join(''))
 }
 
-/** Whether there are characters, all of them of one class. */
+/** True if the string is not empty and all characters are of one class. */
 const all = (pattern: string): Run => {
   const whole = new RegExp(`^(?:${pattern})+$`, 'u')
   return (text) => whole.test(text)
@@ -268,7 +268,7 @@ const all = (pattern: string): Run => {
 const isCased = (text: string, to: (text: string) => string) =>
   to(text) === text && lower(text) !== upper(text)
 
-/** Methods of texts: the names of their parameters, and what they do. */
+/** String methods: the names of their parameters, and their functions. */
 const TEXT: ReadonlyMap<string, readonly [parameters: string, run: Run]> = new Map<
   string,
   readonly [parameters: string, run: Run]

@@ -39,7 +39,7 @@ const ESCAPES: ReadonlyMap<string, string> = new Map(
 export const escaped = (text: string) =>
   text.replace(/[&<>'"]/g, (character) => ESCAPES.get(character) as string)
 
-/** Text that is added to Markup. */
+/** Escapes text that is added to Markup. */
 const safe = (value: Value, text: string): string => (value instanceof Markup ? text : escaped(text))
 
 export function binary(sign: string, left: Value, right: Value, spend: Spend): Value {
@@ -204,7 +204,7 @@ export function slice(value: Value, parts: readonly Value[], spend: Spend): Valu
 }
 
 /**
- * The item of a list, tuple or text; undefined beyond its ends. Python counts negative indices from the end.
+ * The item of a list, tuple or string; undefined out of range. Python counts negative indices from the end.
  */
 export function itemAt(value: Value, index: number, spend: Spend): Value {
   const text = stringOf(value)
@@ -218,7 +218,7 @@ export function itemAt(value: Value, index: number, spend: Spend): Value {
   return all?.[index < 0 ? index + all.length : index]
 }
 
-/** Arguments by the names of parameters. Those marked with `?` may be omitted and are then undefined. */
+/** Arguments by parameter name. Parameters marked with `?` may be omitted and are then undefined. */
 export function bound(
   name: string,
   parameters: readonly string[],

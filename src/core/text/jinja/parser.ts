@@ -34,7 +34,7 @@ export type Expression =
       readonly otherwise: Expression | undefined
     }
 
-/** A name, names that are unpacked, or a field of a namespace. */
+/** A name, a tuple of names to unpack, or a field of a namespace. */
 export type Target =
   | { readonly type: 'name'; readonly name: string }
   | { readonly type: 'field'; readonly object: string; readonly name: string }
@@ -94,7 +94,7 @@ export type Statement =
       readonly body: Body
     }
 
-/** Throws TemplateError for syntax that Jinja does not read, and for tags that need other files. */
+/** Throws TemplateError for syntax that Jinja rejects, and for tags that need other files. */
 export function parse(template: string): Body {
   return new Parser(tokenize(template)).template()
 }
@@ -148,7 +148,7 @@ class Parser {
     throw syntaxError(`expected ${wanted}, got '${value || this.#token.type}'`)
   }
 
-  /** Statements up to one of the tags `ends`, whose name is read too, or up to the end of the template. */
+  /** Reads statements up to one of the tags `ends`, including its name, or up to the end of the template. */
   #body(...ends: readonly string[]): Body {
     const body: Statement[] = []
     for (;;) {
@@ -169,7 +169,7 @@ class Parser {
     }
   }
 
-  /** A body, its closing tag included. */
+  /** A body, including its closing tag. */
   #closed(...ends: readonly string[]): Body {
     const body = this.#body(...ends)
     this.#at++

@@ -1,5 +1,6 @@
-// Tests of template runs. In: expressions, histories, templates that never end. Out: what jinja2 3.1.6 writes
-// for them (its sandbox with trim_blocks, lstrip_blocks and Transformers' `tojson`), or a typed error soon.
+// Tests of template runs. In: expressions, histories, templates that never end. Out: the output of jinja2
+// 3.1.6 (its sandbox with trim_blocks, lstrip_blocks and Transformers' `tojson`), or a typed error within the
+// limit.
 import { describe, expect, test } from 'vitest'
 import { ChatTemplate } from '../chat/chat-template.ts'
 
@@ -23,7 +24,7 @@ test.each([
   ["{{ '\\n  a b \\n'.rstrip('\\n') }}|", '\n  a b |'],
   ["{{ messages[0].content.strip() }}|{{ messages[0].content | trim('\\n') }}|", 'hi|  hi |'],
   ["{{ 'xyaxy'.strip('yx') }}{{ '\\ufeffa'.strip() | length }}", 'a2'],
-  // Python's texts of values.
+  // Python's string forms of values.
   ['{{ true }} {{ false }} {{ none }} {{ nothing }}|', 'True False None |'],
   [`{{ ${v}.list }}`, "[1, 'a', None, True, [2.5], {'k': None}]"],
   [`{{ ${v}.map | string }}`, "{'a': 1, 'b': [True, None], 'c': 'x\\ny\\xa0é'}"],
@@ -47,7 +48,7 @@ test.each([
   expect(rendered(template)).toBe(text)
 })
 
-test('qwen3, smollm3: the indents of earlier answers stay', () => {
+test('qwen3, smollm3: earlier answers keep their indentation', () => {
   const template = new ChatTemplate(
     "{%- for message in messages %}{%- set content = message.content %}{%- if '</think>' in content %}" +
       "{%- set thought = content.split('</think>')[0].rstrip('\\n').split('<think>')[-1].lstrip('\\n') %}" +
@@ -60,7 +61,7 @@ test('qwen3, smollm3: the indents of earlier answers stay', () => {
   )
 })
 
-test('qwen3-coder: arguments that are not texts are written as Python writes them', () => {
+test('qwen3-coder: arguments that are not strings are written as in Python', () => {
   const template = new ChatTemplate(
     '{%- macro extra(fields, known) %}{%- for key in fields if key not in known %}' +
       "{{- '\\n<' ~ key ~ '>' ~ (fields[key] | string) ~ '</' ~ key ~ '>' }}{%- endfor %}{%- endmacro %}" +
@@ -135,7 +136,7 @@ describe('a template that would never end is stopped', () => {
     )
   })
 
-  test('endless spaces are read in one pass', () => {
+  test('long runs of spaces are read in one pass', () => {
     expect(new ChatTemplate(' '.repeat(1 << 20)).render([])).toHaveLength(1 << 20)
   })
 })

@@ -1,4 +1,4 @@
-// Runs the syntax tree of a template: writes the text that Jinja writes, for a bounded cost.
+// Runs the syntax tree of a template: writes the same text as Jinja, at a bounded cost.
 import { filtered, isFilter } from './filters.ts'
 import type { Tools } from './list-filters.ts'
 import { methodOf } from './methods.ts'
@@ -49,7 +49,7 @@ const DICT_METHODS = new Set([
   'values',
 ])
 
-/** Variables, and those of the enclosing scopes. */
+/** Variables, including those of the enclosing scopes. */
 export class Scope {
   readonly variables = new Map<string, Value>()
   readonly parent: Scope | undefined
@@ -342,13 +342,13 @@ export class TemplateRun {
     return slice(value, parts, this.#spend)
   }
 
-  /** `value.name`: the attribute of that name, else the item. */
+  /** `value.name`: the attribute of that name, or else the item. */
   #attribute(value: Value, name: string): Value {
     const own = this.#own(value, name)
     return own === undefined && value instanceof Map ? value.get(name) : own
   }
 
-  /** `value[key]`: the item, else the attribute of that name. */
+  /** `value[key]`: the item, or else the attribute of that name. */
   #item(value: Value, key: Value): Value {
     const index = numberOf(key)
     if (value instanceof Map) {

@@ -1,4 +1,4 @@
-// Writes a value as Python's json.dumps does, with the arguments of Transformers' `tojson`.
+// Writes a value like Python's json.dumps, with the arguments of Transformers' `tojson`.
 import {
   CallArguments,
   type Float,
@@ -15,7 +15,7 @@ import {
   View,
 } from './values.ts'
 
-/** As plain `json.dumps` writes it, but without escapes for non-ASCII characters. */
+/** The style of plain `json.dumps`, but without escapes for non-ASCII characters. */
 const PLAIN_STYLE: JsonStyle = { ascii: false, indent: undefined, comma: ', ', colon: ': ', sorts: false }
 
 /** Python's `str`, and JSON for the arguments of a call. */
@@ -73,7 +73,7 @@ const jsonKey = (key: string | number | boolean | null) =>
 function jsonText(text: string, { ascii }: JsonStyle, spend: Spend): string {
   spend(text.length)
   const hex = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
-  // Unlike Python, JSON.stringify escapes surrogates without a partner.
+  // Unlike Python, JSON.stringify escapes lone surrogates.
   const json = JSON.stringify(text)
   return ascii ? json.replace(/[\x80-\uffff]/g, hex) : json
 }

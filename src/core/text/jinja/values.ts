@@ -1,4 +1,4 @@
-// The values of a template: Python's types, with their texts, equality and order.
+// The values of a template: Python's types, with their string forms, equality and order.
 import { isObject, type JsonObject } from '../../base/values.ts'
 
 /**
@@ -24,11 +24,11 @@ export type Value =
 
 /**
  * Arguments of a tool call: a mapping that is concatenated and printed as JSON. Some templates read them as a
- * mapping and others add them to a text, because OpenAI's API gives them as JSON text.
+ * mapping and others append them to a string, because OpenAI's API sends them as JSON text.
  */
 export class CallArguments extends Map<Key, Value> {}
 
-/** Marks the arguments of a call among the values that a template gets. */
+/** Marks the arguments of a call among the values passed to a template. */
 export class GivenArguments {
   readonly given: JsonObject | ReadonlyMap<string, unknown>
   /** A map may hold maps, and numbers from `writtenNumber`. */
@@ -49,7 +49,7 @@ export const PART_UNITS = 32
 /** A float with a whole value, which JavaScript cannot distinguish from an int. */
 export class Float {
   readonly value: number
-  /** The digits that were written, if they are kept. */
+  /** The digits as written, if they are preserved. */
   readonly text: string | undefined
   constructor(value: number, text?: string) {
     this.value = value
@@ -57,13 +57,13 @@ export class Float {
   }
 }
 
-/** A number of JSON, in the digits that were written where JavaScript would write others. */
+/** A JSON number, with the digits as written if JavaScript would write different ones. */
 export function writtenNumber(text: string): number | Float {
   const value = Number(text)
   return String(value) === text ? value : new Float(value, text)
 }
 
-/** Text that `safe` and `escape` have marked; text that is added to it is escaped. */
+/** Text marked by `safe` or `escape`; text that is added to it is escaped. */
 export class Markup {
   readonly text: string
   constructor(text: string) {
@@ -71,7 +71,7 @@ export class Markup {
   }
 }
 
-/** `names` gives names to the elements, as the groups of `groupby` have them. */
+/** `names` names the elements, as in the groups of `groupby`. */
 export class Tuple {
   readonly items: readonly Value[]
   readonly names: readonly string[]
@@ -81,7 +81,7 @@ export class Tuple {
   }
 }
 
-/** What `keys()`, `values()` and `items()` of a mapping return, and `range()`. */
+/** The return value of `range()` and of a mapping's `keys()`, `values()` and `items()`. */
 export class View {
   readonly kind: 'dict_keys' | 'dict_values' | 'dict_items' | 'range'
   readonly items: readonly Value[]
@@ -91,7 +91,7 @@ export class View {
   }
 }
 
-/** What `map`, `select` and similar filters return: it has no length and is read once. */
+/** The return value of `map`, `select` and similar filters: it has no length and can be read only once. */
 export class Generator {
   #items: readonly Value[]
   constructor(items: readonly Value[]) {
@@ -128,7 +128,7 @@ export class Callable {
 export class Loop {
   readonly items: readonly Value[]
   readonly depth0: number
-  /** Renders the loop again for other items, in a loop that is declared recursive. */
+  /** Renders the loop again for other items, if it was declared recursive. */
   readonly again: ((items: Value) => Value) | undefined
   at = 0
   seen: readonly Value[] | undefined
@@ -171,7 +171,7 @@ export function typeName(value: Value): string {
   return NAMES.find(([type]) => value instanceof type)?.[1] ?? 'object'
 }
 
-/** A float, whole or not. */
+/** A float, even if its value is whole. */
 export const float = (value: number): Value => (Number.isInteger(value) ? new Float(value) : value)
 
 /** The number in an int, float or bool. */
@@ -191,7 +191,7 @@ export function indexOf(value: Value): number {
   return number
 }
 
-/** The text in a text or Markup. */
+/** The text of a string or Markup. */
 export function stringOf(value: Value): string | undefined {
   return typeof value === 'string' ? value : value instanceof Markup ? value.text : undefined
 }
@@ -239,7 +239,7 @@ export function lengthOf(value: Value, spend: Spend): number {
   throw typeError(`object of type '${typeName(value)}' has no len()`)
 }
 
-/** Python's truth of a value. */
+/** Python's truth value. */
 export function isTrue(value: Value): boolean {
   const text = stringOf(value)
   if (text !== undefined) return text !== ''
@@ -312,7 +312,7 @@ const ESCAPES: ReadonlyMap<string, string> = new Map(
   Object.entries({ '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' }),
 )
 
-/** Python writes single quotes, unless the text contains single quotes but no double ones. */
+/** Python writes single quotes, unless the string contains single quotes but no double quotes. */
 function quotedText(text: string): string {
   const quote = text.includes("'") && !text.includes('"') ? '"' : "'"
   const inner = text.replace(/[\\'\p{C}\p{Z}]/gu, (character) => {
@@ -387,8 +387,7 @@ function compareTexts(a: string, b: string): number {
 }
 
 /**
- * The key of a mapping. Throws for values that Python cannot hash and for types of keys that no template
- * needs.
+ * The key of a mapping. Throws for values that Python cannot hash and for key types that no template needs.
  */
 export function keyOf(value: Value): Key {
   const key = keyOrNone(value)
@@ -396,13 +395,13 @@ export function keyOf(value: Value): Key {
   throw typeError(`unhashable type: '${typeName(value)}'`)
 }
 
-/** The same, but undefined instead of an error. */
+/** Like `keyOf`, but returns undefined instead of throwing. */
 export function keyOrNone(value: Value): Key | undefined {
   if (value === null || typeof value === 'boolean' || typeof value === 'number') return value
   return value instanceof Float ? value.value : stringOf(value)
 }
 
-/** Values of an API as a template sees them: objects are mappings. Charges for each part. */
+/** Converts API values for a template: objects become mappings. Charges for each part. */
 export function fromJson(value: unknown, spend: Spend): Value {
   spend(PART_UNITS)
   if (typeof value === 'string' || typeof value === 'boolean' || value === null || value === undefined)

@@ -40,6 +40,6 @@ test.each([
   ['mistralai-Mistral-Nemo-Instruct-2407', []],
 ])('%s', (name, names) => {
   expect(published(name)).toEqual(expect.arrayContaining(names))
-  // Nothing that only the template itself knows.
+  // Not the names that only the template itself sets.
   expect(published(name).filter((each) => /^(ns|m|message|loop|tool)$/.test(each))).toEqual([])
 })

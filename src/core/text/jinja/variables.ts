@@ -1,7 +1,7 @@
 // Variables of a template. In: its syntax tree. Out: the names that it reads and a caller can set.
 import type { parse } from './parser.ts'
 
-/** Names that every template has, or that a tag makes. */
+/** Names that exist in every template, or that a tag creates. */
 const MADE: readonly string[] = ['loop', 'caller', 'varargs', 'kwargs', 'self']
 
 /**
@@ -28,7 +28,7 @@ class Names {
     return new Set([...this.#reads].filter((name) => isFree(name) && !this.#own.has(name)))
   }
 
-  /** Every part of the tree, in the order in which it is written. */
+  /** Every part of the tree, in source order. */
   read(part: unknown): void {
     if (Array.isArray(part)) for (const each of part) this.read(each)
     else if (typeof part === 'object' && part !== null) this.#readNode(part as Node)

@@ -1,7 +1,7 @@
-// Renders one prompt for tests, which mostly render one of each template.
+// Renders one prompt for tests, which usually render each template once.
 import { type ChatMessage, type ChatOptions, ChatTemplate } from '../chat/chat-template.ts'
 
-/** Throws `format` as ChatTemplate does. */
+/** Throws `format` like ChatTemplate. */
 export const renderChat = (
   messages: readonly ChatMessage[],
   options: ChatOptions & { readonly template: string },

@@ -24,7 +24,7 @@ export function byteLevelSpec(changes: Partial<GgufTokenizerSpec> = {}): GgufTok
   }
 }
 
-/** The same tokenizer as a tokenizer.json. */
+/** The same tokenizer in the form of a tokenizer.json. */
 export function jsonSpec(
   changes: Readonly<Record<string, unknown>> = {},
   config: Readonly<Record<string, unknown>> = {},

@@ -11,7 +11,7 @@ const token = (id: number, text: string, rest: Partial<AddedToken> = {}): AddedT
   ...rest,
 })
 
-test('of tokens that begin at one place the longest is taken', () => {
+test('of tokens that begin at the same position, the longest is taken', () => {
   const added = new AddedTokens([token(1, '  '), token(2, '    '), token(3, '<a>'), token(4, '<a><b>')])
   expect(added.split('x     y<a><b><a>', false)).toEqual(['x', 2, ' y', 4, 3])
   expect(added.split('', false)).toEqual([])
@@ -24,7 +24,7 @@ test('special tokens are found on request only', () => {
   expect(added.split('<s><t>', true)).toEqual([1, 2])
 })
 
-test('white space goes with the tokens that strip it', () => {
+test('tokens that strip white space remove it', () => {
   const added = new AddedTokens([
     token(1, '<l>', { stripsLeft: true }),
     token(2, '<r>', { stripsRight: true }),
@@ -41,7 +41,7 @@ test('llama.cpp recognises only ASCII white space', () => {
   expect(added.split('<r> \t\r\n\u3000b', false)).toEqual([1, '\u3000b'])
 })
 
-test('a long token that a long text nearly has everywhere costs no more than a short one', () => {
+test('a long token that a long text almost contains everywhere costs no more than a short one', () => {
   const text = 'a'.repeat(1 << 20)
   const added = new AddedTokens([token(1, `${'a'.repeat(16_000)}b`), token(2, `c${'a'.repeat(16_000)}`)])
   expect(added.split(text, true)).toEqual([text])
@@ -52,7 +52,7 @@ test('too many characters in added tokens are rejected', () => {
   expect(() => new AddedTokens(list)).toThrow(/added tokens of more than 2097152 characters/)
 })
 
-test('the pieces together are the text', () => {
+test('the pieces add up to the text', () => {
   const list = ['a', 'ab', 'bc', 'ccc', '🦙'].map((text, id) => token(id, text))
   const added = new AddedTokens(list)
   fc.assert(

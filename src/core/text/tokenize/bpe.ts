@@ -1,4 +1,4 @@
-// Byte pair encoding of a word, by a vocabulary and merges with ranks.
+// Byte pair encoding of a word, with a vocabulary and ranked merges.
 
 import { MAX_MERGES, malformed, shown } from '../spec.ts'
 import { BYTE_CHARS, charsOfBytes, crossesWords } from './byte-level.ts'
@@ -12,7 +12,7 @@ import { byteName, type Vocabulary } from './vocabulary.ts'
 export class PairTable {
   readonly #slots: Int32Array // [slot][left + 1, right, rank]; 0 is free
   readonly #mask: number
-  // Random in each table, so that nobody can construct merges whose pairs all collide.
+  // Random for each table, so that nobody can construct merges whose pairs all collide.
   readonly #left = randomOdd()
   readonly #right = randomOdd()
 
@@ -22,7 +22,7 @@ export class PairTable {
     this.#mask = slots - 1
   }
 
-  /** Adds a pair; an existing pair keeps its rank. Do not add more pairs than the table was made for. */
+  /** Adds a pair; an existing pair keeps its rank. Do not add more pairs than the table was sized for. */
   add(left: number, right: number, rank: number): void {
     const at = this.#slot(left, right) * 3
     if (this.#slots[at] !== 0) return
@@ -72,7 +72,7 @@ const encoder = new TextEncoder()
 const UTF8_GROWTH = 3
 
 export interface Bpe {
-  /** True when a merge makes a token that spans two marked words. */
+  /** True if a merge makes a token that spans two marked words. */
   readonly crossesWords: boolean
   /** Adds the ids of `word` to `out`. */
   encode(word: string, out: number[]): void
@@ -93,7 +93,7 @@ export function createBpe(vocabulary: Vocabulary, merges: readonly unknown[], op
     symbol: (merge) => made[merge]!,
   })
   const nameOf = byteLevel ? (byte: number) => BYTE_CHARS[byte]! : byteName
-  // The id of each byte; -1 when it has none.
+  // The id of each byte; -1 if it has none.
   const byteIds = Int32Array.from({ length: 256 }, (_, byte) => vocabulary.idOf(nameOf(byte)) ?? -1)
   let bytes = new Uint8Array(1024)
   return {
@@ -141,7 +141,7 @@ export function createBpe(vocabulary: Vocabulary, merges: readonly unknown[], op
     else ids.push(...own)
   }
 
-  /** The word in the spelling of the vocabulary. */
+  /** The word as spelled in the vocabulary. */
   function spell(word: string): string {
     return byteLevel ? charsOfBytes(bytes, writeBytes(word)) : word
   }

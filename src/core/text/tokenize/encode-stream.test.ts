@@ -43,7 +43,7 @@ const words = fc.array(
 )
 
 describe.each(SHAPES)('%s', (_name, tokenizer) => {
-  test('a text in pieces has the ids of the whole', async () => {
+  test('a text in pieces has the same ids as the whole text', async () => {
     await fc.assert(
       fc.asyncProperty(
         words,
@@ -80,7 +80,7 @@ describe.each(SHAPES)('%s', (_name, tokenizer) => {
   })
 })
 
-test('no more of the text is read than the ids that are taken need', async () => {
+test('reads no more of the text than the requested ids need', async () => {
   let read = 0
   const endless = function* () {
     for (;;) {

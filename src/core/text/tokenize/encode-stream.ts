@@ -1,38 +1,35 @@
-// Encodes a text that arrives in chunks. The ids are those of the whole text, but only a small part of it is
-// in memory.
+// Encodes a text that arrives in chunks. The ids are the same as for the whole text, but only a small part of
+// it is in memory.
 //
-// The text is split at word boundaries, and each part is encoded by itself. A tokenizer may join what a split
-// separates: words, punctuation, added tokens, white space that a token strips. So a split is used only if
-// the text around it has the same ids with it as without.
+// The text is split at word boundaries, and each part is encoded by itself. A tokenizer may join parts that a
+// split would separate: words, punctuation, added tokens, white space that a token strips. So a split is used
+// only if the text around it has the same ids with it as without.
 import { piecesOf, type TextPieces } from '../../base/bytes.ts'
 import { type EncodeOptions, type Tokenizer, withPrefix } from './tokenizer.ts'
 
 export interface StreamOptions extends Pick<EncodeOptions, 'addSpecial' | 'parseSpecial'> {
-  /** UTF-16 units of a part. Default 262,144. */
+  /** UTF-16 units per part. Default 262,144. */
   readonly partLength?: number
 }
 
 const PART = 1 << 18
 /** UTF-16 units on each side of a split that are compared. */
 const AROUND = 1024
-/** Places that are tried in one part before it grows. */
+/** How many split positions are tried in a part before it grows. */
 const MOST_TRIES = 32
-/**
- * A text without spaces and line breaks is split between any two characters when this many parts have
- * none.
- */
+/** A text is split between any two characters if this many parts contain neither spaces nor line breaks. */
 const UNBROKEN = 16
 
 type IsPlace = (text: string, at: number) => boolean
 
-/** In the order of the text, a list of ids for each part. */
+/** Yields a list of ids for each part, in the order of the text. */
 export async function* encodeStream(
   tokenizer: Pick<Tokenizer, 'encode' | 'prefix' | 'suffix'>,
   pieces: TextPieces,
   { addSpecial = false, parseSpecial = false, partLength = PART }: StreamOptions = {},
 ): AsyncGenerator<number[]> {
   const { prefix, suffix } = tokenizer
-  /** Ids from the start, up to the number that the prefix has. */
+  /** Ids from the start, at most as many as requested. */
   let head: number[] | undefined = addSpecial ? [] : undefined
   let text = ''
   let due = partLength
@@ -69,7 +66,7 @@ export async function* encodeStream(
 
 export interface Collected {
   readonly ids: Uint32Array
-  /** Of the whole text, whether kept or not. */
+  /** Number of ids in the whole text, kept or not. */
   readonly count: number
 }
 
@@ -106,7 +103,7 @@ export async function* takeIds(
   }
 }
 
-/** The last valid place to split in the second half of the text; undefined if there is none. */
+/** The last valid split position in the second half of the text; undefined if there is none. */
 function findCut(
   tokenizer: Pick<Tokenizer, 'encode'>,
   text: string,

@@ -1,4 +1,4 @@
-// Tests of merging. In: words and rules at random. Out: the result of merging one pair at a time by
+// Tests of merging. In: random words and rules. Out: the result of merging one pair at a time by
 // exhaustive search.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -11,9 +11,7 @@ interface Rule {
   readonly made: number
 }
 
-/**
- * The definition: of all neighbours the pair with the lowest rank, the leftmost of those, again and again.
- */
+/** The definition: repeatedly merge the adjacent pair with the lowest rank, and of those the leftmost. */
 function mergeSlowly(word: readonly number[], rules: readonly Rule[]): number[] {
   const symbols = [...word]
   for (;;) {
@@ -52,7 +50,7 @@ const symbol = fc.integer({ min: 0, max: 5 })
 const rules = fc.array(fc.record({ left: symbol, right: symbol, made: symbol }), { maxLength: 12 })
 const word = fc.array(fc.integer({ min: -1, max: 5 }), { maxLength: 30 })
 
-test('the heap merges what looking everywhere would, for any rules', () => {
+test('the heap merges the same pairs as an exhaustive search, for any rules', () => {
   fc.assert(
     fc.property(rules, fc.array(word, { minLength: 1, maxLength: 4 }), (list, words) => {
       const merger = mergerOf(list)
@@ -77,7 +75,7 @@ test('a word longer than the scratch memory, and a short one after it', () => {
   expect(merge(merger, [1, 1, 1]).symbols).toEqual([2, 1])
 })
 
-test('a table holds every pair it was built from, with the first rank of each', () => {
+test('a table contains every pair it was built from, with the first rank of each', () => {
   const pair = fc.tuple(fc.nat({ max: 300_000 }), fc.nat({ max: 300_000 }))
   fc.assert(
     fc.property(fc.array(pair, { maxLength: 200 }), fc.array(pair, { maxLength: 50 }), (pairs, others) => {

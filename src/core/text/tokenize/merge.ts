@@ -1,6 +1,6 @@
 // Merges neighbouring symbols of a word, in the order that a rule decides, until no more can merge.
 
-/** V8 copies slices up to this length. A longer slice would keep the text that it comes from alive. */
+/** V8 copies slices up to this length. A longer slice would keep its source text alive. */
 const LONGEST = 12
 const MOST = 1 << 15
 
@@ -40,18 +40,18 @@ const SHARED_LENGTH = 4096
 
 /**
  * Merges the best adjacent pair until none is left, in O(n log n): the symbols are a linked list over the
- * word's positions, the pairs a binary heap. A pair in the heap is stale when its neighbours have changed
+ * word's positions, the pairs a binary heap. A pair in the heap is stale if its neighbours have changed
  * since.
  */
 export class Merger {
   readonly #rule: MergeRule
   #room = 0
   #symbols = new Int32Array(0)
-  /** Position of the next symbol, where this one ends. 0: this one is now part of another symbol. */
+  /** Position of the next symbol, where this one ends. 0 if this one is now part of another symbol. */
   #next = new Int32Array(0)
   #previous = new Int32Array(0)
   #count = 0
-  // The heap, by columns.
+  // The heap, stored as columns.
   #heapSize = 0
   #priorities = new Float64Array(0)
   #starts = new Int32Array(0)

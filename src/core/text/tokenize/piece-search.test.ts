@@ -17,7 +17,7 @@ function found(search: PieceSearch, text: string): number[][] {
 }
 
 test.each(Array.from({ length: 20 }, (_, seed) => seed))(
-  'finds what ends at each position, seed %i',
+  'finds the pieces that end at each position, seed %i',
   (seed) => {
     const random = new Random(seed)
     const letters = ['a', 'b', '\ud83d', '\ude00', '字']
@@ -37,7 +37,7 @@ test.each(Array.from({ length: 20 }, (_, seed) => seed))(
   },
 )
 
-test('has room for more edges than a table begins with', () => {
+test('grows beyond the initial size of the edge table', () => {
   const pieces = Array.from({ length: 30_000 }, (_, id) => ({
     text: String.fromCharCode(id + 1, id % 7),
     id,
@@ -46,7 +46,7 @@ test('has room for more edges than a table begins with', () => {
   for (const { text, id } of pieces) expect(found(search, text).at(-1)).toContain(id)
 })
 
-test('too many pieces that are suffixes of each other are rejected', () => {
+test('too many pieces that are suffixes of one another are rejected', () => {
   const pieces = (count: number) =>
     Array.from({ length: count }, (_, id) => ({ text: 'x'.repeat(id + 1), id }))
   expect(found(new PieceSearch(pieces(256)), 'x'.repeat(300)).at(-1)).toHaveLength(256)

@@ -9,7 +9,7 @@ const MAX_ENDINGS = 256
 const SEED = Math.trunc(Math.random() * 2 ** 31)
 const NONE = -1
 
-/** The result for a piece that was found. */
+/** The value returned for a found piece. */
 export interface Piece {
   readonly text: string
   /** At least 0. */
@@ -83,12 +83,12 @@ export class PieceSearch {
     }
   }
 
-  /** The node of the longest piece that ends where the text is at `node`; 0 if none does. */
+  /** The node of the longest piece that ends at the current position, given its `node`; 0 if none does. */
   longest(node: number): number {
     return this.#ids[node] === NONE ? this.#ending[node]! : node
   }
 
-  /** The node of the next shorter piece that ends there too; 0 if none does. */
+  /** The node of the next shorter piece that ends at the same position; 0 if none does. */
   shorter(piece: number): number {
     return this.#ending[piece]!
   }
@@ -103,7 +103,7 @@ export class PieceSearch {
   }
 }
 
-/** All nodes, the least deep ones first. */
+/** All nodes, shallowest first. */
 function byDepth(depths: Uint16Array): Int32Array {
   const starts = new Int32Array(depths.reduce((most, depth) => Math.max(most, depth), 0) + 2)
   for (const depth of depths) starts[depth + 1]!++
@@ -131,7 +131,7 @@ class Edges {
     const first = this.#first[from]!
     if (first === 0) return NONE
     if (this.#firstUnit[from] === unit) return Math.abs(first)
-    // Negative: there are more.
+    // A negative value means that there are more.
     if (first > 0) return NONE
     const slot = this.#slotOf(from, unit)
     return this.#from[slot] === NONE ? NONE : this.#to[slot]!

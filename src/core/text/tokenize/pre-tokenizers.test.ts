@@ -1,5 +1,4 @@
-// Tests of the pre-tokenisers. In: texts, and the names GGUF files use. Out: words that together are the
-// text.
+// Tests of the pre-tokenisers. In: texts, and the names GGUF files use. Out: words that add up to the text.
 import { Tokenizer as Library } from '@huggingface/tokenizers'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -24,12 +23,12 @@ describe('words', () => {
     ])
   })
 
-  test('qwen35: a mark belongs to the letters around it, and digits are single', () => {
+  test('qwen35: combining marks belong to the letters around them, and digits are single', () => {
     expect(words('qwen35', 'नमस्ते 12 é!')).toEqual(['नमस्ते', ' ', '1', '2', ' é', '!'])
     expect(words('qwen2', 'नमस्ते')).not.toEqual(['नमस्ते'])
   })
 
-  test('llama-bpe: contractions in any case, three digits, line ends with what is before them', () => {
+  test('llama-bpe: contractions in any case, three digits, line ends attached to what precedes them', () => {
     expect(words('llama-bpe', "we'RE 12345!\n\n  x\r\n ")).toEqual([
       'we',
       "'RE",
@@ -52,12 +51,12 @@ describe('words', () => {
     expect(words('smollm', 'a 12b')).toEqual(['a', ' ', '1', '2', 'b'])
   })
 
-  test('tekken and gpt-4o: a change of case begins a word', () => {
+  test('tekken and gpt-4o: a change of case starts a new word', () => {
     expect(words('tekken', 'helloWorld HTTPServer')).toEqual(['hello', 'World', ' HTTPServer'])
     expect(words('gpt-4o', "WORLD'S fooBar 12345")).toEqual(["WORLD'S", ' foo', 'Bar', ' ', '123', '45'])
   })
 
-  test('seed-coder: a line end stands for itself', () => {
+  test('seed-coder: a line end is its own word', () => {
     expect(words('seed-coder', 'a 12!\n\nb')).toEqual(['a', ' ', '1', '2', '!', '\n\n', 'b'])
   })
 
@@ -66,11 +65,11 @@ describe('words', () => {
     expect(words('jais-2', `a${' '.repeat(5)}`).map(({ length }) => length)).toEqual([1, 4, 1])
   })
 
-  test('next line is white space and the byte order mark is not, as in Unicode', () => {
+  test('U+0085 is white space and the byte order mark is not, as in Unicode', () => {
     expect(words('gpt-2', 'a\u0085b\ufeffc')).toEqual(['a', '\u0085', 'b', '\ufeff', 'c'])
   })
 
-  test('deepseek-llm: cased letters stay together, others do not', () => {
+  test('deepseek-llm: cased letters stay together, other letters do not', () => {
     expect(words('deepseek-llm', '\u00c0\u00c9 \u01c6\u01bbb12')).toEqual([
       '\u00c0\u00c9',
       ' \u01c6',
@@ -92,7 +91,7 @@ const DEEPSEEK_LETTERS =
   'A771-A787 A78B-A78E AB70-ABBF FB00-FB06 FB13-FB17 FF21-FF3A FF41-FF5A 10400-1044F 104B0-104D3 ' +
   '104D8-104FB 10C80-10CB2 10CC0-10CF2 118A0-118DF 1E900-1E943'
 
-test('deepseek-llm: a letter is what the model\u2019s own list says, of all code points', () => {
+test('deepseek-llm: the letters among all code points are those in the model\u2019s own list', () => {
   const listed = new Set(
     DEEPSEEK_LETTERS.split(' ').flatMap((range) => {
       const [first = 0, last = first] = range.split('-').map((code) => Number.parseInt(code, 16))
@@ -131,7 +130,7 @@ test.each([
   ['stablelm, phi2, olmo', ['stablelm2', 'phi-2', 'olmo']],
   ['bert of RoBERTa, jina-bert-v2', ['roberta-bpe', 'jina-v2-es', 'jina-v2-de', 'jina-v2-code']],
   ['those whose files name none, such as SentencePiece\u2019s', ['default', '']],
-])('%s: files of the family name a known pre-tokenizer', (_, names) => {
+])('%s: the family’s files name a known pre-tokenizer', (_, names) => {
   for (const name of names) expect(words(name, 'ab 12')).toContain('ab')
 })
 
@@ -160,7 +159,7 @@ describe('every name', () => {
     maxLength: 40,
   })
 
-  test.each(NAMES)('%s: the words together are the text, and none is empty', (name) => {
+  test.each(NAMES)('%s: the words add up to the text, and none is empty', (name) => {
     fc.assert(
       fc.property(text, (whole) => {
         const pieces = words(name, whole)
@@ -171,7 +170,7 @@ describe('every name', () => {
   })
 
   test.each(NAMES)('%s: long runs of one character are split', (name) => {
-    // In time that grows with the square of their length they would outlast the test.
+    // With quadratic time the test would time out.
     for (const run of [' ', '\n', 'a', 'A', '1', '我', '!', '\u00a0']) {
       const text = `${run.repeat(200_000)}x`
       expect(words(name, text).join('') === text, JSON.stringify(run)).toBe(true)
@@ -184,7 +183,7 @@ const LOWER = '[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]'
 const CONTRACTION = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 const REST = '\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+'
 
-/** As the tokenizer.json of Llama 3, Qwen 2, Mistral Nemo and GPT-4o's kin spell them. */
+/** As spelled in the tokenizer.json of Llama 3, Qwen 2, Mistral Nemo and models with GPT-4o's tokenizer. */
 const ORIGINALS = [
   [
     'llama-bpe',
@@ -202,7 +201,7 @@ const ORIGINALS = [
 ] as const
 
 test.each(ORIGINALS)(
-  '%s: the words of the model\u2019s own pattern, as the library reads it',
+  '%s: the words match those of the model\u2019s own pattern in the library',
   (name, pattern) => {
     const library = new Library(
       {
@@ -232,7 +231,7 @@ test.each(ORIGINALS)(
   },
 )
 
-test('an unknown name is unsupported, and the message says so and what to do', () => {
+test('an unknown name is unsupported, and the message says what to do', () => {
   expect(() => preTokenizer('nonsense')).toThrow(/"nonsense".*tokenizer\.json/)
   expect(() => preTokenizer('nonsense')).toThrow(expect.objectContaining({ code: 'unsupported' }))
   expect(() => preTokenizer('__proto__')).toThrow(expect.objectContaining({ code: 'unsupported' }))

@@ -4,7 +4,7 @@ import { shown, unsupported } from '../spec.ts'
 /** How text is split, and the defaults that a name implies. */
 export interface PreTokenizer {
   /**
-   * Applied in order, each to the pieces of the last one. Matches and the gaps between them both become
+   * Applied in order, each to the pieces of the previous one. Matches and the gaps between them both become
    * pieces.
    */
   readonly patterns: readonly RegExp[]
@@ -28,12 +28,12 @@ const WITH_MARKS =
   `${CONTRACTION}|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|` +
   '\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+'
 
-/** Seed's pattern: line ends do not follow what is before them. */
+/** Seed's pattern: line ends are not attached to what precedes them. */
 const SEED =
   `${CONTRACTION}|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}\\r\\n]+|\\s*[\\r\\n]+|` +
   '\\s+(?!\\S)|\\s+'
 
-/** Long runs of spaces in Jais 2 are cut at powers of two. */
+/** Jais 2 splits long runs of spaces at powers of two. */
 const JAIS2 =
   `${CONTRACTION}|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|` +
   `${[512, 256, 128, 64, 32, 16, 8, 4].map((count) => `\\s{${count}}(?!\\S)`).join('|')}|` +
@@ -44,7 +44,7 @@ const withCase = (ending: string, digits: string) =>
   `[^\\r\\n\\p{L}\\p{N}]?${UPPER}*${LOWER}+${ending}|[^\\r\\n\\p{L}\\p{N}]?${UPPER}+${LOWER}*${ending}|` +
   `${digits}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+`
 
-/** The letters of DeepSeek's first tokeniser: letters with case, without those that its list omits. */
+/** The letters of DeepSeek's first tokeniser: cased letters, except those that its list omits. */
 const DEEPSEEK_LETTERS =
   '(?:(?![\\u0560-\\u058F\\u10C6-\\u10FF\\u1C80-\\u1C8F\\u2D00-\\u2D2F\\uA790-\\uAB6F\\u{10500}-\\u{10C7F}' +
   '\\u{10D00}-\\u{1189F}\\u{16000}-\\u{1E8FF}])[\\p{Lu}\\p{Ll}\\p{Lt}\\u0295])'
@@ -116,7 +116,7 @@ export const preTokenizerNames = (): readonly string[] =>
   [...FAMILIES.slice(1), ...FAMILIES.slice(0, 1)].map(({ names }) => names.split(' ')[0]!)
 
 /**
- * The pre-tokeniser with a GGUF name; `default` when the file names none. Throws `unsupported` for an unknown
+ * The pre-tokeniser with a GGUF name; `default` if the file names none. Throws `unsupported` for an unknown
  * name.
  */
 export function preTokenizer(name = 'default'): PreTokenizer {
@@ -141,7 +141,7 @@ function compile(pattern: string): RegExp {
   return new RegExp(unicodeSpace(pattern), 'gu')
 }
 
-/** Splits `text` into pieces. None is empty, and joined they are `text`. */
+/** Splits `text` into non-empty pieces that join to `text`. */
 export function cut(text: string, patterns: readonly RegExp[]): readonly string[] {
   let pieces: readonly string[] = [text]
   for (const pattern of patterns) {

@@ -2,16 +2,16 @@
 import { type AddedToken, TokenSearch } from './token-search.ts'
 
 /**
- * Escape character before a UTF-16 unit that is spelled in four digits. It and the digits are noncharacters:
- * normalising does not change them, and no template looks for them.
+ * Escape character before a UTF-16 unit that is spelled in four digits. The escape and the digits are
+ * noncharacters: normalisation does not change them, and no template looks for them.
  */
 const ESCAPE = '\uFDD0'
 const DIGIT_0 = 0xfde0
-/** Matches the characters that quoting writes. No token that contains one of them is ever found. */
+/** Matches the characters that quoting writes. Tokens that contain one of them are never found. */
 export const QUOTING = /[\uFDD0\uFDE0-\uFDEF]/
 const ESCAPED = /\uFDD0([\uFDE0-\uFDEF]{4})/g
 
-/** Tokens as they are spelled in text after `normalize`. */
+/** Tokens as spelled in text after `normalize`. */
 export interface Controls {
   readonly tokens: readonly AddedToken[]
   readonly normalize?: ((text: string) => string) | undefined

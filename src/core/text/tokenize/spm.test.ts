@@ -44,7 +44,7 @@ const scored = fc.uniqueArray(fc.tuple(piece, fc.integer({ min: -4, max: 0 })), 
 })
 const text = fc.string({ unit: fc.constantFrom(' ', 'a', 'b', 'é', '🦙'), minLength: 1, maxLength: 20 })
 
-test('any vocabulary, even with tokens across words, gives the ids of the definition and the text back', () => {
+test('any vocabulary, even with tokens across words, yields the reference ids and round-trips the text', () => {
   fc.assert(
     fc.property(scored, text, (pieces, whole) => {
       const spec = spmSpec([[M, -9], ...pieces.filter(([text]) => text !== M)])
@@ -83,7 +83,7 @@ test('a space is added before a text and after special tokens, unless the file s
   expect(spell({ addSpacePrefix: false })).toEqual(['a', '</s>', 'a'])
 })
 
-test('text that continues has the space only after a special token', () => {
+test('continued text gets the space only after a special token', () => {
   const tokenizer = createTokenizer(spmSpec([M, 'a', `${M}a`]))
   const spell = (after: number | undefined) =>
     tokenizer.encode('a', { continues: true, after }).map((id) => tokenizer.tokenText(id))

@@ -1,4 +1,4 @@
-// SentencePiece's BPE: encodes text with marks for spaces, by a vocabulary with scores.
+// SentencePiece's BPE: encodes text with marks for spaces, using a vocabulary with scores.
 import { crossesWords, markedWords } from './byte-level.ts'
 import { cachedWords, Merger } from './merge.ts'
 import { byteName, KIND, type Vocabulary } from './vocabulary.ts'
@@ -6,7 +6,7 @@ import { byteName, KIND, type Vocabulary } from './vocabulary.ts'
 const encoder = new TextEncoder()
 
 /**
- * Returns a function that adds the ids of a text to `out`. Two neighbours merge when their joined text is a
+ * Returns a function that adds the ids of a text to `out`. Two neighbours merge if their joined text is a
  * token; the best score merges first. There are no merge rules, so adjacent symbols are looked up by their
  * text. `unknownId` replaces bytes that the vocabulary lacks; without it they are dropped.
  */
@@ -24,7 +24,7 @@ export function createSpm(
   const byteIds = Int32Array.from({ length: 256 }, (_, byte) => vocabulary.idOf(byteName(byte)) ?? -1)
   const encodeWord = cachedWords(encode)
   let word = ''
-  // Where each character of the word begins, and its end.
+  // Where each character of the word begins, and the end of the word.
   let offsets: number[] = []
   return (text, out) => {
     for (const each of isWhole ? [text] : markedWords(text)) encodeWord(each, out)
@@ -51,7 +51,7 @@ export function createSpm(
     return ids
   }
 
-  /** The token whose text is the characters [start, end), or -1. Only normal tokens match. */
+  /** The token whose text is the characters in [start, end), or -1. Only normal tokens match. */
   function find(start: number, end: number): number {
     const id = vocabulary.idOf(word.slice(offsets[start], offsets[end]))
     return id !== undefined && vocabulary.kind(id) === KIND.normal ? id : -1

@@ -1,14 +1,17 @@
-// Finds where each of some texts begins in another text, in time linear in that text's length.
+// Finds where any of several strings begins in a text, in time linear in the text's length.
 import { malformed } from '../spec.ts'
 
 export interface AddedToken {
   readonly id: number
   readonly text: string
-  /** True: only found on request, because users' text must not control the model. */
+  /** True if the token is only found on request, because users' text must not control the model. */
   readonly special: boolean
-  /** True when the token matches only where no letter, digit or underscore is adjacent. */
+  /** True if the token matches only where no letter, digit or underscore is adjacent. */
   readonly isWord?: boolean
-  /** True when the token also strips the white space before or after it. `ascii`: as llama.cpp does. */
+  /**
+   * True if the token also strips the white space before or after it. `ascii`: only ASCII white space, like
+   * llama.cpp.
+   */
   readonly stripsLeft?: boolean
   readonly stripsRight?: boolean | 'ascii'
 }
@@ -18,8 +21,8 @@ const MAX_UNITS = 1 << 21
 const UNITS = 1 << 16
 
 /**
- * An Aho-Corasick automaton of the reversed texts. It reads a text from its end to its beginning, so it finds
- * the longest token that begins at each position.
+ * An Aho-Corasick automaton of the reversed strings. It reads a text from its end to its beginning, so it
+ * finds the longest token that begins at each position.
  */
 export class TokenSearch {
   /** By node * UNITS + unit. */
@@ -29,7 +32,7 @@ export class TokenSearch {
   /** By node: the node of its longest proper suffix. */
   readonly #shorter: number[] = [0]
 
-  /** Empty texts are never found. Throws `format` when all texts together are too long. */
+  /** Empty strings are never found. Throws `format` if all strings together are too long. */
   constructor(tokens: Iterable<AddedToken>) {
     const parents = [0]
     const units = [0]
@@ -64,7 +67,7 @@ export class TokenSearch {
     return this.#edges.size === 0
   }
 
-  /** Each position where a token begins, and the longest token there. The last position comes first. */
+  /** Each position where a token begins and the longest token there, last position first. */
   find(text: string): { readonly at: number; readonly token: AddedToken }[] {
     const found: { at: number; token: AddedToken }[] = []
     if (this.isEmpty) return found

@@ -7,7 +7,7 @@ import { byteLevelSpec, jsonSpec, spmSpec } from '../testing/tiny.ts'
 import { createTokenizer } from './read/create.ts'
 
 const M = '\u2581'
-/** A normaliser and decoder as Llama 2 has them in its tokenizer.json. */
+/** The normaliser and decoder of Llama 2's tokenizer.json. */
 const LLAMA_JSON = {
   normalizer: {
     type: 'Sequence',
@@ -69,13 +69,13 @@ describe.each(SHAPES)('%s', (_name, spec) => {
     )
   })
 
-  test('an empty text gives no ids, or BOS if that is requested and the model uses it', () => {
+  test('an empty text yields no ids, or BOS if it is requested and the model uses it', () => {
     expect(tokenizer.encode('')).toEqual([])
     expect(tokenizer.encode('', { addSpecial: true })).toEqual(tokenizer.addsBos ? [tokenizer.bosId] : [])
     expect(tokenizer.decode([])).toBe('')
   })
 
-  test('special tokens are read on request, written on request, and end an answer', () => {
+  test('special tokens are parsed and written on request only, and end an answer', () => {
     const end = tokenizer.eosId as number
     const text = tokenizer.tokenText(end)
     expect(tokenizer.encode(text, { parseSpecial: true })).toEqual([end])
@@ -86,7 +86,7 @@ describe.each(SHAPES)('%s', (_name, spec) => {
     expect(tokenizer.isEnd(tokenizer.bosId as number)).toBe(false)
   })
 
-  test('ids without a token write nothing', () => {
+  test('ids without a token produce no text', () => {
     for (const id of [tokenizer.vocabSize, 1e9, -1]) {
       expect(tokenizer.tokenBytes(id)).toEqual(new Uint8Array(0))
       expect(tokenizer.isSpecial(id)).toBe(false)
@@ -95,7 +95,7 @@ describe.each(SHAPES)('%s', (_name, spec) => {
   })
 })
 
-test('both forms of one byte-level vocabulary give the same ids', () => {
+test('both forms of a byte-level vocabulary yield the same ids', () => {
   const gguf = createTokenizer(byteLevelSpec())
   const json = createTokenizer(jsonSpec())
   fc.assert(
@@ -109,7 +109,7 @@ test('both forms of one byte-level vocabulary give the same ids', () => {
   expect(gguf.encode('hello worldé').map((id) => gguf.tokenText(id))).toEqual(['hello', ' world', 'é'])
 })
 
-test('a token that is text by its type is text, whatever its name: </s> in a vocabulary of Qwen', () => {
+test('a token whose type is text stays text, whatever its name: </s> in a Qwen vocabulary', () => {
   const spec = byteLevelSpec()
   const id = spec.tokens.length
   const gguf = createTokenizer({
@@ -128,7 +128,7 @@ test('a token that is text by its type is text, whatever its name: </s> in a voc
     }
 })
 
-test('added tokens of a tokenizer.json are spelled by its decoder, such as those of Gemma for runs of spaces', () => {
+test('the decoder of a tokenizer.json spells added tokens, such as Gemma’s for runs of spaces', () => {
   const { tokenizer } = jsonSpec()
   const runs = [`${M}${M}`, `${M}${M}${M}`, '<b>']
   const spec = jsonSpec({
@@ -157,7 +157,7 @@ test('a token can be half a character', () => {
   expect(tokenizer.tokenText(ids[0] as number)).toBe('\ufffd')
 })
 
-test('a word that is a token is that token where merges are ignored', () => {
+test('a word that is a token becomes that token if merges are ignored', () => {
   const spec = byteLevelSpec()
   const withWord = { ...spec, tokens: [...spec.tokens, 'zz'], types: [...(spec.types ?? []), 1] }
   const spelled = (pre: string) => createTokenizer({ ...withWord, pre, addBos: false }).encode('zz')
@@ -166,7 +166,7 @@ test('a word that is a token is that token where merges are ignored', () => {
 })
 
 describe('BOS', () => {
-  test('Llama 3 wants it by its pre-tokeniser, and a prompt that has it gets no second one', () => {
+  test('Llama 3’s pre-tokeniser implies it, and a prompt that has it gets no second one', () => {
     const tokenizer = createTokenizer(byteLevelSpec({ pre: 'llama-bpe' }))
     const { bosId } = tokenizer
     expect(tokenizer.addsBos).toBe(true)
@@ -176,7 +176,7 @@ describe('BOS', () => {
     expect(createTokenizer(byteLevelSpec({ pre: 'llama-bpe', addBos: false })).addsBos).toBe(false)
   })
 
-  test('a post-processor adds it, and add_bos_token decides against that', () => {
+  test('a post-processor adds it, and add_bos_token overrides that', () => {
     const post_processor = {
       type: 'Sequence',
       processors: [
@@ -206,7 +206,7 @@ describe('BOS', () => {
 })
 
 describe('tokens that end an answer', () => {
-  test('the ids of the file, of the caller and of well-known texts', () => {
+  test('are the file’s, the caller’s and those with well-known texts', () => {
     const spec = byteLevelSpec()
     const tokens = [...spec.tokens, '<|eot_id|>', 'x|y']
     const types = [...(spec.types ?? []), 3, 3]
@@ -215,7 +215,7 @@ describe('tokens that end an answer', () => {
     expect(texts).toEqual([tokens[0], '<|eot_id|>', '<|im_end|>', 'x|y'].sort())
   })
 
-  test('<|end|> ends only a message where calls and returns end the answer', () => {
+  test('<|end|> ends only a message if calls and returns end the answer', () => {
     const spec = byteLevelSpec()
     const withTokens = (...more: string[]) =>
       createTokenizer({ ...spec, tokens: [...spec.tokens, ...more], types: undefined })
@@ -251,7 +251,7 @@ describe('more tokens than the model has rows', () => {
   const image = { content: '<image>', id: rows, special: true, normalized: false }
   const spec = jsonSpec({ added_tokens: [...list, image] })
 
-  test('an added token beyond them is an error when a text has it, and is plain text otherwise', () => {
+  test('an added token beyond them is an error if a text contains it as a special token, and plain text otherwise', () => {
     const tokenizer = createTokenizer(spec, { rows })
     expect(tokenizer.vocabSize).toBe(rows)
     expect(tokenizer.encode('hello', { parseSpecial: true })).toEqual(
@@ -272,7 +272,7 @@ describe('more tokens than the model has rows', () => {
   })
 })
 
-test('of tokens with one spelling, text becomes the last, and all can be decoded', () => {
+test('of several tokens with the same spelling, the last encodes text, and all can be decoded', () => {
   const spec = byteLevelSpec()
   const first = spec.tokens.indexOf('hello')
   const last = spec.tokens.length

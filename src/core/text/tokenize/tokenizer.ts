@@ -15,7 +15,7 @@ export class AddedTokens {
   readonly #literal: TokenSearch
   readonly #all: TokenSearch
 
-  /** Throws `format` when the tokens together are too long. */
+  /** Throws `format` if the tokens together are too long. */
   constructor(tokens: readonly AddedToken[]) {
     this.tokens = tokens.filter(({ text }) => !QUOTING.test(text))
     this.#all = new TokenSearch(this.tokens)
@@ -23,7 +23,7 @@ export class AddedTokens {
     this.#literal = literal.length < this.tokens.length ? new TokenSearch(literal) : this.#all
   }
 
-  /** Returns texts and ids in order. The longest token at a place wins. No text is empty. */
+  /** Returns texts and ids in order. The longest token at a position wins. No text is empty. */
   split(text: string, withSpecial: boolean): (string | number)[] {
     const found = (withSpecial ? this.#all : this.#literal).find(text)
     const pieces: (string | number)[] = []
@@ -31,7 +31,7 @@ export class AddedTokens {
     let searched = 0
     for (let next = found.pop(); next !== undefined; next = found.pop()) {
       const { at, token } = next
-      // This match is part of the last one, or of white space that it stripped.
+      // This match lies within the previous one, or within white space that it stripped.
       if (at < from || at < searched) continue
       searched = at + token.text.length
       if (token.isWord && touchesWord(text, at, searched)) continue
@@ -66,7 +66,7 @@ export interface EncodeOptions {
   readonly parseSpecial?: boolean
   /** True when the text continues other text, so no space is added before it. Default false. */
   readonly continues?: boolean
-  /** The id that a text continues after. A space is added after a special token, as within one text. */
+  /** The id before a continued text. A space is added after a special token, as within one text. */
   readonly after?: number | undefined
 }
 
@@ -74,15 +74,15 @@ export interface TokenizerOptions {
   /** Additional ids that end an answer, such as the `eos_token_id` list of generation_config.json. */
   readonly endIds?: readonly number[]
   /**
-   * Tokens that the model has rows for. Added tokens of a tokenizer.json may lie beyond them: Gemma 3 has one
-   * for images. A text that contains such a token is rejected when it is encoded.
+   * Number of tokens that the model has rows for. Added tokens of a tokenizer.json may lie beyond them, such
+   * as Gemma 3's token for images. Encoding a text that contains one fails.
    */
   readonly rows?: number | undefined
 }
 
 /** Converts text to ids and back, for one model. Has no state that callers can observe. */
 export interface Tokenizer {
-  /** The largest id plus 1. A model may have more logits; the ids beyond write nothing. */
+  /** The largest id plus 1. A model may have more logits; the ids beyond produce no text. */
   readonly vocabSize: number
   /** UTF-16 units of the longest token in the vocabulary's spelling. No token's text is longer. */
   readonly longestToken: number
@@ -93,9 +93,9 @@ export interface Tokenizer {
   /** The ids that `addSpecial` adds before a text that does not begin with them, and after it. */
   readonly prefix: readonly number[]
   readonly suffix: readonly number[]
-  /** True when a prompt begins with BOS. */
+  /** True if a prompt begins with BOS. */
   readonly addsBos: boolean
-  /** True when encoding adds a space before a text. Decoding removes it. */
+  /** True if encoding adds a space before a text. Decoding removes it. */
   readonly addsSpacePrefix: boolean
   /** The model's own Jinja template; see chat.ts. */
   readonly chatTemplate: string | undefined
@@ -108,9 +108,9 @@ export interface Tokenizer {
   quote(text: string): string
   /** Like `quote`, but also quotes tokens that text may contain, if their spelling is a marker. */
   quoter(isMarker: (spelling: string) => boolean): (text: string) => string
-  /** The text of ids that begin a text. Special tokens write nothing unless `options.special` is true. */
+  /** Decodes ids from the start of a text. Special tokens are omitted unless `options.special` is true. */
   decode(ids: Iterable<number>, options?: DetokenizeOptions): string
-  /** The id of the token with a spelling, e.g. `<|im_end|>`; undefined when there is none. */
+  /** The id of the token with a spelling, e.g. `<|im_end|>`; undefined if there is none. */
   idOf(token: string): number | undefined
   /** The text of one token. Part of a character becomes U+FFFD; to stream ids, use a Detokenizer. */
   tokenText(id: number): string
@@ -123,7 +123,7 @@ export interface Tokenizer {
 
 /** The position of a text to encode among special tokens. */
 export interface Section {
-  /** True when it is preceded only by tokens. */
+  /** True if only tokens precede it. */
   readonly isFirst: boolean
   /** True at the beginning and after a token. */
   readonly followsToken: boolean
@@ -149,7 +149,7 @@ export interface TokenizerParts {
   readonly chatTemplate: string | undefined
   readonly toolTemplate?: string | undefined
   readonly documentTemplate?: string | undefined
-  /** Ids from here on exist in the vocabulary only. Default: none. */
+  /** Ids from here on exist only in the vocabulary. Default: none. */
   readonly rows?: number
 }
 
@@ -201,7 +201,7 @@ export function tokenizerOf(parts: TokenizerParts): Tokenizer {
   return tokenizer
 }
 
-/** A rendered template often has its BOS already. A second one makes the answer worse. */
+/** A rendered template often contains BOS already. A second one makes the answer worse. */
 export const withPrefix = (prefix: readonly number[], ids: readonly number[]): number[] =>
   prefix.length > 0 && prefix.every((id, at) => ids[at] === id) ? [...ids] : [...prefix, ...ids]
 

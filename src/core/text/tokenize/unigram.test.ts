@@ -55,7 +55,7 @@ test.each(Array.from({ length: 30 }, (_, seed) => seed))('finds the best path, s
   }
 })
 
-test('a long piece costs a text no more work', () => {
+test('a long piece adds no work for a text', () => {
   const pieces = ['<unk>', 'x', 'xx', 'x'.repeat(16_384)]
   const vocabulary = new Vocabulary(pieces, new Uint8Array(pieces.length), {
     byteLevel: false,
@@ -80,11 +80,11 @@ describe('characters without a piece', () => {
     (_, byte) => [`<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`, -20] as const,
   )
 
-  test('are unknown together', () => {
+  test('become one unknown token', () => {
     expect(encoderOf(PIECES)('a☃𐍈b☃')).toEqual(['a', '<unk>', 'b', '<unk>'])
   })
 
-  test('are spelled in bytes if the vocabulary has all of them', () => {
+  test('are spelled in bytes if the vocabulary has all bytes', () => {
     expect(encoderOf([...PIECES, ...BYTES], true)('aéb')).toEqual(['a', '<0xC3>', '<0xA9>', 'b'])
     expect(encoderOf([...PIECES, ...BYTES.slice(0, 0xc3)], true)('aéb')).toEqual(['a', '<unk>', 'b'])
   })

@@ -1,9 +1,9 @@
-// SentencePiece's unigram model: cuts a text into the pieces whose scores have the largest sum.
+// SentencePiece's unigram model: splits a text into the pieces whose scores have the largest sum.
 import { cachedWords } from './merge.ts'
 import { type Piece, PieceSearch } from './piece-search.ts'
 import { byteName, type Vocabulary } from './vocabulary.ts'
 
-/** How much worse than the worst piece a character is that has none; `kUnkPenalty` of SentencePiece. */
+/** How much lower than the lowest score a character without a piece scores; SentencePiece's `kUnkPenalty`. */
 const UNKNOWN_PENALTY = 10
 
 export interface UnigramOptions {
@@ -16,9 +16,9 @@ export interface UnigramOptions {
 
 /**
  * Returns a function that adds the ids of a word to `out`: the best path through all pieces by
- * Viterbi's algorithm (Kudo 2018, "Subword Regularization", section 3.1). Of equal paths the one whose
- * last piece begins first counts. Neighbouring characters without a piece are unknown together. Throws
- * `format` if the pieces take too much memory or time.
+ * Viterbi's algorithm (Kudo 2018, "Subword Regularization", section 3.1). Of equal paths, the one whose last
+ * piece begins first wins. Neighbouring characters without a piece become one unknown token. Throws `format`
+ * if the pieces take too much memory or time.
  */
 export function createUnigram(
   vocabulary: Vocabulary,
@@ -59,7 +59,7 @@ export function createUnigram(
     let node = 0
     for (let last = 0, end = 1; end <= word.length; end++) {
       node = search.step(node, word.charCodeAt(end - 1))
-      // No piece begins or ends inside of a pair.
+      // No piece begins or ends inside a surrogate pair.
       if (end - last === 1 && word.codePointAt(last)! > 0xffff) continue
       let hasOne = false
       for (let found = search.longest(node); found !== 0; found = search.shorter(found)) {

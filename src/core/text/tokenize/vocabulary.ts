@@ -1,4 +1,4 @@
-// The vocabulary: ids by text, the bytes that each token writes, and the ids that end an answer.
+// The vocabulary: ids by text, the bytes of each token, and the ids that end an answer.
 
 import { MAX_TOKEN_LENGTH, MAX_TOKENS, malformed } from '../spec.ts'
 import { bytesOfChars } from './byte-level.ts'
@@ -71,7 +71,7 @@ export const KIND = {
   normal: 0,
   /** `<0x0A>`: one byte. */
   byte: 1,
-  /** Found in any text before the rest is split into tokens. Its spelling is its text. */
+  /** Found in any text before the rest is split into tokens. Spelled as its text. */
   literal: 2,
   /** Controls the model. Found in text only on request, and not written. */
   special: 3,
@@ -79,9 +79,9 @@ export const KIND = {
 
 /** How the spelling of a normal token becomes text. */
 export interface Spelling {
-  /** True when its characters represent bytes; see byte-level.ts. */
+  /** True if its characters represent bytes; see byte-level.ts. */
   readonly byteLevel: boolean
-  /** Replacements, applied in order, e.g. U+2581 by a space. */
+  /** Replacements, applied in order, e.g. U+2581 with a space. */
   readonly replacements: readonly (readonly [string, string])[]
 }
 
@@ -116,8 +116,8 @@ export class Vocabulary {
   readonly #spelling: Spelling
 
   /**
-   * Of several tokens with one spelling, text becomes the last, as in llama.cpp's table.
-   * Throws `format` when a token is too long or there are too many.
+   * Of several tokens with the same spelling, the last one encodes text, as in llama.cpp. Throws `format` if
+   * a token is too long or there are too many.
    */
   constructor(tokens: readonly (string | undefined)[], kinds: Uint8Array, spelling: Spelling) {
     if (tokens.length === 0 || tokens.length > MAX_TOKENS) {
@@ -168,7 +168,7 @@ export class Vocabulary {
     return this.#kinds[id] ?? KIND.normal
   }
 
-  /** The bytes that the token writes; none for an id without a token. */
+  /** The token's bytes; none for an id without a token. */
   bytes(id: number): Uint8Array {
     const token = this.tokens[id]
     if (token === undefined) return NOTHING

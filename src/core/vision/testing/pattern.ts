@@ -1,4 +1,4 @@
-// An image whose parts all differ, by a formula that other languages repeat.
+// An image in which all parts differ, from a formula that is easy to repeat in other languages.
 
 /** Red, green and blue, from 0 to 255. */
 export const patternAt = (x: number, y: number): readonly [number, number, number] => [

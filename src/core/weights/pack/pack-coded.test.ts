@@ -1,5 +1,4 @@
-// Coded panels. In: random blocks of every type. Out: the values that ggml gives, in the encoding that `auto`
-// chooses.
+// Coded panels. In: random blocks of every type. Out: ggml's values, in the encoding that `auto` chooses.
 import { describe, expect, test } from 'vitest'
 import { matrixBytes } from '../../abi/encodings.ts'
 import { dequantize } from '../../formats/dequantize.ts'
@@ -41,7 +40,7 @@ describe.each(CODED_DTYPES)('%s', (dtype) => {
     expect(worst).toBeLessThanOrEqual(BOUNDS[dtype])
   })
 
-  test('whose bits are all set is finite or an error', () => {
+  test('with all bits set is finite or an error', () => {
     const source = new Uint8Array(8 * rowBytes(dtype, K)).fill(0xff)
     const target = new Uint8Array(matrixBytes(encoding, 8, K))
     const pack = () => {
@@ -53,11 +52,11 @@ describe.each(CODED_DTYPES)('%s', (dtype) => {
     else expect(pack).toThrow(expect.objectContaining({ code: 'format' }))
   })
 
-  test('rows that only pad are zeros', () => {
+  test('padding rows are zeros', () => {
     expect(unpacked.subarray(ROWS * K).every((value) => value === 0)).toBe(true)
   })
 
-  test('an encoding of few bits is not widened', () => {
+  test('an encoding with few bits is not widened', () => {
     expect(encoding).toBe(
       /Q4_K|IQ3_S|IQ1_S/.test(dtype) ? 'w4m_g32' : /TQ|Q1_0|Q2_0/.test(dtype) ? 'w4_g32' : 'w8_g32',
     )
@@ -67,7 +66,7 @@ describe.each(CODED_DTYPES)('%s', (dtype) => {
 test.each([
   ['Q4_K', 'w4m_g32'],
   ['Q5_0', 'w8_g32'],
-] as const)('%s gives the same result when moved by words and by codes', (dtype, encoding) => {
+] as const)('%s gives the same result when moved by words or by codes', (dtype, encoding) => {
   const source = randomBlocks(dtype, (32 * K) / BLOCKS[dtype].elements, 6)
   const target = new Uint8Array(matrixBytes(encoding, 32, K))
   const coding = codingOf(dtype)
@@ -81,18 +80,18 @@ test.each([
   // 8 becomes 8.5, 62 becomes 60.
   ['IQ2_XXS', 0.5 / 8],
   ['IQ3_XXS', 2 / 62],
-] as const)('%s in 4 bits with a minimum takes the nearest levels', (dtype, bound) => {
+] as const)('%s in 4 bits with a minimum uses the nearest levels', (dtype, bound) => {
   const { values, unpacked } = packed(dtype, 'w4m_g32')
   let worst = 0
   for (const [i, value] of values.entries()) {
     worst = Math.max(worst, Math.abs(unpacked[i]! - value) / Math.abs(value))
   }
-  // Scale and minimum are rounded too, up to 15 steps of them.
+  // Scale and minimum are rounded too, and count up to 15 times.
   expect(worst).toBeLessThan(bound + 0.01)
   expect(errorOf({ values, unpacked })).toBeLessThan(errorOf(packed(dtype, 'w4_g32')) / 2)
 })
 
-/** Root of the mean square, relative to that of the values. */
+/** Root mean square error, relative to that of the values. */
 function errorOf({ values, unpacked }: { values: Float32Array; unpacked: Float32Array }): number {
   let errors = 0
   let squares = 0
@@ -104,7 +103,7 @@ function errorOf({ values, unpacked }: { values: Float32Array; unpacked: Float32
 }
 
 /**
- * Largest error relative to the largest magnitude of its group. None where codes and scales are moved. If a
+ * Largest error relative to the largest magnitude of its group. None if codes and scales are only moved. If a
  * scale is a product: its rounding to f16 (for Q4_K that of scale and minimum, 15 and 63 steps of it; for
  * IQ3_S twice 15). Else half a step of 8 bits plus that rounding.
  */

@@ -1,4 +1,4 @@
-// Lays stored rows, as floats or as codes with scales, into the panels of a kernel layout.
+// Arranges stored rows, as floats or as codes with scales, in the panels of a kernel layout.
 
 import { roundUp } from '../../abi/encodings.ts'
 import { codedGroup } from '../../formats/coded-group.ts'
@@ -16,7 +16,7 @@ export function packQuantized(
 ): void {
   const stride = roundUp(k, 32)
   const panel = new Float32Array(8 * stride)
-  // How many inputs share a scale.
+  // Number of inputs that share a scale.
   const span = encoding === 'w4_channel' ? stride : 32
   const codes = new Uint8Array(8 * span)
   const words = new Uint32Array(codes.buffer)
@@ -46,8 +46,8 @@ export function layBytes(words: Uint32Array, out: Uint32Array, at: number): void
 }
 
 /**
- * The same with two codes per byte: row r in the low nibble, row r + 4 in the high one. Rows are `pitch`
- * words apart.
+ * Like `layBytes`, with two codes per byte: row r in the low nibble, row r + 4 in the high one. Rows are
+ * `pitch` words apart.
  */
 export function layNibbles(words: Uint32Array, out: Uint32Array, at: number, pitch = 8): void {
   for (let j = 0; j < 8; j++) {
@@ -99,19 +99,19 @@ export function packFloats(rows: StoredRows, count: number, k: number, out: Floa
 
 export type CodedEncoding = 'w8_g32' | 'w4_g32' | 'w4m_g32'
 
-/** The code of zero, where an encoding has no minimum. */
+/** The code of zero in encodings without a minimum. */
 const ZERO: Readonly<Record<CodedEncoding, number>> = { w8_g32: 128, w4_g32: 8, w4m_g32: 0 }
 
-/** Levels that are nearly evenly spaced: W = scale * step * (code - offset / step), with codes under 16. */
+/** Levels that are almost evenly spaced: W = scale * step * (code - offset / step), with codes under 16. */
 interface Near {
   readonly step: number
   readonly offset: number
 }
 
 /**
- * Moves the codes of rows in coded groups into panels, or takes those that are `near`. A scale or minimum
- * that is a product of two numbers (Q4_K, and all IQ types but IQ4_NL) is rounded to f16, with a relative
- * error of at most 2^-11. Everything else is exact. Throws `format` for scales beyond f16.
+ * Moves the codes of rows in coded groups into panels, or uses the nearest codes according to `near`. A scale
+ * or minimum that is a product of two numbers (Q4_K, and all IQ types but IQ4_NL) is rounded to f16, with a
+ * relative error of at most 2^-11. Everything else is exact. Throws `format` for scales beyond f16.
  */
 export function packCoded(
   rows: StoredRows,

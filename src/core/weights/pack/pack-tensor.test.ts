@@ -55,7 +55,7 @@ async function roundTrip(source: ByteSource, policy: WeightPolicy): Promise<numb
   return model.tensors.size
 }
 
-test('a pack of every dtype loads as the file does', async () => {
+test('a pack of every dtype loads like the file', async () => {
   const tensors = (['F32', 'F16', 'BF16', 'Q8_0', 'Q4_0', 'Q4_1'] as const).map((dtype) => ({
     name: dtype,
     dtype,

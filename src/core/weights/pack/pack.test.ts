@@ -1,5 +1,5 @@
-// Tests of the packers. In: stored rows of every dtype. Out: panels that the slow reference reads as the same
-// weights.
+// Tests of the packers. In: stored rows of every dtype. Out: panels that the slow reference decodes to the
+// same weights.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { concat } from '../../../../test/conformance/testing/writers/gguf-writer.ts'
@@ -17,7 +17,7 @@ import { unpackPanels } from '../unpack.ts'
 const random = (dtype: DType, n: number, k: number, seed = 1) =>
   concat([...randomTensor(dtype, [n, k], seed)])
 
-/** Packs into memory that was full of something else. */
+/** Packs into memory with stale contents. */
 function pack(dtype: DType, encoding: Encoding, source: Uint8Array, n: number, k: number): Uint8Array {
   const target = new Uint8Array(matrixBytes(encoding, n, k)).fill(0xa5)
   packRows({ dtype, encoding, k, rows: n, source, target })
@@ -63,7 +63,7 @@ describe('lossless packing', () => {
     }
   })
 
-  test.each(['F32', 'F16', 'BF16'] as const)('%s takes any K', (dtype) => {
+  test.each(['F32', 'F16', 'BF16'] as const)('%s accepts any K', (dtype) => {
     const source = random(dtype, 9, 5)
     for (const encoding of [dtype.toLowerCase() as Encoding, 'f32' as const]) {
       const read = packedMatrix(encoding, pack(dtype, encoding, source, 9, 5), 9, 5)
@@ -71,7 +71,7 @@ describe('lossless packing', () => {
     }
   })
 
-  test('a source that begins at an odd address gives the same bytes', () => {
+  test('a source that begins at an odd address yields the same bytes', () => {
     for (const [dtype, encoding] of LOSSLESS) {
       const source = random(dtype, 8, 32)
       const shifted = new Uint8Array(source.length + 1)
@@ -80,7 +80,7 @@ describe('lossless packing', () => {
     }
   })
 
-  test('every code, with scales at both ends of what f16 and the kernels hold', () => {
+  test('every code is exact with scales at both limits of f16 and the kernels', () => {
     // 255.875 is the largest scale. 2^-24 is the smallest: subnormal, and normal once multiplied.
     for (const scale of [0, 2 ** -24, 3 * 2 ** -20, 2 ** -14, -0.5, 255.875, -255.875]) {
       for (const [dtype, encoding] of [
@@ -98,7 +98,7 @@ describe('lossless packing', () => {
     }
   })
 
-  test('padding has the codes and scales abi.h gives it', () => {
+  test('padding has the codes and scales that abi.h defines', () => {
     const nothing = (dtype: DType, encoding: Encoding) => pack(dtype, encoding, new Uint8Array(0), 0, 32)
     expect(nothing('Q4_0', 'w4_g32')).toHaveLength(0)
     const w4 = pack('Q4_0', 'w4_g32', random('Q4_0', 1, 32), 1, 32).subarray(144)
@@ -140,7 +140,7 @@ describe('quantising', () => {
     }
   })
 
-  test('w4: never worse than plain rounding from the largest weight, and a good deal better on average', () => {
+  test('w4: never worse than plain rounding from the largest weight, and much better on average', () => {
     const n = 64
     const k = 256
     const normal = randomNormal(7, 0.02)
@@ -163,16 +163,16 @@ describe('quantising', () => {
     expect(searched / plain).toBeLessThan(0.9)
   })
 
-  test('w4 of a Q4_0 group that was quantised already finds its codes again', () => {
+  test('w4 of an already quantised Q4_0 group recovers its codes', () => {
     const source = random('Q4_0', 32, 32, 3)
-    // Every group holds a code 0, so the largest weight is the end of the range.
+    // Every group contains a code 0, so the largest weight is at the end of the range.
     for (let block = 0; block < 32; block++) source[block * 18 + 2] = 0
     const stored = storedMatrix('Q4_0', source, 32, 32)
     const read = packedMatrix('w4_g32', pack('F32', 'w4_g32', floats(stored), 32, 32), 32, 32)
     expect(squaredError(read, stored)).toBeLessThan(1e-9)
   })
 
-  test('w4_channel: one scale a row, with the error that narrowing the range for normal weights leaves', () => {
+  test('w4_channel: one scale per row, with the error expected for normally distributed weights after narrowing the range', () => {
     const n = 40
     const k = 904
     const normal = randomNormal(7, 0.02)
@@ -193,7 +193,7 @@ describe('quantising', () => {
     expect(unpackPanels('w4_channel', packed, k)).toEqual(read)
   })
 
-  test('w4_channel finds the codes again of what it has packed, and packs what other types hold', () => {
+  test('w4_channel recovers the codes of weights that it has packed, and packs other types', () => {
     const n = 32
     const k = 96
     for (const dtype of ['F16', 'Q4_0', 'Q8_0'] as const) {
@@ -203,7 +203,7 @@ describe('quantising', () => {
     }
   })
 
-  test('groups of any magnitude stay finite and near', () => {
+  test('groups of any magnitude stay finite and accurate', () => {
     fc.assert(
       fc.property(
         fc.array(fc.float({ min: -1000, max: 1000, noNaN: true }), { minLength: 40, maxLength: 40 }),
@@ -240,7 +240,7 @@ describe('quantising', () => {
   })
 })
 
-describe('weights no encoding holds', () => {
+describe('weights that no encoding can represent', () => {
   const codeOf = (work: () => unknown) => {
     try {
       work()
@@ -267,7 +267,7 @@ describe('weights no encoding holds', () => {
     },
   )
 
-  test('weights beyond what a scale can say are a format error', () => {
+  test('weights beyond the range of a scale are a format error', () => {
     expect(codeOf(() => pack('F32', 'w8_g32', floats(new Array(32).fill(40000)), 1, 32))).toBe('format')
     expect(codeOf(() => pack('F32', 'w8_g32', floats(new Array(32).fill(32000)), 1, 32))).toBe('no error')
   })

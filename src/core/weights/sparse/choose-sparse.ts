@@ -1,4 +1,4 @@
-// Chooses between dense and each sparse format of a matrix by measured times, and gives the reason.
+// Chooses between dense and each sparse format for a matrix, based on measured times, and gives the reason.
 import {
   type PackedEncoding,
   type SparseBase,
@@ -11,11 +11,12 @@ import { COSTS_MACHINE, DENSE_COST, SPARSE_COST } from './costs.ts'
 import { STRIP_WRITERS } from './writers.ts'
 
 /**
- * `auto`: the fastest encoding. `none`: dense. A format: that format for every matrix that it makes smaller.
+ * `auto`: the fastest encoding. `none`: dense. The name of a format: that format for every matrix that it
+ * makes smaller.
  */
 export type SparsePolicy = 'auto' | 'none' | SparseFormat
 
-/** A matrix in one format, counted over all its parts. */
+/** Counts of a matrix in one format, over all its parts. */
 export interface Counted {
   readonly kept: number
   readonly units: number
@@ -24,23 +25,23 @@ export interface Counted {
 
 export interface Census {
   readonly denseBytes: number
-  /** Of all encodings of the base. */
+  /** The counts for all encodings of the base. */
   readonly encodings: ReadonlyMap<SparseEncoding, Counted>
 }
 
 export interface SparseChoice {
   readonly encoding: PackedEncoding
-  /** The reason, as one sentence for people. */
+  /** The reason, as a human-readable sentence. */
   readonly why: string
 }
 
 /**
  * In the relaxed build, the predicted speed of a format must be at least this multiple of the dense speed,
- * because times vary by a few per cent. In the other build, for the same file, it must not be slower than
+ * because times vary by a few percent. In the other build, for the same file, it must not be slower than
  * dense.
  */
 const MARGIN = 1.03
-/** No encoding may take more than 6 % over dense. */
+/** No encoding may take over 6 % more bytes than dense. */
 const MOST_BYTES = 1.06
 
 export function chooseSparse(base: SparseBase, census: Census, policy: SparsePolicy): SparseChoice {
@@ -79,7 +80,7 @@ function speedOf(encoding: SparseEncoding, { kept, units }: Counted, build: Meas
   return DENSE_COST[build][sparseParts(encoding).base] / timeAt(SPARSE_COST[build][encoding], share)
 }
 
-/** Linear between two measured shares. Beyond them, the line through the last two points. */
+/** Interpolates linearly between two measured shares, and extrapolates from the last two points. */
 export function timeAt(curve: Curve, share: number): number {
   const found = curve.findIndex(([at]) => at >= share)
   const after = found === -1 ? curve.length - 1 : Math.max(1, found)

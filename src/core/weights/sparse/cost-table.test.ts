@@ -1,4 +1,4 @@
-// Cost tables. In: tables with and without mistakes, masks. Out: times on lines between what was measured,
+// Cost tables. In: tables with and without mistakes, masks. Out: times interpolated between measurements,
 // typed errors that say what is wrong, and the bytes that a pack takes.
 import { describe, expect, test } from 'vitest'
 import { bufferSource } from '../../base/bytes.ts'
@@ -39,14 +39,14 @@ test('times lie on lines between measured shares, and beyond them on the last li
   )
 })
 
-test('built-in times know any shape and no rest of a token', () => {
+test('built-in times cover any shape, but not the rest of a token', () => {
   const { timeOf, restMs } = builtInCosts('w4_g32')
   expect(restMs).toBeUndefined()
   expect(timeOf(128, 64, undefined, 1)).toBeCloseTo(4 * timeOf(64, 32, undefined, 1), 12)
   expect(timeOf(64, 32, 'sv32', 0.3)).toBeLessThan(timeOf(64, 32, 'sv32', 0.6))
 })
 
-describe('a table that measure-costs does not write is rejected', () => {
+describe('a table that measure-costs could not have written is rejected', () => {
   test.each([
     [{ version: 2 }, /its version is 2 where 1 is read/],
     [{ format: 'w4m_g32' }, /its format is "w4m_g32" but must be w4_g32 or w8_g32/],
@@ -87,7 +87,7 @@ describe('a table that measure-costs does not write is rejected', () => {
   })
 })
 
-test.each(['sb84', 'sv32'] as const)('%s: a mask takes the bytes of the pack', async (format) => {
+test.each(['sb84', 'sv32'] as const)('%s: a mask takes as many bytes as in a pack', async (format) => {
   const n = 72
   const k = 96
   const [rows, inputs] = format === 'sb84' ? [8, 4] : [32, 1]

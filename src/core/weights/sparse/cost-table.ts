@@ -1,4 +1,4 @@
-// A table of the times of a model's matrices in each sparse format: checks it, and looks up times and bytes.
+// Checks a table with the times of a model's matrices in each sparse format, and looks up times and bytes.
 import { GROUP_SIZE, ROW_PADDING, type SparseBase, sparseTableBytes } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { isCount, isObject, type JsonObject } from '../../base/values.ts'
@@ -8,7 +8,7 @@ import { BLOCK_WORDS, denseStrip, SCALE_WORDS, stripBytes, valueWords } from './
 import { STRIP_WRITERS } from './writers.ts'
 
 /**
- * Bytes of an [n, k] matrix in a pack; less where all codes of a kept unit come out as zero. `kept`: 1 or 0,
+ * Bytes of an [n, k] matrix in a pack; less if all codes of a kept unit round to zero. `kept`: 1 or 0,
  * [n][k].
  */
 export function keptBytes(
@@ -30,7 +30,7 @@ export function keptBytes(
       const panel = ((row - first) >> 3) * groups
       for (let input = 0; input < k; input++) {
         if (kept[row * k + input] === 0) continue
-        // Formats drop at least 8 outputs at once, so any of a panel's may stand for all.
+        // Formats drop at least 8 outputs at once, so any output of a panel represents all of them.
         const quad = (input % GROUP_SIZE) >> 2
         strip[
           (panel + Math.floor(input / GROUP_SIZE)) * block + SCALE_WORDS * 4 + quad * vector + (input % 4)
@@ -42,7 +42,7 @@ export function keptBytes(
   return bytes
 }
 
-/** Formats that every sparsity can be measured in. */
+/** Formats that can be measured at every sparsity. */
 export const COST_FORMATS = ['sb84', 'sv32'] as const
 export type CostFormat = (typeof COST_FORMATS)[number]
 
@@ -53,26 +53,26 @@ export interface MatrixCost extends Readonly<Record<CostFormat, Curve>> {
   readonly denseMs: number
 }
 
-/** What `halfbyte measure-costs` writes. */
+/** The output of `halfbyte measure-costs`. */
 export interface CostTable {
   readonly version: 1
-  /** Where the times were measured, for people. */
+  /** Where the times were measured, for display. */
   readonly machine: string
   readonly model: string
   readonly build: string
   readonly threads: number
   readonly format: SparseBase
-  /** Milliseconds that a decoded token takes besides these matrices. */
+  /** Milliseconds per decoded token in addition to these matrices. */
   readonly restMs: number
   readonly matrices: readonly MatrixCost[]
 }
 
-/** Milliseconds of products with one row. */
+/** The times of products with one row, in milliseconds. */
 export interface Costs {
   readonly machine: string
   /** Absent: the built-in times. */
   readonly table?: CostTable | undefined
-  /** Absent: not known, so tokens per second cannot be predicted. */
+  /** Absent if unknown; tokens per second then cannot be predicted. */
   readonly restMs?: number | undefined
   /** `kept`: the share of weights. Throws `unsupported` for a matrix that was not measured. */
   timeOf(n: number, k: number, format: CostFormat | undefined, kept: number): number
@@ -80,7 +80,7 @@ export interface Costs {
 
 const GROUP_WEIGHTS = 8 * 32
 
-/** From the table that is built in: relaxed build, one thread, any shape. */
+/** The built-in times: relaxed build, one thread, any shape. */
 export const builtInCosts = (base: SparseBase): Costs => ({
   machine: COSTS_MACHINE,
   timeOf(n, k, format, kept) {

@@ -1,7 +1,7 @@
-// Built-in times: nanoseconds of each kernel by the share of weights kept, and where they were measured.
+// Built-in times: nanoseconds of each kernel by the share of kept weights, and where they were measured.
 //
 // `node wasm/tools/sparse-bench.mjs 40 --curves --kept 1,0.75,0.5,0.3,0.1` prints them: one token, one
-// thread, weights from memory, 4864 x 896. Ratios carry over to other machines better than the times do.
+// thread, weights from memory, 4864 x 896. Ratios transfer to other machines better than times.
 import type { SparseBase, SparseEncoding } from '../../abi/encodings.ts'
 
 export const COSTS_MACHINE = 'an AMD EPYC (Zen 4, no AVX-VNNI)'

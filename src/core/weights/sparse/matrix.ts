@@ -1,4 +1,4 @@
-// Reads a stored tensor of strips in checked runs, and combines the tables of several tensors.
+// Reads a stored tensor as checked runs of strips, and combines the tables of several tensors.
 
 import type { SparseEncoding } from '../../abi/encodings.ts'
 import { GROUP_SIZE, ROW_PADDING, sparseParts, sparseTableBytes } from '../../abi/encodings.ts'
@@ -11,14 +11,14 @@ import { STRIP_READERS } from './strip-readers.ts'
 /** Some consecutive strips. */
 export interface StripRun {
   readonly first: number
-  /** Byte offset of each strip in `bytes`, then the end of the last. */
+  /** Byte offset of each strip in `bytes`, then the end of the last one. */
   readonly offsets: readonly number[]
   readonly bytes: Uint8Array
 }
 
 /** Maximum bytes of strips that are read at once. */
 const RUN_BYTES = 8 << 20
-/** Most weights that are decoded at once: 8 MB as f32. */
+/** Maximum number of weights that are decoded at once: 8 MB as f32. */
 const RUN_WEIGHTS = 2 << 20
 
 /**
@@ -40,7 +40,7 @@ export async function readStripTable(tensor: TensorInfo, signal?: AbortSignal): 
 }
 
 /**
- * Reads all strips in order, some MB at a time, or fewer when they are to be decoded. `read`: the table as it
+ * Reads all strips in order, several MB at a time, or less if they are to be decoded. `read`: the table that
  * was read before, because the file may have changed since. Throws `format` for a strip that no kernel can
  * safely read.
  */

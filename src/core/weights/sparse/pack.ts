@@ -1,4 +1,4 @@
-// Packs a matrix for the .hbm writer in the encoding that a policy chooses, and gives the reason.
+// Packs a matrix for the .hbm writer in the encoding that the policy chooses, and gives the reason.
 
 import {
   type Encoding,
@@ -22,7 +22,7 @@ import { stripTable } from './matrix.ts'
 import { type DenseStrip, denseStrip, stripBytes } from './panels.ts'
 import { STRIP_WRITERS } from './writers.ts'
 
-/** An [n, k] matrix under its canonical name. Reading its data throws what `streamMatrix` throws. */
+/** An [n, k] matrix under its canonical name. Reading its data throws the same errors as `streamMatrix`. */
 export function packMatrix(
   name: string,
   tensor: TensorInfo,
@@ -46,7 +46,7 @@ export function packVector(name: string, tensor: TensorInfo, signal?: AbortSigna
   return { name, encoding: 'f32', shape: [n], bytes, data }
 }
 
-/** The slot of whole strips of dense panels. */
+/** The slot for whole strips of dense panels. */
 export function sparseSlot(
   base: SparseBase,
   format: SparseFormat,
@@ -73,15 +73,14 @@ export function sparseSlot(
 }
 
 /**
- * The result of looking through a matrix: the encoding of all its parts, and the bytes of every strip of each
- * part.
+ * The result of surveying a matrix: the encoding of all its parts, and the size of every strip of each part.
  */
 export interface SparseSurvey {
   readonly choice: SparseChoice
   readonly sizes: readonly (readonly number[])[]
 }
 
-/** Reads all parts once, quantised to `base`. Throws what `packedChunks` throws. */
+/** Reads all parts once, quantised to `base`. Throws the same errors as `packedChunks`. */
 export async function surveySparse(
   tensors: readonly TensorInfo[],
   base: SparseBase,
@@ -133,7 +132,7 @@ export function packSparse(
   return { name, encoding, shape: [n, k], bytes, data }
 }
 
-/** The rows of a tensor, 32 at a time. The last 32 are filled up with zeros. */
+/** The rows of a tensor, 32 at a time. The last 32 are padded with zeros. */
 async function* denseStrips(
   tensor: TensorInfo,
   base: SparseBase,

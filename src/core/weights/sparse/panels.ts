@@ -1,7 +1,7 @@
 // 32 rows as w4_g32 or w8_g32 panels: their blocks as words, and which of them are zero.
 import type { SparseBase } from '../../abi/encodings.ts'
 
-/** Reads the four codes of a row that one integer dot takes, minus the zero code. */
+/** Reads the four codes of a row that an integer dot consumes, minus the zero code. */
 export function readQuad(strip: DenseStrip, block: number, row: number, j: number, to: Int8Array): void {
   const { base, words } = strip
   if (base === 'w8_g32') {
@@ -13,7 +13,7 @@ export function readQuad(strip: DenseStrip, block: number, row: number, j: numbe
   }
 }
 
-/** Adds to the code of one weight. `input` counts within the block's group. */
+/** Adds to the code of one weight. `input` is the index within the block's group. */
 export function addCode(strip: DenseStrip, block: number, row: number, input: number, code: number): void {
   const { base, words } = strip
   const isWide = base === 'w8_g32'
@@ -31,10 +31,10 @@ export const SCALE_WORDS = 4
 /** Panels in a strip. */
 export const STRIP_PANELS = 4
 
-/** Four codes that stand for zero. */
+/** Four codes that represent zero. */
 const ZERO: Readonly<Record<SparseBase, number>> = { w4_g32: 0x88888888 | 0, w8_g32: 0x80808080 | 0 }
 
-/** Four panels of 8 rows, as they lie in a dense matrix. */
+/** Four panels of 8 rows, as in a dense matrix. */
 export interface DenseStrip {
   readonly base: SparseBase
   readonly groups: number
@@ -68,7 +68,7 @@ export function forGroups(groups: number, most: number, each: (first: number, co
 
 /**
  * Whether runs of at most `most` groups, one after the other from byte 0, end exactly at the last byte. `end`
- * returns where the run at `at` ends, or undefined when there is no valid run.
+ * returns where the run at `at` ends, or undefined if there is no valid run.
  */
 export function areWhole(
   groups: number,
@@ -87,10 +87,10 @@ export function areWhole(
 export const blockAt = ({ base, groups }: DenseStrip, panel: number, group: number): number =>
   (panel * groups + group) * BLOCK_WORDS[base]
 
-/** Words that hold inputs 4j..4j+3 in a block: one vector in w4, two in w8. */
+/** Words with inputs 4j..4j+3 in a block: one vector in w4, two in w8. */
 export const valueWords = (base: SparseBase): number => (base === 'w4_g32' ? 4 : 8)
 
-/** Bit j of [4 * group + panel] is set when some weight of inputs 4j..4j+3 is not zero. */
+/** Bit j of [4 * group + panel] is set if any weight of inputs 4j..4j+3 is not zero. */
 export function blockMasks(strip: DenseStrip): Uint8Array {
   const { base, groups, words } = strip
   const masks = new Uint8Array(STRIP_PANELS * groups)
@@ -110,7 +110,7 @@ export function blockMasks(strip: DenseStrip): Uint8Array {
   return masks
 }
 
-/** Bit i of [group] is set when some weight of input i is not zero in one of the 32 rows. */
+/** Bit i of [group] is set if any weight of input i in the 32 rows is not zero. */
 export function columnMasks(strip: DenseStrip): Uint32Array {
   const { base, groups, words } = strip
   const masks = new Uint32Array(groups)

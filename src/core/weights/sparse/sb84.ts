@@ -16,7 +16,7 @@ import type { StripReader, StripWriter } from './strip-format.ts'
 
 const SEGMENT_GROUPS = 32
 const HEAD_BYTES = 16
-/** Most blocks of one item. */
+/** Maximum number of blocks per item. */
 const MOST = 8
 
 const listBytes = (groups: number): number => roundUp(2 * STRIP_PANELS * groups, 16)
@@ -108,8 +108,8 @@ export const sb84Reader: StripReader = {
 }
 
 /**
- * Where a segment ends. Undefined unless its list has every item once, in the order and number that its head
- * gives.
+ * The end of a segment. Undefined unless its list has every item once, in the order and number that its
+ * header states.
  */
 function segmentEnd(encoded: Uint8Array, at: number, base: SparseBase, groups: number): number | undefined {
   const items = STRIP_PANELS * groups

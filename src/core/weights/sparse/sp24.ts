@@ -21,12 +21,15 @@ const SUM_BYTES = 2 * ROWS
 const PANEL_BYTES = POSITION_BYTES + 2 * ROWS * QUADS
 const GROUP_BYTES = STRIP_PANELS * (SCALE_BYTES + SUM_BYTES + PANEL_BYTES)
 
-/** By the mask of nonzero inputs, at most two of four: those inputs first, then others to fill up. */
+/**
+ * By the mask of nonzero inputs, of which there are at most two in four: those inputs first, then others as
+ * fill.
+ */
 const KEPT = /* @__PURE__ */ Array.from({ length: 16 }, (_, mask) =>
   [0, 1, 2, 3].sort((a, b) => ((mask >>> b) & 1) - ((mask >>> a) & 1) || a - b).slice(0, 2),
 )
 
-/** Bit i is set when code i is not zero. */
+/** Bit i is set if code i is not zero. */
 function maskOf(quad: Int8Array): number {
   let mask = 0
   for (let i = 0; i < 4; i++) mask |= quad[i] === 0 ? 0 : 1 << i
@@ -52,7 +55,7 @@ function forPanels(
   }
 }
 
-/** Number of kept weights. Undefined when an output keeps more than 2 of 4 inputs. */
+/** Number of kept weights. Undefined if an output keeps more than 2 of 4 inputs. */
 function countKept(strip: DenseStrip): number | undefined {
   const quad = new Int8Array(4)
   let kept = 0

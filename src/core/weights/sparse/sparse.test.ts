@@ -1,5 +1,5 @@
-// Sparse encoders. In: dense panels with masks of every kind. Out: the same panels back, bounded sizes,
-// hostile strips refused.
+// Sparse encoders. In: dense panels with masks of every kind. Out: the same panels, bounded sizes, hostile
+// strips rejected.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -29,7 +29,7 @@ import { STRIP_WRITERS } from './writers.ts'
 const FORMATS = Object.keys(STRIP_READERS) as SparseFormat[]
 const BASES: readonly SparseBase[] = ['w4_g32', 'w8_g32']
 
-/** The weights in which the kernels have a format. */
+/** The base encodings for which the kernels support a format. */
 const basesOf = (format: SparseFormat) =>
   BASES.filter((base) => sparseEncodings(base).some((each) => sparseParts(each).format === format))
 const encodingOf = (format: SparseFormat): SparseEncoding =>
@@ -55,7 +55,7 @@ function stripOf({ base, groups, format, share, seed }: Masks): DenseStrip {
 describe.each(FORMATS)('%s', (name) => {
   const format = { ...STRIP_READERS[name], ...STRIP_WRITERS[name] }
 
-  test('gives back every strip, in the bytes it said', () => {
+  test('restores every strip, in the size that it measured', () => {
     fc.assert(
       fc.property(masks, fc.constantFrom(...basesOf(name)), (other, base) => {
         const drawn = { ...other, base }
@@ -76,7 +76,7 @@ describe.each(FORMATS)('%s', (name) => {
     )
   })
 
-  test('never takes more than 6 % over dense, and less when half is dropped', () => {
+  test('never takes over 6 % more than dense, and takes less if half is dropped', () => {
     for (const base of basesOf(name)) {
       for (const groups of [1, 4, 28, 152]) {
         const full = stripOf({ base, groups, format: name, share: name === 'sp24' ? 0.9 : 1, seed: 5 })
@@ -84,13 +84,13 @@ describe.each(FORMATS)('%s', (name) => {
         expect(format.measure(full).bytes).toBeLessThanOrEqual(over * stripBytes(base, groups))
         const half = stripOf({ base, groups, format: name, share: 0.5, seed: 5 })
         const most = name === 'sp24' ? 0.84 : 0.7
-        // Of the 128 units of four groups, chance drops too few for a bound.
+        // Of the 128 units in four groups, too few may be dropped by chance for a bound.
         if (groups >= 28) expect(format.measure(half).bytes).toBeLessThan(most * stripBytes(base, groups))
       }
     }
   })
 
-  test('refuses strips that are cut, longer, or changed where the kernels would follow', () => {
+  test('rejects strips that are truncated, extended, or changed where the kernels rely on them', () => {
     const [base = 'w8_g32'] = basesOf(name)
     const strip = stripOf({ base, groups: 5, format: name, share: 0.5, seed: 3 })
     const encoded = format.encode(strip)
@@ -99,7 +99,7 @@ describe.each(FORMATS)('%s', (name) => {
     expect(format.isWhole(encoded, base, 6)).toBe(false)
     expect(format.isWhole(encoded, base === 'w4_g32' ? 'w8_g32' : 'w4_g32', 5)).toBe(false)
     expect(format.isWhole(new Uint8Array(0), base, 5)).toBe(false)
-    // Heads, lists and masks: a changed strip that still counts as whole must decode inside its bounds.
+    // Heads, lists and masks: a changed strip that still counts as whole must decode within its bounds.
     fc.assert(
       fc.property(fc.nat(71), fc.integer({ min: 1, max: 255 }), (at, change) => {
         const bytes = encoded.slice()
@@ -190,7 +190,7 @@ describe.each(FORMATS)('a matrix as %s', (format) => {
     },
   )
 
-  test('is one slot of several parts, whose strips lie where its table says', async () => {
+  test('is one slot of several parts, whose strips are where its table says', async () => {
     const k = 96
     const parts = [40, 64].map((n, i) => tensorOf(`part${i}`, n, k, format, 0.5))
     const encoding = encodingOf(format)
@@ -245,7 +245,7 @@ describe.each(FORMATS)('a matrix as %s', (format) => {
 })
 
 describe('a file that changes while it is read', () => {
-  test('is laid by the table that was read first, or rejected', async () => {
+  test('is loaded with the table that was read first, or rejected', async () => {
     const k = 64
     const good = await pack(tensorOf('w', 96, k, 'sb84', 0.5), 'w4_g32', 'sb84')
     const bytes = await good.source.read(0, good.byteLength)
@@ -289,12 +289,12 @@ describe('the choice', () => {
     expect(chooseSparse('w4_g32', census(1), 'auto').encoding).toBe('w4_g32')
   })
 
-  test('is what was asked for wherever that is smaller', () => {
+  test('is the requested format wherever that is smaller', () => {
     expect(chooseSparse('w4_g32', census(0.5), 'sv32').encoding).toBe('w4_g32_sv32')
     expect(chooseSparse('w4_g32', census(1), 'sv32').encoding).toBe('w4_g32')
   })
 
-  test('is 2 of 4 in 8 bits where nothing else is kept or dropped as one, and dense in 4', async () => {
+  test('is 2 of 4 in 8 bits if nothing larger is kept or dropped as a unit, and dense in 4', async () => {
     const tensor = tensorOf('pairs', 64, 128, 'sp24', 0.5)
     for (const [base, policy, encoding] of [
       ['w8_g32', 'auto', 'w8_g32_sp24'],
@@ -314,13 +314,13 @@ describe('the choice', () => {
     })
   })
 
-  test('says why with shares and bytes', () => {
+  test('gives the reason with shares and bytes', () => {
     const { encoding, why } = chooseSparse('w4_g32', census(0.2), 'auto')
     expect(sparseParts(encoding as 'w4_g32_sb84').base).toBe('w4_g32')
     expect(why).toMatch(/keeps 20\.0 % of the .* in 0\.\d+ of the bytes; \d\.\d+ times as fast/)
   })
 
-  test('of a tensor without a zero is dense, of one without anything else the smallest', async () => {
+  test('is dense for a tensor without zeros, and the smallest format for one with only zeros', async () => {
     const full = await surveySparse([tensorOf('full', 64, 128, 'sb84', 2)], 'w4_g32', 'auto')
     expect(full).toMatchObject({ choice: { encoding: 'w4_g32' }, sizes: [] })
     const empty = await surveySparse([tensorOf('empty', 64, 128, 'sb84', -1)], 'w4_g32', 'auto')

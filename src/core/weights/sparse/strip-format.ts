@@ -1,10 +1,9 @@
-// The interface of all sparse formats, for one strip. Making a strip and reading it are separate.
+// The interface of all sparse formats, for one strip. Encoding and decoding are separate.
 import type { SparseBase } from '../../abi/encodings.ts'
 import type { DenseStrip } from './panels.ts'
 
 /**
- * What a format keeps of a strip. A unit is what the format keeps or drops as a whole. A strip's units are
- * counted alike in all formats.
+ * How much of a strip a format keeps. A unit is the set of weights that the format keeps or drops as a whole.
  */
 export interface Kept {
   readonly kept: number
@@ -13,7 +12,7 @@ export interface Kept {
   readonly bytes: number
 }
 
-/** The part of a format that `convert` uses. */
+/** The part of a format used by `convert`. */
 export interface StripWriter {
   /** e.g. `blocks of 8 x 4` */
   readonly unit: string
@@ -22,12 +21,12 @@ export interface StripWriter {
   encode(strip: DenseStrip): Uint8Array
 }
 
-/** The part of a format that loading uses. */
+/** The part of a format used for loading. */
 export interface StripReader {
   /** Fills `strip`, which is empty. Call it only with bytes for which `isWhole` is true. */
   decode(encoded: Uint8Array, strip: DenseStrip): void
   /**
-   * True when a kernel can safely read the strip: its length is right, and everything that the kernel relies
+   * True if a kernel can safely read the strip: its length is right, and everything that the kernel relies
    * on is in range.
    */
   isWhole(encoded: Uint8Array, base: SparseBase, groups: number): boolean

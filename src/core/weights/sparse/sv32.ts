@@ -17,7 +17,7 @@ import type { StripReader, StripWriter } from './strip-format.ts'
 
 const SEGMENT_GROUPS = 32
 const HEAD_BYTES = 16
-/** Most quads of one group. */
+/** Maximum number of quads per group. */
 const MOST = 8
 
 const quadWords = (base: SparseBase): number => STRIP_PANELS * valueWords(base)
@@ -136,7 +136,7 @@ function groupsOf(encoded: Uint8Array, at: number, base: SparseBase, count: numb
   return each
 }
 
-/** Where a segment ends. Undefined unless it has every group once and every list ascends. */
+/** The end of a segment. Undefined unless it has every group once and every list ascends. */
 function segmentEnd(encoded: Uint8Array, at: number, base: SparseBase, groups: number): number | undefined {
   const each = groupsOf(encoded, at, base, groups)
   const isGood = ({ group, quads, list, end }: (typeof each)[number]) =>

@@ -14,7 +14,9 @@ function bfloat(bits: number): number {
   return view.getFloat32(0)
 }
 
-/** Weight [n][k] of a stored [rows, K] tensor, as the dequantize_row functions of ggml-quants.c define it. */
+/**
+ * Weight [n][k] of a stored [rows, K] tensor, as defined by the dequantize_row functions of ggml-quants.c.
+ */
 export function storedWeight(dtype: DType, bytes: Uint8Array, K: number, n: number, k: number): number {
   const view = viewOf(bytes)
   const index = n * K + k
@@ -37,7 +39,7 @@ export function storedWeight(dtype: DType, bytes: Uint8Array, K: number, n: numb
   }
 }
 
-/** Weight [n][k] of a packed [N32, K] matrix, as wasm/core/abi.h defines it. */
+/** Weight [n][k] of a packed [N32, K] matrix, as defined in wasm/core/abi.h. */
 export function packedWeight(encoding: Encoding, bytes: Uint8Array, K: number, n: number, k: number): number {
   const view = viewOf(bytes)
   const panel = Math.floor(n / 8)

@@ -1,4 +1,4 @@
-// The size of a matrix's slot, added up from its parts.
+// The size of a matrix's slot, as the sum of its parts.
 import { type Encoding, matrixBytes } from '../../abi/encodings.ts'
 
 /** Bytes of a slot whose parts are stacked, each padded to 32 rows. */

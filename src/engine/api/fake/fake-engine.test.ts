@@ -1,4 +1,4 @@
-// The fake engine. In: replies of a test. Out: what an app observes through the library's own sessions.
+// The fake engine. In: replies from a test. Out: what an app observes through the library's own sessions.
 import { afterEach, expect, test } from 'vitest'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import type { Engine } from '../engine.ts'
@@ -9,7 +9,7 @@ let engine: Engine
 
 afterEach(() => engine.dispose())
 
-test('replies come in order, word by word, and a session keeps them', async () => {
+test('replies arrive in order, word by word, and a session keeps them', async () => {
   engine = await fakeEngine(['One two three.', { text: ['a', 'bc'], reasoning: 'Hm, so' }])
   const session = engine.createSession({ system: 'Be brief.' })
   const chunks: string[] = []
@@ -79,7 +79,7 @@ test('maxTokens and stop texts end a reply as in a real engine', async () => {
   })
 })
 
-test('a pause of the reply can be cancelled, and a signal rejects with its reason', async () => {
+test('a reply can be cancelled during a pause, and a signal rejects with its reason', async () => {
   let ended = 0
   engine = await fakeEngine(async function* () {
     try {

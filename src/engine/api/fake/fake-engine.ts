@@ -1,4 +1,4 @@
-// The entry `halfbyte/testing`: an engine for tests of apps, which answers with replies given by the test.
+// The entry `halfbyte/testing`: an engine for testing apps that answers with replies from the test.
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import type { ModelInfo } from '../../types/model.ts'
 import { localConnection } from '../../wire/connection.ts'
@@ -24,17 +24,18 @@ const MODEL: ModelInfo = {
 }
 
 /**
- * An engine without a model, for tests of apps. `replies` are a list used in order, or a function of each
- * request. Sessions, streams, options, aborts and errors are the library's own; only the model is missing, so
- * nothing is downloaded and no worker starts. Tokens are words. Constraints are checked but not applied.
+ * An engine without a model, for testing apps. `replies` is a list used in order, or a function that is
+ * called with each request. Sessions, streams, options, aborts and errors are the library's own; only the
+ * model is missing, so nothing is downloaded and no worker starts. Tokens are words. Constraints are checked
+ * but not applied.
  *
  * ```ts
  * const engine = await fakeEngine(['Hello there.', new HalfbyteError('network', 'offline')])
  * vi.spyOn(Engine, 'load').mockResolvedValue(engine)
  * ```
  *
- * A list that is used up rejects with `unsupported`. Dispose the engine when the test ends, because its ports
- * keep Node alive.
+ * When the list is used up, requests reject with `unsupported`. Dispose the engine when the test ends,
+ * because its ports keep Node alive.
  */
 export async function fakeEngine(
   replies: readonly FakeReply[] | ((request: FakeRequest) => FakeReply | Promise<FakeReply>),

@@ -1,8 +1,7 @@
-// A fake reply: the test's reply, as the pieces and the outcome that an engine would send.
+// A fake reply: turns the test's reply into the pieces and the outcome that an engine would send.
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import type { Message, Tool, ToolCall } from '../../types/conversation.ts'
 import type { FinishReason, Outcome } from '../../types/reply.ts'
-import type { Prompt } from '../../wire/protocol.ts'
 import type { Outlet } from '../../wire/reply-stream.ts'
 import type { GenerateOptions } from '../types.ts'
 
@@ -12,11 +11,11 @@ export interface FakeRequest {
   readonly messages: readonly Message[]
   /** The prompt of `complete`, otherwise the content of the last message. */
   readonly prompt: string
-  /** The tools that were offered. */
+  /** The tools offered to the model. */
   readonly tools: readonly Tool[]
   /** The beginning of the reply, if the app gave one. */
   readonly prefix: string
-  /** Options of the sampler, `maxTokens`, `stop` and others. Constraints are not among them. */
+  /** Sampler options, `maxTokens`, `stop` and others. Constraints are not included. */
   readonly options: Pick<
     GenerateOptions,
     'temperature' | 'seed' | 'topK' | 'topP' | 'minP' | 'maxTokens' | 'stop'
@@ -25,7 +24,7 @@ export interface FakeRequest {
   readonly signal: AbortSignal
 }
 
-/** A reply with more than a text. */
+/** A reply that is more than a text. */
 export interface FakeAnswer {
   /** Default: empty. Pieces arrive unchanged, one chunk each; a text is split before each word. */
   readonly text?: string | Iterable<string> | AsyncIterable<string> | undefined
@@ -37,16 +36,13 @@ export interface FakeAnswer {
   readonly finishReason?: FinishReason | undefined
 }
 
-/** A text, its pieces, or more. An error makes the reply fail with it. */
+/** A text, its pieces, or a full answer. An error makes the reply fail with that error. */
 export type FakeReply = string | Iterable<string> | AsyncIterable<string> | FakeAnswer | Error
 
 /** Words with the space before them. They are the tokens of a fake engine. */
 export const wordsOf = (text: string): string[] => text.match(/\s*\S+|\s+$/g) ?? []
 
-export const textOf = (prompt: Prompt): string =>
-  prompt.type === 'text' ? prompt.text : prompt.messages.map(({ content }) => content).join('\n')
-
-/** Numbers that depend on nothing but the texts. */
+/** Numbers that depend only on the texts. */
 interface Counted {
   readonly promptTokens: number
   readonly idOf: (word: string) => number
@@ -129,7 +125,10 @@ const isPieces = (value: object): value is Iterable<string> | AsyncIterable<stri
 
 const CANCELLED = Symbol()
 
-/** Ends when the signal aborts, even while waiting for a piece, and lets the source clean up. */
+/**
+ * The pieces of a reply. Ends when the signal aborts, even while waiting for a piece, and lets the source
+ * clean up.
+ */
 async function* piecesOf(
   text: string | Iterable<string> | AsyncIterable<string>,
   signal: AbortSignal,
@@ -149,7 +148,7 @@ async function* piecesOf(
       yield next.value
     }
   } finally {
-    // One that waits forever would never return.
+    // A source that waits forever would never return.
     Promise.resolve(source.return?.()).catch(() => undefined)
   }
 }

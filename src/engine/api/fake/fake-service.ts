@@ -1,15 +1,16 @@
-// The service of a fake engine: the calls of a worker, answered from given replies without a model.
+// The service of a fake engine: answers a worker's calls with given replies, without a model.
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { checkedOptions } from '../../reply/reply-options.ts'
 import type { EngineInfo, MemoryUse, ModelInfo } from '../../types/model.ts'
-import type { EngineService, GenerateRequest, SavedSession } from '../../wire/protocol.ts'
+import type { ScoredToken } from '../../types/reply.ts'
+import type { EngineService, GenerateRequest, Prompt, SavedSession, TextOrIds } from '../../wire/protocol.ts'
 import { type Outlet, openOutlet } from '../../wire/reply-stream.ts'
-import { type FakeReply, type FakeRequest, sendReply, textOf, wordsOf } from './fake-reply.ts'
+import { type FakeReply, type FakeRequest, sendReply, wordsOf } from './fake-reply.ts'
 
-/** Asks the test for the reply to a request. */
+/** Gets the reply to a request from the test. */
 export type Answer = (request: FakeRequest) => FakeReply | Promise<FakeReply>
 
-/** Length of vectors of `embed`. */
+/** Length of the vectors from `embed`. */
 const EMBEDDING = 32
 
 const MEMORY: MemoryUse = { weightsBytes: 0, stateBytes: 0, keptBytes: 0, arenaBytes: 0, totalBytes: 0 }
@@ -49,7 +50,8 @@ export class FakeService implements EngineService {
   async #reply({ prompt, overflow, ...given }: GenerateRequest, outlet: Outlet): Promise<void> {
     const options = checkedOptions(given.options)
     const { contextLength } = this.#model
-    const promptTokens = wordsOf(textOf(prompt)).length
+    const text = this.#textOf(prompt)
+    const promptTokens = wordsOf(text).length
     if (promptTokens > contextLength && overflow !== 'shift') {
       throw new HalfbyteError(
         'context-overflow',
@@ -62,7 +64,7 @@ export class FakeService implements EngineService {
     const { tools = [], prefix = '' } = prompt.type === 'messages' ? prompt : {}
     const request: FakeRequest = {
       messages,
-      prompt: prompt.type === 'text' ? prompt.text : (messages.at(-1)?.content ?? ''),
+      prompt: prompt.type === 'messages' ? (messages.at(-1)?.content ?? '') : text,
       tools,
       prefix,
       options,
@@ -75,7 +77,7 @@ export class FakeService implements EngineService {
   }
 
   countTokens(prompt: Parameters<EngineService['countTokens']>[0]): number {
-    return wordsOf(textOf(prompt)).length
+    return wordsOf(this.#textOf(prompt)).length
   }
 
   tokenize(text: string): number[] {
@@ -90,6 +92,15 @@ export class FakeService implements EngineService {
     return continuations.map((text) => {
       const tokens = wordsOf(text).length
       return { logProbability: -tokens, tokens, isGreedy: false }
+    })
+  }
+
+  async scoreTokens(prompt: TextOrIds): Promise<readonly ScoredToken[]> {
+    const ids = typeof prompt === 'string' ? this.tokenize(prompt) : prompt
+    return ids.map((id, place) => {
+      const text = this.#wordOf(id)
+      const bytes = [...new TextEncoder().encode(text)]
+      return { id, text, bytes, ...(place > 0 && { logprob: -1 }), top: [] }
     })
   }
 
@@ -131,6 +142,12 @@ export class FakeService implements EngineService {
 
   async dispose(): Promise<void> {
     for (const outlet of this.#running) outlet.cancel()
+  }
+
+  #textOf(prompt: Prompt): string {
+    if (prompt.type === 'text') return prompt.text
+    if (prompt.type === 'ids') return this.detokenize(prompt.ids)
+    return prompt.messages.map(({ content }) => content).join('\n')
   }
 
   #idOf(word: string): number {

@@ -1,5 +1,5 @@
-// Constraints of requests. In: schemas as generators write them, validators, regular expressions. Out: texts
-// that the generators' own validators accept.
+// Constraints in requests. In: schemas from generators, validators, regular expressions. Out: texts that the
+// generators' own validators accept.
 
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -41,7 +41,7 @@ const ZOD: Readonly<Record<string, z.ZodType>> = {
 const wantedRequest = async (options: DecodeOptions) => (await decodeRequest(options, () => true))!
 
 describe('a schema of Zod', () => {
-  test.each(Object.entries(ZOD))('%s writes values that Zod accepts', async (name, schema) => {
+  test.each(Object.entries(ZOD))('%s produces values that Zod accepts', async (name, schema) => {
     const { constraint } = await wantedRequest({ schema })
     expect(constraint).toBeDefined()
     const language = jsonSchema(z.toJSONSchema(schema))
@@ -65,7 +65,7 @@ describe('a schema of Zod', () => {
   })
 })
 
-/** As pydantic 2 writes them. */
+/** Schemas as written by pydantic 2. */
 const PYDANTIC: Readonly<Record<string, object>> = {
   Decimal: {
     anyOf: [
@@ -90,7 +90,7 @@ const PYDANTIC: Readonly<Record<string, object>> = {
   },
 }
 
-test.each(Object.entries(PYDANTIC))('%s of pydantic writes values that ajv accepts', (name, schema) => {
+test.each(Object.entries(PYDANTIC))('%s from pydantic produces values that ajv accepts', (name, schema) => {
   const language = jsonSchema(schema)
   const isValid = validator(schema)
   const chance = randomFrom(name.length)

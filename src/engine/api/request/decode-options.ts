@@ -41,7 +41,7 @@ function plainMessage(message: unknown): Message {
   }
 }
 
-/** A list of parts as a text and its images. The worker rejects any other value. */
+/** Converts a list of parts to a text and its images. The worker rejects any other value. */
 function contentOf({ content, images }: SaidMessage): Pick<Message, 'content' | 'images'> {
   // The worker rejects this many.
   const found = images?.slice(0, MOST_PICTURES)
@@ -57,7 +57,7 @@ function contentOf({ content, images }: SaidMessage): Pick<Message, 'content' | 
 const isPart = (part: ContentPart | null): boolean =>
   part?.type === 'image' || (part?.type === 'text' && typeof part.text === 'string')
 
-/** What `send` adds: a text of the user, a message, or several. */
+/** The messages that `send` adds: a user's text, a message, or several. */
 export function saidMessages(input: unknown): Message[] {
   if (typeof input === 'string') return [{ role: 'user', content: input }]
   return readFrom('the message', () => plainMessages('messages', Array.isArray(input) ? input : [input]))
@@ -104,7 +104,7 @@ function callSpec(tools?: readonly Tool[]): ConstraintSpec | undefined {
   }
 }
 
-/** Throws `network` for a part of the library that cannot be imported. `does` describes its purpose. */
+/** The `network` error for a part of the library that cannot be imported. `does` describes its purpose. */
 export const notLoaded =
   (does: string) =>
   (cause: unknown): never => {
@@ -152,13 +152,13 @@ export function replyOptions(given: GenerateOptions = {}): ReplyOptions {
   })
 }
 
-/** Throws `unsupported` for variables of a chat template that have no names. The worker checks the values. */
+/** Throws `unsupported` unless the chat template's variables have names. The worker checks the values. */
 export function checkVariables(given: unknown): void {
   if (given !== undefined && !isObject(given))
     throw wrongOption('templateArguments', given, 'an object with JSON values')
 }
 
-/** As `startGeneration`, with options that reject the generation if they are wrong. */
+/** Like `startGeneration`, but wrong options reject the generation. */
 export function startReply(
   given: GenerateOptions | undefined,
   begin: (

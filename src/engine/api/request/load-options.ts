@@ -1,4 +1,4 @@
-// The options of `load` and `probe`: their values and defaults, and the check of a caller's.
+// The options of `load` and `probe`: their values and defaults, and the check of a caller's options.
 import { checkKeys, checkList, readFrom } from '../../../core/base/check-options.ts'
 import {
   ADDRESS,
@@ -17,10 +17,10 @@ import { KEY_FORMATS, VALUE_FORMATS } from '../../../core/graph/ir.ts'
 import { WEIGHT_POLICIES } from '../../../core/weights/policy.ts'
 import type { LoadOptions, ModelSource, ProbeOptions } from '../types.ts'
 
-/** More threads than this are refused, and no device is refused fewer than 32: see `mostThreads`. */
+/** More threads per core than this are rejected, but every device may have up to 32: see `mostThreads`. */
 const THREADS_A_CORE = 4
 
-/** Threads cost memory each, and those beyond the cores only wait. */
+/** Each thread costs memory, and threads beyond the number of cores only wait. */
 export const mostThreads = (cores = globalThis.navigator?.hardwareConcurrency ?? 1): number =>
   Math.max(32, THREADS_A_CORE * cores)
 
@@ -29,7 +29,7 @@ const COUNT = whole(1)
 export const LOAD_OPTIONS = {
   signal: SIGNAL,
   onProgress: FUNCTION,
-  // What they name is checked when it is resolved.
+  // Sources are checked when they are resolved.
   draft: ANY,
   vision: ANY,
   lora: ANY,
@@ -66,8 +66,8 @@ const PARTS = {
 }
 
 /**
- * A copy of the options of `load` or `probe`, of which each has one option of its own. Throws `unsupported`
- * for a wrong one.
+ * A copy of the options of `load` or `probe`, each of which has one option that the other lacks. Throws
+ * `unsupported` for a wrong option.
  */
 export function checkedLoad(
   options: LoadOptions & ProbeOptions,

@@ -1,5 +1,5 @@
-// Errors of a first try. In: a process without workers, and typical mistakes in arguments. Out: the
-// sentence of each.
+// Errors of a first attempt. In: a process without workers, and typical mistakes in arguments. Out: the
+// message for each.
 import { expect, test } from 'vitest'
 import { createHalfbyte } from '../../../adapters/ai-sdk.ts'
 import { openai } from '../../../adapters/openai.ts'
@@ -77,7 +77,7 @@ test.each([
   expect(await sentenceOf(() => Engine.probe('a.gguf', options as never))).toBe(`unsupported: ${sentence}`)
 })
 
-test('a session and a message are checked when they are made', async () => {
+test('a session and a message are checked when they are created', async () => {
   const engine = await openToy()
   const create = (options: unknown) => sentenceOf(() => engine.createSession(options as never))
   expect(await create({ sytem: 'x' })).toBe(

@@ -1,4 +1,4 @@
-// Turns what a caller wants to load into a request that can be sent to the worker.
+// Turns a caller's source and options into a request that can be sent to the worker.
 
 import { checkKeys, checkList, readFrom, shown, wrongOption } from '../../../core/base/check-options.ts'
 import { HalfbyteError } from '../../../core/base/errors.ts'
@@ -39,7 +39,7 @@ function placeOf(source: ModelSource, base: string | undefined, hub?: Hub): Plac
   )
 }
 
-/** What to pass for objects that are not the bytes themselves, by their tag. */
+/** What to pass instead of objects that are not the bytes themselves, by their tag. */
 const INSTEAD = new Map([
   ['Response', 'await response.blob()'],
   ['ReadableStream', 'await new Response(stream).blob()'],
@@ -48,15 +48,17 @@ const INSTEAD = new Map([
 
 const isBytes = (value: object): boolean => value instanceof ArrayBuffer || ArrayBuffer.isView(value)
 
-/** A Blob, such as a response's, and bytes have no name, and errors name files. */
+/** Gives Blobs and bytes a name for error messages. */
 const named = (file: Blob | ArrayBuffer | Uint8Array<ArrayBuffer>): File =>
   file instanceof File ? file : new File([file], 'model')
 
-/** Whether nothing will be found at this address on the next visit: storing its file is of no use. */
+/** Whether the address will be invalid on the next visit, so that storing its file is useless. */
 const isPassing = (source: string | readonly File[]): boolean =>
   typeof source === 'string' && /^(?:blob|data):/i.test(source)
 
-/** Data in base64 may end with a slash, which means a folder elsewhere. A fragment is not part of data. */
+/**
+ * Base64 data may end with a slash, which would otherwise mean a folder. A fragment is not part of the data.
+ */
 const plainData = (address: string): string => (/^data:.*\/$/s.test(address) ? `${address}#` : address)
 
 function repoOf({ repo, file, revision }: RepoAddress): RepoAddress {
@@ -70,7 +72,10 @@ function repoOf({ repo, file, revision }: RepoAddress): RepoAddress {
 /** Kinds of addresses that pages cannot fetch. */
 const UNFETCHED = /^(?:ftps?|sftp|file|wss?|javascript|mailto):/i
 
-/** Throws `unsupported` for an address that no page can fetch, unless the page has one like it. */
+/**
+ * Throws `unsupported` for an address that no page can fetch, unless the page's own address is of the same
+ * kind.
+ */
 function fetchable(address: string, base: string | undefined): string {
   const [kind] = UNFETCHED.exec(address) ?? []
   if (kind === undefined || base === undefined || base.startsWith(kind)) return address
@@ -153,7 +158,7 @@ export function loadRequest(source: ModelSource, options: LoadOptions): LoadRequ
 }
 
 /**
- * A text that two loads have in common if one engine can serve both. Undefined for files, which cannot be
+ * A key that two loads have in common if one engine can serve both. Undefined for files, which cannot be
  * compared. Throws `unsupported` if the source does not name a model.
  */
 export function engineKey(source: ModelSource, options: LoadOptions): string | undefined {

@@ -27,16 +27,16 @@ test.each(['ftp://example.org/m.gguf', 'file:///home/m.gguf', 'wss://example.org
   },
 )
 
-test("a bundler's URL object, whose href is only a path, is resolved like a text", () => {
+test('a bundler’s URL object, whose href is only a path, is resolved like a string', () => {
   const bundled = Object.defineProperty(new URL('http://n/'), 'href', { value: '/_next/static/m.hbm' })
   expect(resolveSource(bundled, PAGE)).toBe('https://example.org/_next/static/m.hbm')
 })
 
-test('a page that was opened from the disk may fetch from there', () => {
+test('a page that was opened from disk may fetch from disk', () => {
   expect(resolveSource('m.gguf', 'file:///home/app.html')).toBe('file:///home/m.gguf')
 })
 
-test('a Blob, which has no name, is a file that errors can name', async () => {
+test('a Blob without a name gets one for errors', async () => {
   const [file] = resolveSource(new Blob(['GGUF']), PAGE) as readonly File[]
   expect(file?.name).toBe('model')
   expect(await file?.text()).toBe('GGUF')

@@ -14,8 +14,8 @@ export interface LocalEngine extends Host {
 }
 
 /**
- * Starts the load. `onDeath` is called when the engine is over: its worker has ended, or its threads have and
- * it answers nothing more. It may be called more than once.
+ * Starts the load. `onDeath` is called when the engine has ended: its worker has died, or its threads have
+ * died so that it no longer answers. It may be called more than once.
  */
 export function localHost(
   connection: Connection,
@@ -35,7 +35,7 @@ export function localHost(
   lost.catch(() => undefined)
   const loaded = client.load(request, { ...hooks, signal: ended.signal })
   loaded.catch(() => undefined)
-  /** An ended engine has not begun the requests that it rejects, so they can be sent to the next one. */
+  /** An ended engine has not started the requests that it rejects, so they can be sent to the next one. */
   const seen = (error: unknown): unknown => {
     if (ended.signal.aborted) return new Lost()
     if (!isOver(error)) return error
@@ -45,7 +45,7 @@ export function localHost(
   return {
     loaded,
     async call(name, args, signal) {
-      // A tab that takes over is asked before it has the model.
+      // A tab that takes over gets requests before it has the model.
       const info = await unlessAborted(Promise.race([loaded, lost]), signal)
       if (name === 'load') return info
       const ask = (service: unknown, ...more: readonly unknown[]) =>

@@ -5,7 +5,7 @@ import { type Feed, feedOf, pass, type Sink } from '../../wire/reply-stream.ts'
 import { fromFailure } from '../../wire/wire-failure.ts'
 import { type CallName, type Host, isAnswer, Lost, type TabMessage, type Unsent } from './tab-messages.ts'
 
-/** Milliseconds between two pings of the leader while something is pending. */
+/** Milliseconds between pings to the leader while something is pending. */
 const PING_MS = 2000
 /** Unanswered pings after which a leader counts as lost: its tab may be frozen. */
 const SILENT_PINGS = 5
@@ -20,7 +20,7 @@ export class RemoteHost implements Host {
   readonly #leader: string
   readonly #onSilence: () => void
   readonly #pending = new Map<number, Pending>()
-  // Nobody else knows the ids, so a late or forged answer cannot reach another question.
+  // The ids are secret, so a late or forged answer cannot match another request.
   #nextId = crypto.getRandomValues(new Uint32Array(1))[0]! * 2 ** 20
   #isLost = false
   #unanswered = 0
@@ -79,7 +79,7 @@ export class RemoteHost implements Host {
     return feedOf(command)
   }
 
-  /** Messages of the leader to this tab. */
+  /** Handles the leader's messages to this tab. */
   hear(message: TabMessage): void {
     this.#unanswered = 0
     if ('id' in message) this.#pending.get(message.id)?.hear(message)

@@ -39,7 +39,7 @@ export class TabServer {
     else if (message.type === 'garbled') this.#refuse(message)
   }
 
-  /** A tab has ended: its replies are cancelled and its sessions freed. */
+  /** Called when a tab has ended: cancels its replies and frees its sessions. */
   drop(tab: string): void {
     const guest = this.#guests.get(tab)
     this.#guests.delete(tab)
@@ -63,7 +63,7 @@ export class TabServer {
     return own
   }
 
-  /** A tab waits for the answer to an id. */
+  /** Rejects a request, because its tab waits for an answer. */
   #refuse({ from: to, id, of }: Extract<TabMessage, { type: 'garbled' }>): void {
     const failure = toFailure(unread(of))
     if (of === 'call') this.#post({ type: 'refused', to, id, failure })

@@ -11,11 +11,11 @@ import { localHost } from './local-host.ts'
 import { endingWith, TabService } from './tab-service.ts'
 
 /**
- * The same as `Engine.load`, but tabs of this origin that load the same model with the same options share one
- * engine, and so its memory. It lives in one of the tabs; when that closes, another loads the model from this
- * device, and replies in progress continue there. A reply that cannot rejects with `disposed`. If the engine
- * fails, what was in progress rejects with `internal`, and what is asked next goes to an engine that is
- * loaded again. Files, and pages without Web Locks, get their own engine.
+ * Like `Engine.load`, but tabs of this origin that load the same model with the same options share one
+ * engine, and so its memory. It runs in one of the tabs; when that tab closes, another one loads the model
+ * from this device, and replies in progress continue there. A reply that cannot continue rejects with
+ * `disposed`. If the engine fails, pending requests reject with `internal`, and the next request loads the
+ * engine again. Files, and pages without Web Locks, get their own engine.
  */
 export async function loadForTabs(source: ModelSource, given: LoadOptions = {}): Promise<Engine> {
   const options = checkedLoad(given, 'onProgress')
@@ -45,5 +45,5 @@ async function mayLock(): Promise<boolean> {
   }
 }
 
-/** A token of the hub is part of the key, but the names of locks do not reveal it. */
+/** A hub token is part of the key, so the key is hashed: lock names must not reveal it. */
 const nameOf = (key: string): string => hex(digest(new TextEncoder().encode(key))).slice(0, 32)

@@ -1,5 +1,5 @@
-// Checks whatever arrives on the tabs' channel: every script of the site can write there, and so can a page
-// of another release.
+// Validates messages on the tabs' channel: every script of the site can write there, and so can pages of
+// other releases.
 import { areCounts, isCount, isObject } from '../../../core/base/values.ts'
 import { isSavedSession } from '../../reply/transcript.ts'
 import type { LoadProgress } from '../../types/model.ts'
@@ -7,10 +7,10 @@ import type { GenerateRequest, StreamCommand, StreamReport, WireFailure } from '
 import type { Feed, Sink } from '../../wire/reply-stream.ts'
 
 /**
- * Part of the names of the channel and of the locks: tabs of another version neither hear these nor wait for
- * them. It changes whenever a message here or in wire/protocol.ts means something else than before.
+ * Part of the names of the channel and the locks, so that tabs of different versions do not interact. Change
+ * it whenever the meaning of a message here or in wire/protocol.ts changes.
  */
-export const TABS_VERSION = 2
+export const TABS_VERSION = 3
 
 /** Calls of the engine service that have one answer. Those with a port can be aborted. */
 export const CALLS = {
@@ -19,6 +19,7 @@ export const CALLS = {
   tokenize: { hasPort: false },
   detokenize: { hasPort: false },
   score: { hasPort: true },
+  scoreTokens: { hasPort: true },
   embed: { hasPort: true },
   memory: { hasPort: false },
   fork: { hasPort: false },
@@ -30,7 +31,7 @@ export const CALLS = {
 
 export type CallName = keyof typeof CALLS
 
-/** Calls that name sessions, and how many of their first arguments are such. */
+/** Calls that name sessions, and how many of their first arguments are session numbers. */
 export const SESSION_ARGUMENTS: { readonly [Name in CallName]?: number } = {
   fork: 2,
   save: 1,
@@ -61,17 +62,17 @@ export type Unsent =
       : never
     : never
 
-/** The side that answers: the engine of this tab, or that of another. */
+/** The answering side: the engine of this tab, or of another one. */
 export interface Host {
-  /** Rejects with an error of the engine, with the signal's reason, or with `Lost`. */
+  /** Rejects with the engine's error, the signal's reason, or `Lost`. */
   call(name: CallName, args: readonly unknown[], signal: AbortSignal): Promise<unknown>
   /** A sink may fail with `Lost`. */
   generate(request: GenerateRequest, sink: Sink): Feed
-  /** Ends it here: everything pending fails with `Lost`. */
+  /** Ends the host: everything pending fails with `Lost`. */
   lose(): void
 }
 
-/** The tab that had the engine is gone. Another takes over, so the request can be sent again. */
+/** The tab with the engine is gone. Another one takes over, so the request can be sent again. */
 export class Lost extends Error {
   override name = 'Lost'
 }
@@ -101,8 +102,8 @@ const isMaybe =
     value === undefined || check(value)
 
 /**
- * Arguments and answers of each call. The engine checks the contents of prompts, options and messages, as for
- * its own tab.
+ * Arguments and answers of each call. The engine checks the contents of prompts, options and messages, as it
+ * does for its own tab.
  */
 const FORMS: { readonly [Name in CallName]: { readonly args: readonly Check[]; readonly answer: Check } } = {
   load: { args: [], answer: (value) => isObject(value) && isObject(value['model']) },
@@ -110,6 +111,7 @@ const FORMS: { readonly [Name in CallName]: { readonly args: readonly Check[]; r
   tokenize: { args: [isText], answer: areCounts },
   detokenize: { args: [Array.isArray], answer: isText },
   score: { args: [isText, areTexts], answer: isListOf(isObject) },
+  scoreTokens: { args: [(it) => isText(it) || Array.isArray(it), isCount], answer: isListOf(isObject) },
   embed: { args: [areTexts, isMaybe(isObject)], answer: isListOf((it) => it instanceof Float32Array) },
   memory: { args: [], answer: hasCounts('weightsBytes', 'stateBytes', 'totalBytes') },
   fork: { args: [isCount, isCount], answer: isAbsent },
@@ -123,8 +125,8 @@ const FORMS: { readonly [Name in CallName]: { readonly args: readonly Check[]; r
 export const isAnswer = (name: CallName, value: unknown): boolean => FORMS[name].answer(value)
 
 /**
- * Undefined unless it is a message between tabs. A message with an id but otherwise unreadable is `garbled`:
- * a caller may be waiting for the result.
+ * Undefined unless it is a message between tabs. An invalid message with an id is `garbled`, because a caller
+ * may be waiting for the result.
  */
 export function readMessage(data: unknown): TabMessage | undefined {
   if (!isObject(data)) return undefined
@@ -132,7 +134,7 @@ export function readMessage(data: unknown): TabMessage | undefined {
   if (!isId(from) || !(to === undefined || isId(to)) || !isText(type)) return undefined
   const read = READERS.get(type)
   if (read === undefined || (read.hasId && !isCount(id))) return undefined
-  // A tab of another release may have sent it. Nobody waits for the answer to a notice.
+  // A tab of another release may have sent it. Nobody waits for an answer to a message without an id.
   if (read.check(data)) return data as unknown as TabMessage
   return read.hasId ? { type: 'garbled', from, to, id: id as number, of: type } : undefined
 }

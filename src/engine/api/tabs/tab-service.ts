@@ -1,9 +1,9 @@
-// The engine service of each tab of a site. It uses the one engine that all tabs share, wherever that is.
+// The engine service of each tab of a site. It uses the engine that all tabs share, wherever it runs.
 //
 // The tab that holds a Web Lock is the leader: it has the worker and the weights. The others wait for the
 // lock and ask the leader through a BroadcastChannel. When its tab closes, the browser gives the lock to the
-// next, which loads the model from this device; pending requests are sent again there. Replies have a seed
-// from their beginning, so the next leader's reply begins like the lost one, and continues.
+// next one, which loads the model from this device; pending requests are sent there again. Replies always
+// have a seed, so the next leader's reply begins like the lost one, and continues.
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { steadyClock } from '../../../core/base/time/clocks.ts'
 import { randomId } from '../../../core/base/values.ts'
@@ -27,11 +27,13 @@ import {
 } from './tab-messages.ts'
 
 /**
- * Milliseconds for which a leader need not look whether it still leads. Other tabs take over from a leader
- * that was silent for longer (remote-host.ts).
+ * How long (ms) a leader may assume that it is still the leader. Other tabs take over from a leader that was
+ * silent for longer (remote-host.ts).
  */
 const SURE_MS = 5000
-/** Number of checks whose answers arrived too late, after which the last one counts, for one message. */
+/**
+ * Maximum number of leadership checks per message whose answers arrive too late; the last one then counts.
+ */
 const MOST_LOOKS = 4
 
 /** How an engine starts in this tab. */
@@ -51,15 +53,15 @@ export class TabService {
   #progress: ((progress: LoadProgress) => void) | undefined
   /** Tabs whose end the leader watches. */
   readonly #watched = new Set<string>()
-  /** It may send messages. */
+  /** True once it may send messages. */
   #hasBegun = false
-  /** Requests for the lead that are queued or granted. */
+  /** Pending or granted requests for leadership. */
   #claims = 0
   #sureUntil = 0
   /** Messages that arrived while the leader checks whether it still leads. */
   #unsure: TabMessage[] | undefined
 
-  /** `name`: what the tabs that share the engine have in common. */
+  /** `name`: shared by all tabs that use the engine. */
   constructor(name: string, start: StartHost) {
     this.#name = `halfbyte tabs ${TABS_VERSION} ${name}`
     this.#start = start
@@ -68,7 +70,7 @@ export class TabService {
       const message = readMessage(data)
       if (message !== undefined) this.#hear(message)
     }
-    // The leader frees this tab's resources when this lock is free, so the lock is taken before the first
+    // The leader frees this tab's resources once this lock is free, so the lock is taken before the first
     // message.
     void this.#hold(this.#lifeLock(this.#id), {}, () => {
       this.#hasBegun = true
@@ -90,6 +92,7 @@ export class TabService {
     detokenize: ((...args: unknown[]) => this.#ask('detokenize', args)) as never,
     memory: (() => this.#ask('memory', [])) as never,
     score: (prompt, continuations, port) => this.#ask('score', [prompt, continuations], port) as never,
+    scoreTokens: (prompt, top, port) => this.#ask('scoreTokens', [prompt, top], port) as never,
     embed: (texts, options, port) => this.#ask('embed', [texts, options], port) as never,
     fork: (from, to) => this.#ask('fork', [from, to]) as Promise<void>,
     save: (session, extra, port) => this.#ask('save', [session, extra], port) as never,
@@ -107,7 +110,7 @@ export class TabService {
     this.#channel.close()
   }
 
-  /** Waits for the lead, for as long as this tab is here. */
+  /** Waits for leadership as long as this tab exists. */
   #stand(options: LockOptions = {}): void {
     this.#claims++
     void this.#hold(this.#name, options, (end) => this.#lead(end)).then(() => {
@@ -157,7 +160,7 @@ export class TabService {
     const giveUp = () => {
       if (this.#host !== host) return
       this.#retire()
-      // By then everything pending has been informed.
+      // By then everything pending has been notified.
       setTimeout(() => {
         host.lose()
         end()
@@ -241,7 +244,7 @@ export class TabService {
     this.#unsure = messages
     let leads = true
     let asked = Number.NEGATIVE_INFINITY
-    // If a tab freezes meanwhile, the answer is out of date when it arrives.
+    // If a tab freezes meanwhile, the answer is outdated when it arrives.
     for (let looks = 0; leads && looks < MOST_LOOKS && this.#now() > asked + SURE_MS; looks++) {
       asked = this.#now()
       leads = await this.#leads()
@@ -253,7 +256,7 @@ export class TabService {
     for (const message of messages) this.#serve(server, message)
   }
 
-  /** Whether the page that holds this tab's own lock holds the leader's too. */
+  /** Whether this tab's page also holds the leader's lock. */
   async #leads(): Promise<boolean> {
     const { held = [] } = await navigator.locks.query()
     const holder = (lock: string) => held.find(({ name }) => name === lock)?.clientId
@@ -279,7 +282,7 @@ export class TabService {
     if (!this.#left.signal.aborted) this.#channel.postMessage({ ...message, from: this.#id })
   }
 
-  /** Asks the leader, and the next one if it is lost. */
+  /** Asks the leader, or the next one if it is lost. */
   async #ask(name: CallName, args: readonly unknown[], port?: MessagePort): Promise<unknown> {
     const abort = new AbortController()
     if (port !== undefined) port.onmessage = () => abort.abort()
@@ -366,7 +369,7 @@ function started(start: () => LocalEngine): LocalEngine {
   }
 }
 
-/** The new part of a chunk, given that the reader already has the next characters `known`. */
+/** The new part of a chunk if the reader already has the characters `known`. */
 function after(known: string, text: string): { readonly rest: string; readonly isSame: boolean } {
   const length = Math.min(known.length, text.length)
   return { rest: text.slice(length), isSame: known.slice(0, length) === text.slice(0, length) }

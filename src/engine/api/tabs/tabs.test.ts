@@ -38,7 +38,7 @@ interface Tab {
   readonly tab: TabService
 }
 
-/** Loading a model takes several turns, in which requests arrive. */
+/** Loading a model takes several turns of the event loop, during which requests arrive. */
 async function slowToy(): Promise<ReturnType<typeof toyModel>> {
   await turns(50)
   return toyModel()
@@ -56,8 +56,8 @@ function mortal(connection: Connection): { readonly connection: Connection; kill
 }
 
 /**
- * Opens tabs one after the other; `loads` counts the models that were loaded. `shift`: added to the seeds by
- * each load, so that a later engine draws differently. `kill` ends the worker of the last load.
+ * Opens tabs one after the other; `loads` counts loaded models. `shift`: added to the seeds with each load,
+ * so that a later engine draws differently. `kill` ends the worker of the last load.
  */
 function site({ load = slowToy, shift = 0 } = {}) {
   const name = `test ${names++}`
@@ -101,7 +101,7 @@ test('two tabs load one model, and both get the same answers', async () => {
   expect((await second.engine.embed(['hello']))[0]).toEqual((await first.engine.embed(['hello']))[0])
 })
 
-test('sessions of two tabs with the same number do not meet', async () => {
+test('sessions of two tabs with the same number do not interfere', async () => {
   const { open } = site()
   const first = await open()
   const second = await open()
@@ -128,7 +128,7 @@ test('when the leader leaves, the next tab loads the model and answers', async (
   expect(loads).toHaveLength(2)
 })
 
-test('a running reply continues where it was when the leader leaves', async () => {
+test('a running reply continues where it stopped when the leader leaves', async () => {
   const { open, loads } = site()
   const first = await open()
   const second = await open()
@@ -161,7 +161,7 @@ test('a reply that the next leader would not continue fails with a typed error',
   expect(await errorOf(run)).toMatchObject({ code: 'disposed', message: expect.stringMatching(/ask again$/) })
 })
 
-test('a reply that ends the engine fails alone, and the next tab loads the model for all', async () => {
+test('a reply that kills the engine fails alone, and the next tab loads the model for all', async () => {
   const { open, loads } = site()
   const tabs = [await open(), await open(), await open()] as const
   const text = await reply(tabs[0]).text()
@@ -194,7 +194,7 @@ test('a single tab loads the model again on the next request after its worker ha
   }
 })
 
-test('other tabs hear of a worker that has died between replies by the next engine', async () => {
+test('other tabs learn from the next engine that a worker died between replies', async () => {
   const { open, loads, kill } = site()
   const tabs = [await open(), await open()] as const
   const text = await reply(tabs[1]).text()
@@ -221,7 +221,7 @@ test('a tab that could not take over tries again on the next request', async () 
   expect(loads).toHaveLength(3)
 })
 
-test('a failed load is reported to every tab that waits, with its code', async () => {
+test('a failed load is reported to every waiting tab, with its code', async () => {
   const load = async () => {
     throw new HalfbyteError('out-of-memory', 'the model needs more than there is')
   }
@@ -297,7 +297,7 @@ test('a request that cannot be read is rejected with a reason', async () => {
   channel.close()
 })
 
-test('an answer of another form rejects, and does not reach the caller', async () => {
+test('a malformed answer rejects, and does not reach the caller', async () => {
   const { open, name } = site()
   const [, second] = [await open(), await open()]
   const channel = channelOf(name)
@@ -329,7 +329,7 @@ test('a leader that has lost its lock answers nobody, and its own calls go to th
   const text = await reply(first).text()
   const generation = reply(first, 40)
   const whole = generation.text()
-  // The behaviour of a tab whose request to a frozen one gets no answer.
+  // What a tab does if a frozen tab does not answer its request.
   void navigator.locks
     .request(`halfbyte tabs ${TABS_VERSION} ${name}`, { steal: true }, () => undefined)
     .catch(() => undefined)

@@ -8,7 +8,7 @@ const throwing = (): never => {
   throw new RangeError('a trap of the page')
 }
 
-/** A value that throws whatever is done with it. */
+/** A value that throws on every access. */
 const trapped = (target: object): unknown =>
   new Proxy(target, {
     get: throwing,
@@ -37,7 +37,7 @@ function nested(levels: number): unknown {
   return value
 }
 
-/** Created again for each use. */
+/** Values that are created anew for each use. */
 const PRIMITIVES: readonly (() => unknown)[] = [
   null,
   undefined,
@@ -93,7 +93,7 @@ const MADE: readonly (() => unknown)[] = [
   () => nested(20_000),
 ]
 
-/** Places in a value: the empty one is the value itself. */
+/** Paths into a value; the empty path is the value itself. */
 function placesOf(value: unknown, path: readonly string[] = []): (readonly string[])[] {
   const isPlain =
     Array.isArray(value) || (value !== null && Object.getPrototypeOf(Object(value)) === Object.prototype)
@@ -110,14 +110,14 @@ function replaced(value: unknown, [key, ...rest]: readonly string[], by: unknown
   return copy
 }
 
-/** A change to arguments: where, and the new value; or an additional option. Prints as itself. */
+/** A change to arguments: the path and the new value, or an additional option. Printable. */
 export interface Forgery {
   readonly place: number
   readonly what: number
   readonly isAdded: boolean
 }
 
-/** One or two changes of arguments like these. */
+/** One or two changes to arguments like these. */
 export function forgeries(valid: readonly unknown[]): fc.Arbitrary<Forgery[]> {
   const change = fc.record({
     place: fc.nat(placesOf(valid).length - 2),
@@ -165,7 +165,7 @@ export async function holds(
   )
 }
 
-/** `result`, or the error's code; anything else is a fault of ours. */
+/** `result`, or the error's code; anything else is a bug. */
 export async function endOf(act: () => unknown): Promise<string> {
   try {
     await act()

@@ -7,14 +7,14 @@ import { type Connection, localConnection } from '../../wire/connection.ts'
 import { Engine } from '../engine.ts'
 
 export const GREEDY = { temperature: 0 } as const
-/** The number of drafts depends on time. */
+/** The number of drafts depends on timing. */
 export const PLAIN = { ...GREEDY, speculation: 'off' } as const
 
 export async function openToy(toy: ToyModel = toyModel()): Promise<Engine> {
   return (await connectToy(toy)).engine
 }
 
-/** The same, with a connection that can be closed. */
+/** Like `toyEngine`, with a connection that can be closed. */
 export async function connectToy(
   toy: ToyModel = toyModel(),
 ): Promise<{ readonly engine: Engine; readonly connection: Connection }> {

@@ -1,4 +1,4 @@
-// Runs one call of a tool: checks its arguments, waits for its function, and writes what the model is told.
+// Runs a tool call: checks its arguments, waits for its function, and writes the result for the model.
 
 import { shown } from '../../../core/base/check-options.ts'
 import { HalfbyteError, isHalfbyteError, reasonOf } from '../../../core/base/errors.ts'
@@ -51,8 +51,8 @@ function argumentFaults(name: string, parameters: unknown): FaultFinder {
 }
 
 /**
- * Runs the call. Never rejects because of the model or the function; rejects with `unsupported` where the
- * tool's schema has a keyword that cannot be checked. An aborted signal ends the wait, not the function.
+ * Runs the call. Never rejects because of the model or the function; rejects with `unsupported` if the tool's
+ * schema has a keyword that cannot be checked. An aborted signal ends the wait, not the function.
  */
 export async function runCall(call: ToolCall, tool: CheckedTool, signal: AbortSignal): Promise<ToolRun> {
   const fault = tool.fault(call.arguments)
@@ -73,7 +73,7 @@ async function inTime(
 ): Promise<unknown> {
   return withTimeLimit(outer, timeoutMs, `${name} took longer than ${timeoutMs} ms`, async (signal) => {
     signal.throwIfAborted()
-    // The function gets a copy, so the conversation keeps what the model wrote.
+    // The function gets a copy, so that the conversation keeps the model's own arguments.
     const copy = structuredClone(given)
     const run = new Promise((resolve) => resolve(execute(copy, { callId: id, signal })))
     return unlessAborted(run, signal)

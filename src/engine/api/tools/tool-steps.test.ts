@@ -1,5 +1,5 @@
-// Tools that run. In: a toy model that echoes its prompt, functions. Out: the steps, the conversation,
-// what is streamed, and how aborts and wrong calls end.
+// Running tools. In: a toy model that echoes its prompt, functions. Out: the steps, the conversation, the
+// stream, and how aborts and wrong calls end.
 import { describe, expect, test } from 'vitest'
 import { errorOf, GREEDY, openToy } from '../testing/toy-engine.ts'
 import type { ReplyChunk, RunnableTool, ToolRun } from '../types.ts'
@@ -58,11 +58,11 @@ describe('a reply whose tools have functions', () => {
       (first?.usage.completionTokens ?? 0) + (second?.usage.completionTokens ?? 0),
     )
     expect(result.tokens).toEqual([...(first?.tokens ?? []), ...(second?.tokens ?? [])])
-    // The second step reads only new text.
+    // The second step processes only new text.
     expect(second?.usage.cachedTokens).toBeGreaterThanOrEqual(first?.usage.promptTokens ?? 0)
   })
 
-  test('runs several calls one after the other, in their order', async () => {
+  test('runs several calls one after the other, in order', async () => {
     const order: string[] = []
     const execute: RunnableTool['execute'] = async ({ a }) => {
       order.push(`begin ${a}`)
@@ -162,7 +162,7 @@ describe('an error in a tool is reported to the model and to the caller', () => 
     expect(await runOf(() => Promise.reject('words'))).toMatchObject({ result: 'error: words' })
   })
 
-  test('arguments that the schema does not allow: the function is not called', async () => {
+  test('arguments that the schema forbids do not reach the function', async () => {
     let calls = 0
     const count = () => calls++
     const wrong = await runOf(count, {}, { a: 'one' })
@@ -172,7 +172,7 @@ describe('an error in a tool is reported to the model and to the caller', () => 
     expect(calls).toBe(0)
   })
 
-  test('a timeout: the signal aborts, and nobody waits for the function', async () => {
+  test('a timeout aborts the signal, and nobody waits for the function', async () => {
     let reason: unknown
     const late = await runOf(
       (_, { signal }) => new Promise(() => signal.addEventListener('abort', () => (reason = signal.reason))),
@@ -184,7 +184,7 @@ describe('an error in a tool is reported to the model and to the caller', () => 
     expect(await runOf(() => 'x', { timeoutMs: Number.POSITIVE_INFINITY })).toMatchObject({ result: 'x' })
   })
 
-  test('a result that is not JSON, and one that is too long', async () => {
+  test('a result that is not JSON is an error, and one that is too long is cut', async () => {
     const circle: Record<string, unknown> = {}
     circle['self'] = circle
     expect((await runOf(() => circle)).result).toMatch(/^error: .*circular/is)
@@ -194,7 +194,7 @@ describe('an error in a tool is reported to the model and to the caller', () => 
     expect(halved.result).toBe('😀\n[the first 2 of 4 characters]')
   })
 
-  test('8,000 characters of a result are read unless the tool sets another limit', async () => {
+  test('the model gets 8,000 characters of a result unless the tool sets another limit', async () => {
     const signal = new AbortController().signal
     const asked = { id: 'call00001', name: 'add', arguments: { a: 1 } }
     const checked = checkedTool(tool(() => 'é'.repeat(9000)))!
@@ -258,7 +258,7 @@ describe('the end of a reply whose tool is running', () => {
     expect((await session.send('hi', GREEDY).result).text).toBe('You said hi')
   })
 
-  test('leaving the loop and disposing of the session do the same', async () => {
+  test('leaving the loop or disposing of the session does the same', async () => {
     const session = (await openToy()).createSession()
     const left = waiting()
     for await (const { toolRun } of session.send(call('add'), { ...GREEDY, tools: left.tools })) {

@@ -19,7 +19,7 @@ const MOST_STEPS = 100
 export interface StepHost {
   readonly reply: ReplyOptions
   readonly sink: Sink
-  /** Asks for the next reply of the model. */
+  /** Requests the model's next reply. */
   ask(options: ReplyOptions, sink: Sink): Feed
   /** Adds a reply and the results of its calls to the conversation. */
   say(reply: Outcome, prefix: string | undefined, results: readonly Message[]): void
@@ -42,7 +42,7 @@ class Steps implements Feed {
   #feed: Feed | undefined
   /** Chunks that the reader has not taken. */
   #ahead = 0
-  /** The first of them that the present feed did not send, so it gets no credit for them. */
+  /** How many of them the current feed did not send, so that it gets no credit for them. */
   #foreign = 0
 
   constructor(host: StepHost) {
@@ -89,7 +89,10 @@ class Steps implements Feed {
     }
   }
 
-  /** Those of the next reply: the first has the prefix, and the last has no tools, so it can only answer. */
+  /**
+   * The options of the next reply: the first one has the prefix, and the last one has no tools, so that it
+   * can only answer.
+   */
   #options(): ReplyOptions {
     const { reply } = this.#host
     const { length } = this.#done
@@ -140,7 +143,7 @@ class Steps implements Feed {
     return { runs, left: toolCalls.filter(({ name }) => !this.#tools.has(name)) }
   }
 
-  /** A chunk of our own, for which no feed gets credit. */
+  /** Emits a chunk of our own, for which no feed gets credit. */
   #tell(chunk: ReplyChunk): void {
     this.#foreign += 1
     this.#pass(chunk)
@@ -152,7 +155,7 @@ class Steps implements Feed {
   }
 }
 
-/** Between the texts of two steps. */
+/** The separator between the texts of two steps. */
 const GAP = '\n\n'
 
 const described = ({ name, description, parameters, strict }: RunnableTool): Tool => ({
@@ -201,7 +204,7 @@ function joinedTimings(steps: readonly ReplyStep[]): Timings {
   }
 }
 
-/** One record of the sums of all fields. */
+/** A record with the sums of all fields. */
 function summed<Fields extends Usage | Timings>(records: readonly Fields[]): Fields {
   const sums = new Map<string, number>()
   for (const record of records)

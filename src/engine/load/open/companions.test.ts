@@ -1,5 +1,5 @@
-// Companions. In: prompts and options on a toy model. Out: what is read in addition to the reply's own
-// prompt.
+// Companions. In: prompts and options on a toy model. Out: the sequences that run in addition to the reply's
+// own.
 import { expect, test } from 'vitest'
 import { LookupDrafter } from '../../../core/generate/speculate/draft-lookup.ts'
 import { toyModel } from '../../testing/toy-model.ts'
@@ -7,14 +7,17 @@ import type { Prompt } from '../../wire/protocol.ts'
 import type { LoadedModel } from '../loaded-model.ts'
 import { openCompanions } from './companions.ts'
 
-const CONVERSATION: Prompt = {
+/** A prompt that can be made from its text. */
+type GuidedPrompt = Exclude<Prompt, { readonly type: 'ids' }>
+
+const CONVERSATION: GuidedPrompt = {
   type: 'messages',
   messages: [
     { role: 'system', content: 'be kind' },
     { role: 'user', content: 'hi' },
   ],
 }
-const TEXT: Prompt = { type: 'text', text: 'once upon' }
+const TEXT: GuidedPrompt = { type: 'text', text: 'once upon' }
 
 /** A prompt without images. */
 const seenBy = ({ text }: Pick<LoadedModel, 'text'>, prompt: Prompt) => ({
@@ -22,9 +25,12 @@ const seenBy = ({ text }: Pick<LoadedModel, 'text'>, prompt: Prompt) => ({
   encode: (given: string, start: boolean, after?: number) => text.encode(given, start, after),
 })
 
-function guideText(prompt: Prompt, negativePrompt?: string): string {
+function guideText(prompt: GuidedPrompt, negativePrompt?: string): string {
   const toy = toyModel()
-  const ids = toy.text.encode(prompt.type === 'text' ? prompt.text : toy.renderPrompt(prompt.messages), true)
+  const ids = toy.text.encode(
+    prompt.type === 'messages' ? toy.renderPrompt(prompt.messages) : prompt.text,
+    true,
+  )
   const { guide, release } = openCompanions(toy, seenBy(toy, prompt), ids, { cfgScale: 2, negativePrompt })
   const text = guide!.tokens.map((id) => (id === 256 ? '<end>' : String.fromCharCode(id))).join('')
   release()
@@ -39,7 +45,7 @@ test('a negative prompt replaces the system prompt, or the plain text', () => {
   expect(guideText(TEXT)).toBe('n')
 })
 
-test('scale 1 reads nothing else, whatever the negative prompt', () => {
+test('scale 1 opens no other sequence, whatever the negative prompt', () => {
   for (const cfgScale of [1, undefined]) {
     const { guide } = openCompanions(toyModel(), seenBy(toyModel(), TEXT), [1, 2], {
       cfgScale,

@@ -1,4 +1,4 @@
-// The extra sequences of a reply, for its negative prompt and its draft model.
+// The additional sequences of a reply, for its negative prompt and its draft model.
 import { HalfbyteError, isHalfbyteError } from '../../../core/base/errors.ts'
 import type { ReplyConstraint } from '../../../core/constrain/written-grammar.ts'
 import type { Sequence } from '../../../core/generate/schedule/sequence.ts'
@@ -18,7 +18,7 @@ export interface Companions {
 
 /**
  * Throws `unsupported` if the draft model is missing, `context-overflow` or `out-of-memory` if the negative
- * prompt does not fit. `ids` are those of the prompt.
+ * prompt does not fit. `ids` are the prompt's.
  */
 export function openCompanions(
   model: LoadedModel,
@@ -88,7 +88,7 @@ function openDrafter(
       try {
         return draft.drafter(open(draft))
       } catch (error) {
-        // Without room for the draft's state the reply is slower, but still right.
+        // Without memory for the draft's state the reply is slower, but still correct.
         if (isHalfbyteError(error) && ['out-of-memory', 'context-overflow'].includes(error.code))
           return undefined
         throw error

@@ -1,4 +1,4 @@
-// Loads an export in the layout of transformers.js by each kind of address, and counts the requests.
+// Loads an export in transformers.js layout through each kind of address, and counts the requests.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -65,13 +65,13 @@ test('every address is requested once', async () => {
   expect(missed.filter((path, index) => missed.indexOf(path) !== index)).toEqual([])
 })
 
-test('data beside the graph is looked up only beside the graph', async () => {
+test('data files are looked up only next to the graph', async () => {
   server.files.set('repo/genai_config.json', json({ model: { context_length: 5 } }))
   const file = await open('repo/')
   expect(file.metadata.get('config')).toMatchObject({ contextLength: 77 })
 })
 
-test('a dtype that the repository lacks is named', async () => {
+test('the error for a dtype that the repository lacks names it', async () => {
   await expect(open('repo/', 'fp16')).rejects.toMatchObject({
     message: expect.stringContaining('model_fp16.onnx'),
   })

@@ -1,5 +1,5 @@
-// Tests of files that other files name. In: forged models, indexes, modules and listings on a hub, and its
-// token. Out: every request that a load makes, each in the model's folder. On disk:
+// Tests of file names given in other files. In: forged models, indexes, modules and listings on a hub, and
+// its token. Out: every request that a load makes, each in the model's folder. On disk:
 // tools/cli/models/named-files.test.ts.
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
@@ -62,7 +62,7 @@ const withWeights = (location: string) =>
 const put = (name: string, bytes: Uint8Array | string) =>
   server.files.set(HUB_PATH + name, typeof bytes === 'string' ? new TextEncoder().encode(bytes) : bytes)
 
-/** Loads what is at `name` of the folder; the error that ends it. */
+/** Loads `name` from the folder and returns the resulting error. */
 async function errorOf(name: string): Promise<unknown> {
   const request = { cache: 'none', hub: { baseUrl: `${server.address}hub/`, token: TOKEN } } as const
   const never = async (): Promise<never> => {
@@ -119,7 +119,7 @@ const elsewhere = () => {
   })
 }
 
-/** The files of an encoder's folder, whose second module is in the folder of this name. */
+/** The files of an encoder's folder, whose second module is in the folder with this name. */
 function encoderFiles(kind: 'Pooling' | 'Dense', path: string): Record<string, Uint8Array | string> {
   const pooling = kind === 'Dense' ? [{ type: 'x.Pooling', path: '1_Pooling' }] : []
   const modules = [{ type: 'x.Transformer', path: '' }, ...pooling, { type: `x.${kind}`, path }]
@@ -129,14 +129,14 @@ function encoderFiles(kind: 'Pooling' | 'Dense', path: string): Record<string, U
 const NO_WEIGHTS = { 'config.json': '{}', 'tokenizer.json': '{}' }
 const listed = (path: string) => ({ '': JSON.stringify([{ type: 'file', path }]) })
 
-/** Every reader that follows names: files that give it a name, and what is loaded of them. */
+/** Every reader that follows names: files that give it a name, and what is loaded from them. */
 const READERS: readonly {
   readonly reader: string
   readonly load: (name: string) => Promise<unknown>
   readonly place?: string
   /** Files of the folder; with the name '', the hub's listing. */
   readonly files: (name: string) => Readonly<Record<string, Uint8Array | string>>
-  /** Default: `format`. With an extension, some names become those of missing files. */
+  /** Default: `format`. With an extension appended, some names refer to missing files. */
   readonly codes?: readonly string[]
 }[] = [
   {
@@ -226,7 +226,7 @@ test('a name in the folder is requested, with the token', async () => {
   expect(elsewhere()).toEqual([])
 })
 
-test('a name with a part number means only the file of that name', async () => {
+test('a name with a part number means only the file with that name', async () => {
   put('model.onnx', withWeights('w-00002-of-00002.hbm'))
   put('w-00001-of-00002.hbm', new Uint8Array(8))
   put('w-00002-of-00002.hbm', DATA)

@@ -1,4 +1,4 @@
-// Opens a model of any format by whatever names it, and reads its headers.
+// Opens a model of any format from an address or files, and reads its headers.
 import type { ByteSource } from '../../../core/base/bytes.ts'
 import { isHalfbyteError } from '../../../core/base/errors.ts'
 import { COMPANIONS, GRAPH_FOLDER, type GraphDtype } from '../../../core/formats/names/graph-files.ts'
@@ -16,7 +16,9 @@ import type { Host } from '../../../core/runtime/host.ts'
 import type { ScaledAdapter } from '../../../core/weights/adapt.ts'
 import type { LoadRequest } from '../../wire/protocol.ts'
 
-/** Throws what `open` and `readers` throw, and `format` or `unsupported` if a file is not a LoRA adapter. */
+/**
+ * Throws the errors of `open` and `readers`, and `format` or `unsupported` if a file is not a LoRA adapter.
+ */
 export async function openAdapters(
   lora: LoadRequest['lora'],
   open: (source: LoadRequest['source']) => Promise<{ readonly sources: readonly ByteSource[] }>,
@@ -34,14 +36,14 @@ export async function openAdapters(
   return adapters
 }
 
-/** The files of a place. Throws `network` with the status 404 when an address has nothing. */
+/** The files at a location. Throws `network` with the status 404 if nothing exists at an address. */
 export type Open<F> = (place: LoadRequest['source']) => Promise<F>
 
 export interface OpenAnyOptions {
   readonly signal?: AbortSignal | undefined
   /** Detects 16-bit floats in f32 weights of ONNX models, if that needs no download. Default: false. */
   readonly bfloats?: boolean | undefined
-  /** The precision of the graph where the files have several. Default: the first of `GRAPH_DTYPES`. */
+  /** The precision of the graph if the files have several. Default: the first of `GRAPH_DTYPES`. */
   readonly dtype?: GraphDtype | undefined
 }
 
@@ -52,8 +54,8 @@ interface Sources {
 }
 
 /**
- * A folder without config.json may be an ONNX model. Files beside a graph at an address are found one by one.
- * Throws what `open` and the reader of the format throw.
+ * A folder without config.json may be an ONNX model. Files next to a graph at an address are found one by
+ * one. Throws the errors of `open` and of the format's reader.
  */
 export async function openAny<F extends Sources>(
   place: LoadRequest['source'],
@@ -62,7 +64,7 @@ export async function openAny<F extends Sources>(
   { signal, bfloats, dtype }: OpenAnyOptions = {},
 ): Promise<{ readonly file: ModelFile; readonly files: F }> {
   const isFolder = typeof place === 'string' && place.endsWith('/')
-  /** Whether everything that describes a model was requested there. */
+  /** Whether all files that describe a model were requested there. */
   let isDescribed = isFolder
   const files = await open(place).catch((error) => {
     if (!isFolder || !isMissing(error)) throw error
@@ -84,8 +86,8 @@ export async function openAny<F extends Sources>(
 }
 
 /**
- * Finds files beside the graph at an address. In the layout of transformers.js, the files that describe the
- * model are one level up. With `isDescribed`, nothing that describes it is looked for.
+ * Finds files next to the graph at an address. In transformers.js layout, the files that describe the model
+ * are one level up. With `isDescribed`, these are not looked for.
  */
 function findBeside(
   graph: string,

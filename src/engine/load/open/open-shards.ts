@@ -1,4 +1,4 @@
-// Starts the shard workers with their plans, or says why there are none.
+// Starts the shard workers with their plans, or explains why there are none.
 import { type EngineNote, PLAIN_NOTES } from '../../../core/base/engine-notes.ts'
 import { type HalfbyteError, isHalfbyteError } from '../../../core/base/errors.ts'
 import { planTotals } from '../../../core/graph/plan/cost.ts'
@@ -29,8 +29,9 @@ export type Shards =
 
 /**
  * With `auto` it starts as many workers as may help, measures them, and keeps those that do; a worker that
- * fails to start only costs speed. A given number of workers get equal parts, so sums, and therefore tokens,
- * are the same in every load. Throws `internal` if one of these cannot be started, or `out-of-memory`.
+ * fails to start only costs speed. With a given number, workers get equal parts, so that sums, and therefore
+ * tokens, are the same in every load. Throws `internal` if one of these cannot be started, or
+ * `out-of-memory`.
  */
 export async function openShards(
   prepared: PreparedModel,

@@ -1,4 +1,4 @@
-// Opens the vision tower of a model with the part of the library that is loaded for it.
+// Opens a model's vision tower with the script that is loaded for it.
 import { roleOf, weightOf } from '../../../core/arch/tensors/names.ts'
 import type { ByteSource } from '../../../core/base/bytes.ts'
 import type { LoadReaders, ModelFile } from '../../../core/formats/readers.ts'
@@ -24,7 +24,7 @@ export const ENGINE_TOOLS: EngineTools = {
 
 /**
  * Opens the tower that the request names, or otherwise the model's `own` one, and returns a function that
- * prepares it for a model; undefined if there is none. Rejects with errors of opening, `architecture` for a
+ * prepares it for a model; undefined if there is none. Rejects with errors from opening, `architecture` for a
  * file that is not a tower, and `unsupported` for an unsupported tower.
  */
 export async function openVision(

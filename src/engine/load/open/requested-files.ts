@@ -27,7 +27,7 @@ export type FileOpener = (
 ) => Promise<OpenFiles>
 
 /**
- * Runs `work` with a function that opens files as the request says. They are closed when it ends, and
+ * Runs `work` with a function that opens files with the request's options. They are closed when it ends, and
  * distrusted if it ends with a typed error.
  */
 export async function withFiles<Result>(
@@ -56,7 +56,7 @@ export interface PeekedFiles {
   readonly sources: readonly ByteSource[]
   /** Bytes that a load would have to download. */
   readonly downloadBytes: number
-  /** The graphs among which a load chooses. Default: there is no choice. */
+  /** The graphs that a load chooses from. Absent if there is no choice. */
   readonly graphs?: (() => Promise<readonly GraphFiles[]>) | undefined
   close(): Promise<void>
 }
@@ -92,7 +92,9 @@ export const openRequestedFiles: FileOpener = async (
   }
 }
 
-/** The same for headers: nothing is stored, and only the bytes that are read are fetched. */
+/**
+ * Like `openRequestedFiles`, for headers: nothing is stored, and only the bytes that are read are fetched.
+ */
 export const peekRequestedFiles: FilePeeker = async ({ source, cache, hub, dtype }, { signal }) =>
   typeof source === 'string'
     ? peekAddress(source, { signal, cache, hub, dtype })

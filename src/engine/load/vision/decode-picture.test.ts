@@ -1,5 +1,5 @@
 // Images decoded outside a browser. In: PNG and JPEG files of all kinds, rotated, forged and truncated.
-// Out: their pixels, or the reason why there are none.
+// Out: their pixels, or the reason why they cannot be decoded.
 import { deflateSync } from 'node:zlib'
 import { encode as encodePng } from 'fast-png'
 import { encode as encodeJpeg } from 'jpeg-js'
@@ -10,7 +10,7 @@ import { crc32 } from '../../../core/formats/pictures/crc32.ts'
 import PILLOW from './decode/testing/pillow.json' with { type: 'json' }
 import { decodePicture } from './decode-picture.ts'
 
-/** 2 x 2: black, white, a red and a blue, of full opacity but the last. */
+/** 2 x 2 pixels: black, white, red and blue, opaque except the last. */
 const COLOURS = [0, 0, 0, 255, 255, 255, 255, 255, 200, 10, 20, 255, 30, 40, 250, 128]
 
 const chunk = (name: string, data: Uint8Array) => {
@@ -94,7 +94,7 @@ describe('PNG', () => {
     ])
   })
 
-  test('claims of impossible sizes, damage and cuts have a reason', () => {
+  test('impossible sizes, damage and truncation are rejected with a reason', () => {
     const whole = png({ width: 3, height: 2, depth: 8, type: 0 }, [
       [1, 2, 3],
       [4, 5, 6],
@@ -111,7 +111,7 @@ describe('PNG', () => {
 })
 
 describe('JPEG', () => {
-  /** Four quarters: black, white, red, blue, from the upper left. */
+  /** Four quarters: black, white, red, blue, starting at the upper left. */
   const SIZE = { width: 32, height: 48 }
   const quarters = [
     [0, 0, 0],
@@ -145,7 +145,7 @@ describe('JPEG', () => {
     view.setUint16(28, turn, little)
     return Buffer.concat([plain.subarray(0, 2), segment, plain.subarray(2)])
   }
-  /** The nearest of the four colours in the middle of each quarter. */
+  /** The nearest of the four colours at the centre of each quarter. */
   function seen(bytes: Uint8Array): { size: readonly number[]; order: readonly number[] } {
     const { width, height, data: pixels } = decodePicture(bytes)
     const order = [0, 1, 2, 3].map((quarter) => {
@@ -161,7 +161,7 @@ describe('JPEG', () => {
   }
 
   test('is upright in each of the eight orientations, in both byte orders', () => {
-    // The colours of the quarters of the upright image.
+    // The colours of the upright image's quarters.
     const orders = ['0123', '1032', '3210', '2301', '0213', '2031', '3120', '1302']
     for (const [at, order] of orders.entries()) {
       const expected = {
@@ -193,11 +193,10 @@ describe('JPEG', () => {
 
 /**
  * Made by Pillow 13.0.0 with libjpeg-turbo 3.2.0, of a pattern of 21 x 19: `Image.save(quality=40,
- * optimize=True)` and the SHA-256 of `Image.open(...).convert('RGB')`. For 4:4:0 the units of a file of 4:2:2
- * are read as such.
+ * optimize=True)` and the SHA-256 of `Image.open(...).convert('RGB')`. For 4:4:0, a 4:2:2 file is relabelled.
  */
 test.each(PILLOW)(
-  'a JPEG of $name has the bytes of Pillow',
+  'a JPEG of $name decodes to the same bytes as in Pillow',
   async ({ width, height, sha256: hash, file }) => {
     const pixels = decodePicture(Uint8Array.from(Buffer.from(file, 'base64')))
     expect([pixels.width, pixels.height]).toEqual([width, height])
@@ -206,7 +205,7 @@ test.each(PILLOW)(
   },
 )
 
-describe('an image that claims more than its bytes can hold is rejected before it is decoded', () => {
+describe('an image that claims more pixels than its bytes can contain is rejected before it is decoded', () => {
   const bomb = deflateSync(Buffer.alloc(1 << 24))
   const refused = (bytes: Uint8Array) => {
     try {

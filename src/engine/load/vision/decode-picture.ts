@@ -1,4 +1,4 @@
-// Decodes PNG and JPEG files where no browser does: in Node, Bun and Deno.
+// Decodes PNG and JPEG files outside browsers: in Node, Bun and Deno.
 import { kindOf } from '../../../core/formats/pictures/check-picture.ts'
 import type { Pixels } from '../../../core/formats/pixels.ts'
 import { jpegPixels } from './decode/jpeg-pixels.ts'

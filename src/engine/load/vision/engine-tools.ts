@@ -1,4 +1,4 @@
-// The engine code that the vision script uses, so that it need not contain a copy.
+// The engine code that the vision script uses, so that it does not contain a copy.
 import type { roleOf, weightOf } from '../../../core/arch/tensors/names.ts'
 import type { RowsView } from '../../../core/generate/schedule/step-buffer.ts'
 import type { graphBuilder } from '../../../core/graph/builder.ts'

@@ -1,4 +1,4 @@
-// Decodes and cuts images for the engine: in its worker by the browser, elsewhere by the host.
+// Decodes images and splits them into tiles: with the browser in a worker, otherwise with the host.
 import { HalfbyteError, isHalfbyteError, reasonOf } from '../../../core/base/errors.ts'
 import { checkPicture } from '../../../core/formats/pictures/check-picture.ts'
 import { checkPixels, checkSides, MOST_FILE_BYTES, type Pixels } from '../../../core/formats/pixels.ts'
@@ -6,7 +6,7 @@ import type { Host } from '../../../core/runtime/host.ts'
 import { type CutPicture, type CutRules, cutPicture } from '../../../core/vision/cut-picture.ts'
 import type { PictureSource } from '../../types/conversation.ts'
 
-/** Bytes that name the content: the file, or the sizes and pixels. */
+/** Bytes that identify the content: the file, or the dimensions and pixels. */
 export async function pictureBytes(given: PictureSource): Promise<Uint8Array<ArrayBuffer>> {
   const source = fileOf(given)
   if (source instanceof Blob) return new Uint8Array(await source.arrayBuffer())
@@ -23,9 +23,9 @@ export const fileOf = (source: PictureSource): Blob | Pixels =>
   source instanceof ArrayBuffer || source instanceof Uint8Array ? new Blob([source as BlobPart]) : source
 
 /**
- * Decodes and cuts an image; of an animated one, its first frame. `elsewhere`: where no browser decodes.
- * Throws `unsupported` for an image above the limits and where nothing decodes files, `format` for a file
- * that is damaged or not an image, and the signal's reason.
+ * Decodes an image and splits it into tiles; of an animated image, the first frame. `elsewhere`: decodes
+ * outside browsers. Throws `unsupported` for an image above the limits and if nothing can decode files,
+ * `format` for a file that is damaged or not an image, and the signal's reason.
  */
 export async function cutOf(
   given: PictureSource,

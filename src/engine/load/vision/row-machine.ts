@@ -1,4 +1,4 @@
-// One plan in memory, which runs on given rows.
+// A plan in memory that runs on given rows.
 import { ABI } from '../../../core/abi/constants.ts'
 import { RowSource } from '../../../core/generate/schedule/row-source.ts'
 import type { RowsView } from '../../../core/generate/schedule/step-buffer.ts'
@@ -17,7 +17,7 @@ interface RowKind {
   readonly width: number
   /** See `RowSource`. */
   readonly isPlaced: boolean
-  /** For each layer, whether its rows see only those of the same window. */
+  /** For each layer, whether its rows attend only to the same window. */
   readonly windowed: readonly boolean[]
 }
 
@@ -41,7 +41,7 @@ export class RowMachine {
     this.#outputs = new tools.RowsView(placed.arena, placed.plan.hidden, placed.written)
   }
 
-  /** Throws what `placeModel` throws. */
+  /** Throws the same errors as `placeModel`. */
   static async place(
     tools: EngineTools,
     arena: Arena,
@@ -50,7 +50,7 @@ export class RowMachine {
     hooks: WeightHooks,
   ): Promise<RowMachine> {
     const inputs = new GivenRows(width, isPlaced)
-    // A window has one row at least.
+    // A window has at least one row.
     const sequences = windowed.includes(true) ? prepared.plan.tokens : 1
     const placed = await tools.placeModel(arena, prepared, hooks, { inputs, sequences })
     return new RowMachine(placed, inputs, windowed, tools)
@@ -87,7 +87,7 @@ export class RowMachine {
     }
   }
 
-  /** Runs `use` on a step whose rows are in groups of these sizes: each row sees those of its group. */
+  /** Runs `use` on a step whose rows are in groups of these sizes: each row attends to its group. */
   #describe(groups: readonly number[], use: () => void): void {
     const { step, cache } = this.#placed
     const states = groups.map(() => new this.#tools.SequenceState(cache))
@@ -111,7 +111,7 @@ export class RowMachine {
 const NO_ROWS = new Float32Array(0)
 const FIRST = 2 ** ABI.INPUT_BIT
 
-/** The rows of one run: word `FIRST` stands for the first of them. */
+/** The rows of one run: word `FIRST` represents the first of them. */
 class GivenRows extends RowSource {
   override readonly width: number
   override readonly isPlaced: boolean
@@ -134,7 +134,7 @@ class GivenRows extends RowSource {
     return this.#rows.subarray(at, at + this.width)
   }
 
-  /** By row and column of the picture, whatever came before. */
+  /** By row and column of the image, regardless of what came before. */
   override locate(word: number, place: number, into: Uint32Array, at: number): number {
     const { patches, columns } = this.#order!
     const patch = patches[word - FIRST]!
@@ -145,14 +145,16 @@ class GivenRows extends RowSource {
   }
 }
 
-/** Records [first, last) of a plan, of layers that either all have windows or all have none. */
+/** Records [first, last) of a plan, for layers that either all have windows or all have none. */
 interface PlanPart {
   readonly first: number
   readonly last: number
   readonly isWindowed: boolean
 }
 
-/** The record that stores a layer's keys is its first record that depends on which rows see each other. */
+/**
+ * The record that stores a layer's keys is its first record that depends on which rows attend to each other.
+ */
 function partsOf({ ops, hidden }: Plan, windowed: readonly boolean[]): PlanPart[] {
   const layers = ops.flatMap(({ name }, index) => (name === 'rope_kv' ? [index] : []))
   const starts = layers.filter((_, layer) => layer === 0 || windowed[layer] !== windowed[layer - 1])

@@ -1,9 +1,9 @@
-// Images in the file of a saved session: their bytes as text in base64.
+// Images in the file of a saved session, with their bytes in base64.
 import { fromBase64, toBase64 } from '../../../core/base/base64.ts'
 import type { Message, PictureSource } from '../../types/conversation.ts'
 import { fileOf } from './picture-file.ts'
 
-/** A file with its media type, or pixels with their sizes. */
+/** A file with its media type, or pixels with their dimensions. */
 interface SavedPicture {
   readonly base64: string
   readonly type?: string

@@ -19,15 +19,15 @@ interface SightOptions {
   readonly inputs: InputRows
   /** Rows of the language model across and down a tile. */
   readonly sidesOf: (tile: Tile) => Sides
-  /** Decodes and cuts an image. Rejects as `cutOf` does. */
+  /** Decodes an image and splits it into tiles. Rejects like `cutOf`. */
   readonly cut: (source: PictureSource, signal?: AbortSignal) => Promise<CutPicture>
-  /** The rows [rows of the tile][width] of a tile. */
+  /** Computes the rows [rows of the tile][width] of a tile. */
   readonly encode: (tile: Tile) => Float32Array
   readonly text: ModelText
   readonly yieldTask: () => Promise<void>
 }
 
-/** What the model reads of an image: texts, which are encoded with their surroundings, and ids. */
+/** What the model reads for an image: texts, which are encoded with their surroundings, and ids. */
 interface KnownPicture {
   readonly before: string
   readonly ids: readonly number[]
@@ -51,12 +51,12 @@ export class TowerSight implements Sight {
     const sources = new Map<string, PictureSource>()
     this.#fresh.clear()
     const seen: Prompt =
-      prompt.type === 'text'
-        ? prompt
-        : {
+      prompt.type === 'messages'
+        ? {
             ...prompt,
             messages: await Promise.all(prompt.messages.map((each) => this.#marked(each, sources, signal))),
           }
+        : prompt
     const { text } = this.#options
     return {
       prompt: seen,
@@ -94,7 +94,7 @@ export class TowerSight implements Sight {
     return readMessages(messages)
   }
 
-  /** The message with marks in its text, and without pictures. */
+  /** The message with marks in its text and without images. */
   async #marked(
     message: Message,
     sources: Map<string, PictureSource>,
@@ -131,7 +131,7 @@ export class TowerSight implements Sight {
     this.#known.set(key, { before, ids, after: end })
   }
 
-  /** The first row of each tile, and how many there are. */
+  /** The first row of each tile, and the total number of rows. */
   #rowsOf(tiles: readonly Tile[]): { readonly starts: readonly number[]; readonly rows: number } {
     let rows = 0
     const starts = tiles.map((tile) => {
@@ -176,7 +176,7 @@ export class TowerSight implements Sight {
     const { starts, rows: count } = this.#rowsOf(tiles)
     const rows = new Float32Array(count * inputs.width)
     for (const [index, tile] of tiles.entries()) {
-      // Lets other replies, and an abort, through between two tiles.
+      // Lets other replies and aborts run between two tiles.
       await yieldTask()
       signal.throwIfAborted()
       rows.set(encode(tile), starts[index]! * inputs.width)

@@ -40,7 +40,7 @@ import { cutOf } from './picture-file.ts'
 import { RowMachine } from './row-machine.ts'
 import { TowerSight } from './tower-sight.ts'
 
-/** The parts of the engine that a sight needs. */
+/** The parts of the engine that image input needs. */
 export interface SightHost {
   readonly pool: Pool
   readonly text: ModelText
@@ -53,7 +53,7 @@ interface VisionOptions extends Pick<LoadRequest, 'weights' | 'imageTiles'> {
   readonly modelPlan: Pick<Plan, 'tokens' | 'stateGroups'> & { readonly hidden: Pick<PlanRows, 'width'> }
 }
 
-/** The usual texts by which templates mark an image. */
+/** The usual texts with which templates mark an image. */
 const MARKS: Readonly<Partial<Record<Projector, string>>> = {
   gemma3: '<start_of_image>',
   qwen2vl_merger: '<|vision_start|><|image_pad|><|vision_end|>',
@@ -61,7 +61,7 @@ const MARKS: Readonly<Partial<Record<Projector, string>>> = {
 }
 
 export class Vision {
-  /** The text by which chat templates mark an image. */
+  /** The text with which chat templates mark an image. */
   readonly mark: string
   /** Rows of the language model in place of tokens. */
   readonly inputs: InputRows
@@ -73,7 +73,7 @@ export class Vision {
 
   /**
    * Reads no weight yet. Throws `architecture` for a file that is not a tower or another model's, and
-   * `unsupported` for a tower that is not built.
+   * `unsupported` for an unsupported tower.
    */
   constructor(file: ModelFile, tools: EngineTools, options: VisionOptions) {
     const { weights: policy, modelPlan, imageTiles = Number.POSITIVE_INFINITY } = options
@@ -114,7 +114,7 @@ export class Vision {
     return this.#machines.reduce((sum, { arenaBytes }) => sum + arenaBytes, 0)
   }
 
-  /** Throws `out-of-memory`, errors of reading weights, or the signal's reason. */
+  /** Throws `out-of-memory`, errors from reading weights, or the signal's reason. */
   async place(arena: Arena, hooks: WeightHooks): Promise<void> {
     const [tower, projector] = this.models
     const own = this.#tower
@@ -156,7 +156,7 @@ export class Vision {
     return result
   }
 
-  /** How it expects images to be cropped. */
+  /** How the tower expects images to be split. */
   get rules(): CutRules {
     return cutRules(this.#tower)
   }
@@ -187,8 +187,8 @@ function folderNames(tower: Tower): TowerNames {
 }
 
 /**
- * Throws `unsupported` for a model that cannot process an image whose rows see each other in one step: too
- * many rows, or too narrow a window.
+ * Throws `unsupported` if the model cannot process, in one step, an image whose rows attend to each other:
+ * too many rows, or too narrow a window.
  */
 function checkRoom(tower: Tower, { tokens, stateGroups }: VisionOptions['modelPlan']): void {
   const rows = pictureRows(tower)
@@ -237,7 +237,7 @@ function prepare(
   return {
     file,
     weights,
-    // Only the code that places a model reads it: no layer has its own state.
+    // Only read when placing the model: the layers have no state.
     config: {
       ...{ family: 'vision', name: file.name, hiddenSize: graph.output.shape[1], contextLength: rows },
       ...{ layers: 0, heads: 0, kvHeads: 0, headDim: 0, intermediateSize: 0, vocabSize: 0, normEpsilon: 0 },

@@ -1,5 +1,5 @@
-// `halfbyte embed` prints the vectors of texts, and `halfbyte rerank` documents in the order of their
-// scores: one JSON object a line.
+// `halfbyte embed` prints the vectors of texts, and `halfbyte rerank` sorts documents by score: one JSON
+// object per line.
 import { Command, Option } from 'commander'
 import { TEXT_OPTIONS } from '../../../encoders/service/embed-service.ts'
 import { type EncoderFlags, openEmbedder } from '../command-embedder.ts'
@@ -25,13 +25,13 @@ interface RerankFlags extends EncoderFlags {
 export function embedCommand(): Command {
   return new Command('embed')
     .description('Embed texts with a sentence encoder. Prints one JSON object per line.')
-    .argument('<model>', 'a folder of sentence-transformers, a GGUF file, its URL or owner/name')
+    .argument('<model>', 'a sentence-transformers folder, a GGUF file, its URL or owner/name')
     .option('--text <text...>', 'texts')
-    .option('--file <file>', 'UTF-8, a text a line; default: stdin, without --text')
+    .option('--file <file>', 'UTF-8, one text per line; default: stdin, unless --text is given')
     .addOption(
       new Option('--kind <kind>', "the model's prompt before each text").choices(TEXT_OPTIONS.kind.choices),
     )
-    .option('--dimensions <n>', 'keep only the first n values of each vector', whole(1))
+    .option('--dimensions <n>', 'keep only the first n dimensions of each vector', whole(1))
     .option('--max-tokens <n>', "maximum tokens per text; default: the model's", whole(1))
     .addOption(threadsOption())
     .addOption(weightsOption())
@@ -41,12 +41,12 @@ export function embedCommand(): Command {
 export function rerankCommand(): Command {
   return new Command('rerank')
     .description('Sort documents by how well they answer a query. Prints one JSON object per line.')
-    .argument('<model>', 'a folder of a reranker, its URL or owner/name')
+    .argument('<model>', "a reranker's folder, its URL or owner/name")
     .option('--query <text>', 'the query')
     .hook('preAction', demand('--query <text>'))
     .option('--document <text...>', 'documents')
-    .option('--file <file>', 'UTF-8, a document a line; default: stdin, without --document')
-    .option('--top <n>', 'most documents; default: all', whole(1))
+    .option('--file <file>', 'UTF-8, one document per line; default: stdin, unless --document is given')
+    .option('--top <n>', 'maximum documents; default: all', whole(1))
     .option(
       '--max-tokens <n>',
       "maximum tokens of query and document together; default: the model's",

@@ -1,5 +1,5 @@
-// Encoders and networks of a Node program: `Embedder.load` and `Network.load` with the model in this process
-// and threads as workers of Node.
+// Encoders and networks in a Node program: `Embedder.load` and `Network.load` with the model in this process
+// and Node workers as threads.
 import { existsSync, statSync } from 'node:fs'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { Embedder, type EmbedderOptions } from '../../../encoders/embedder/embedder.ts'
@@ -14,7 +14,7 @@ import { isUrl, openModelFiles } from '../files.ts'
 import { blobFiles, placeOfSource } from '../node-engine.ts'
 import { nodeHost } from '../node-host.ts'
 
-/** A local folder of sentence-transformers has files that may be missing. */
+/** A local sentence-transformers folder may lack some files. */
 const openEncoderFiles: FileOpener = async ({ source, hub }, { signal, onProgress }) => {
   if (typeof source !== 'string') return blobFiles(source)
   if (source.endsWith('.json') && !isUrl(source) && !existsSync(source)) {
@@ -25,7 +25,7 @@ const openEncoderFiles: FileOpener = async ({ source, hub }, { signal, onProgres
   return openModelFiles(source, { signal, hub, onProgress })
 }
 
-/** `Embedder.load`. A folder needs no slash at its end. */
+/** `Embedder.load`. A folder needs no trailing slash. */
 export async function loadEmbedder(source: ModelSource, options: EmbedderOptions = {}): Promise<Embedder> {
   const place = await placeOfSource(source)
   const isFolder =

@@ -54,13 +54,13 @@ describe('Markdown', () => {
   })
 })
 
-test('text that is read aloud has no marks', () => {
+test('text for reading aloud has no markup', () => {
   expect(plainText('# A **b**\n\n- `c`\n- [d](https://e.example)\n\n|f|g|\n|-|-|\n|1|2|')).toBe(
     'A b\nc\nd\n\nf, g\n1, 2',
   )
 })
 
-describe('a model’s output cannot do anything', () => {
+describe('a model’s output contains nothing active', () => {
   test('HTML is text', () => {
     expect(tree('<img src=x onerror=alert(1)>')).toEqual(['p(<img src=x onerror=alert(1)>)'])
   })
@@ -94,7 +94,7 @@ test('blocks stay the same object while the text after them grows, so they are n
   }
 })
 
-test('every letter of plain text is shown', () => {
+test('every character of plain text is shown', () => {
   fc.assert(
     fc.property(fc.array(fc.stringMatching(/^[a-z]+$/), { minLength: 1 }), (words) => {
       const shown = parseMarkdown(words.join(' ')).map(({ piece }) => piece.children.join(''))
@@ -113,7 +113,7 @@ test('bare addresses become links, but file names do not', () => {
   ])
 })
 
-test('items of a task list, tight or loose, know whether they are done', () => {
+test('items of a task list, tight or loose, are marked as done or not', () => {
   for (const between of ['\n', '\n\n']) {
     const items = insides(only(['- [x] **one**', '- [ ] two', '- [y] three'].join(between)))
     expect(items.map(({ isDone }) => isDone)).toEqual([true, false, undefined])
@@ -156,7 +156,7 @@ describe('a text that grows', () => {
   const ends = ['\n', '\n\n', '\r\n']
   const line = fc.tuple(fc.constantFrom(...lines), fc.constantFrom(...ends)).map((parts) => parts.join(''))
 
-  test('is at every length the same as if parsed at once', () => {
+  test('gives the same result at every length as when parsed at once', () => {
     fc.assert(
       fc.property(fc.array(line, { maxLength: 12 }), fc.integer({ min: 1, max: 9 }), (parts, step) => {
         const text = parts.join('')
@@ -192,7 +192,7 @@ describe('a text that grows', () => {
 describe('the parts of a text', () => {
   const paragraph = fc.stringMatching(/^[a-z]{1,300}$/)
 
-  test('are short runs of blocks, and full ones stay while the text grows', () => {
+  test('are short runs of blocks, and full parts stay unchanged while the text grows', () => {
     fc.assert(
       fc.property(fc.array(paragraph, { minLength: 1, maxLength: 20 }), paragraph, (paragraphs, last) => {
         const sources = (parts: ReturnType<typeof inParts>) =>

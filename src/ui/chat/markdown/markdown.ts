@@ -17,7 +17,7 @@ function textOf(piece: Piece | string): string {
   return LINES.includes(piece.tag) ? `${inside}\n` : inside
 }
 
-/** Elements that a model's text may become. */
+/** Elements that a model's text may contain. */
 export type Tag =
   | ('p' | 'h2' | 'h3' | 'ul' | 'ol' | 'li' | 'blockquote' | 'hr' | 'br' | 'pre' | 'code')
   | ('table' | 'thead' | 'tbody' | 'tr' | 'th' | 'td' | 'strong' | 'em' | 's' | 'a' | 'span' | 'math')
@@ -91,7 +91,7 @@ const TAGS: ReadonlyMap<string, Tag> = new Map(
   }),
 )
 
-/** Parses Markdown while it streams: an unfinished fence, list or table is shown so far as it exists. */
+/** Parses Markdown while it streams: an unfinished fence, list or table is shown as far as it exists. */
 export function parseMarkdown(text: string): Block[] {
   const starts = [0, ...Array.from(text.matchAll(LINE_END), ({ 0: end, index }) => index + end.length)]
   const blocks: Block[] = []
@@ -106,7 +106,7 @@ export function parseMarkdown(text: string): Block[] {
   return blocks
 }
 
-/** A streaming answer: finished blocks are not parsed again. */
+/** Parses a streaming answer without parsing finished blocks again. */
 export class GrowingMarkdown {
   /** Later text does not change these, except through link definitions, which models do not write. */
   #ended: readonly Block[] = []
@@ -209,7 +209,7 @@ function leaf(token: Token): readonly (Piece | string)[] {
   switch (token.type) {
     case 'inline':
       return pieces(token.children ?? [])
-    // Models' line breaks are meaningful: verses, addresses, turns of a dialogue.
+    // Models' line breaks are meaningful: verses, addresses, dialogue.
     case 'softbreak':
     case 'hardbreak':
       return [{ tag: 'br', children: [] }]
@@ -225,7 +225,7 @@ function leaf(token: Token): readonly (Piece | string)[] {
     case 'code_block':
       return [{ tag: 'pre', children: [token.content], language: token.info.trim().split(/\s/, 1)[0] ?? '' }]
     default:
-      // Text, HTML as text, and an image's alt text: nothing is loaded from elsewhere.
+      // Text, HTML as text, and an image's alt text, so that nothing is loaded from elsewhere.
       return token.content === '' ? [] : [token.content]
   }
 }

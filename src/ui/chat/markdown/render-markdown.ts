@@ -6,12 +6,12 @@ import { repeat } from 'lit/directives/repeat.js'
 import { copyFrom } from '../copy.ts'
 import type { Block, Piece } from './markdown.ts'
 
-/** What the rendering says itself. */
+/** The labels that rendering adds. */
 interface MarkdownWords {
   readonly copyCode: string
   readonly table: string
   readonly formula: string
-  /** Shown as the language of a code block that names none. */
+  /** Shown in place of a code block's language if it names none. */
   readonly code: string
 }
 
@@ -23,7 +23,7 @@ export interface RichForms {
   readonly formula?: (tex: string, isDisplay: boolean) => unknown
 }
 
-/** How texts are shown. Another object, and everything is rendered again. */
+/** How texts are shown. If this object changes, everything is rendered again. */
 interface MarkdownLook {
   readonly words?: MarkdownWords
   readonly rich?: RichForms | undefined

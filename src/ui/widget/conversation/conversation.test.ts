@@ -73,8 +73,8 @@ test('a question is answered, and the next one continues the conversation', asyn
 test('a stopped answer keeps its text, and can be removed and generated again', async () => {
   const { it } = conversation()
   const engine = await openToy()
-  // Its answer takes long enough to be stopped.
-  const question = 'hello '.repeat(60).trim()
+  // Its answer takes long enough to be stopped, and is no loop.
+  const question = Array.from({ length: 30 }, (_, index) => `hello ${index}`).join(' ')
   const settings = { ...SETTINGS, generateOptions: { ...PLAIN, maxTokens: 2000 } }
   it.ask(question)
   const answering = it.answer(engine, settings)
@@ -87,6 +87,13 @@ test('a stopped answer keeps its text, and can be removed and generated again', 
   expect(it.isWaiting).toBe(true)
   await it.answer(engine, settings)
   expect(it.entries.at(-1)).toEqual({ role: 'assistant', content: `You said ${question}` })
+})
+
+test('an answer that repeats itself ends, with one round of what it repeats', async () => {
+  const { it } = conversation()
+  it.ask('hello '.repeat(60).trim())
+  await it.answer(await openToy(), { ...SETTINGS, generateOptions: { ...PLAIN, maxTokens: 2000 } })
+  expect(it.entries.at(-1)).toEqual({ role: 'assistant', content: 'You said hello', ending: 'loop' })
 })
 
 test('a failed answer leaves its question unanswered, and says why', async () => {
@@ -114,7 +121,7 @@ test('clearing drops the answer in progress, without disturbing the next convers
   expect(complete).toHaveLength(3)
 })
 
-test('passages are put before the question that they belong to, not before later ones', async () => {
+test('passages are put before their question, but not before later ones', async () => {
   const { it } = conversation()
   const { engine, prompts } = await heard()
   const documents = [
@@ -132,7 +139,7 @@ test('passages are put before the question that they belong to, not before later
   expect(prompts[1]?.map(({ content }) => content)).toEqual(['fox', answer?.content, 'sea'])
 })
 
-test('an encoder alone decides which passages are nearest, whatever words they share', async () => {
+test('with an encoder, only its vectors decide which passages are nearest', async () => {
   const { it } = conversation()
   const { engine } = await heard()
   const documents = ['the river goes to the sea', 'the old fox walked home', 'a fox and a sea']
@@ -211,7 +218,7 @@ test('a tool that ignores the signal does not block the conversation', async () 
   expect((await it.answer(engine, SETTINGS))?.content).toBe('You said hi')
 })
 
-test('stored entries are read back, without damaged or foreign ones', () => {
+test('stored entries are restored, except damaged or foreign ones', () => {
   const store = new Map<string, string>()
   const storage = {
     getItem: (key: string) => store.get(key) ?? null,
@@ -243,7 +250,7 @@ test('stored entries are read back, without damaged or foreign ones', () => {
   expect(new Kept('none', 'help').read()).toEqual([])
 })
 
-test('a streaming answer is stored as a stopped one, and not before its first word', () => {
+test('a streaming answer is stored as if stopped, but not before its first word', () => {
   const question: Entry = { role: 'user', content: 'a' }
   expect(unfinished([question, { role: 'assistant', content: '' }])).toEqual([question])
   expect(unfinished([question, { role: 'assistant', content: 'b' }])).toEqual([

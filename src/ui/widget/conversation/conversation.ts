@@ -1,17 +1,18 @@
-// A conversation. In: questions, an engine, what the page says of the replies. Out: the entries to show, as
-// they grow.
+// A conversation. In: questions, an engine, the page's reply settings. Out: the entries to show, as they
+// grow.
 import { SerialQueue } from '../../../core/base/time/serial-queue.ts'
 import { memo } from '../../../core/base/values.ts'
 import type { Engine } from '../../../engine/api/engine.ts'
 import type { ToolRun as CoreToolRun, Generation, Session } from '../../../engine/api/types.ts'
+import { beforeLoop } from '../../chat/loops.ts'
 import { fill } from '../../chat/texts.ts'
-import type { Entry, Passage, Settings, ToolRun, WidgetTool } from './entries.ts'
+import type { Assist, Entry, Passage, Settings, ToolRun, WidgetTool } from './entries.ts'
 import { PassageIndex } from './passages.ts'
 
 /** Share of the context that passages may use. */
 const PASSAGES_SHARE = 0.5
 
-/** What happens to an answer under way. */
+/** What is currently happening to an answer. */
 type Activity =
   | { readonly name: 'answering' }
   | { readonly name: 'searching'; readonly done: number; readonly total: number }
@@ -33,7 +34,7 @@ export class Conversation {
   #index: PassageIndex | undefined
   #stop: AbortController | undefined
   #generation: Generation | undefined
-  /** Answers, also those that nobody waits for any more. */
+  /** Pending answers, including those that nobody waits for any more. */
   readonly #queue = new SerialQueue()
 
   constructor(events: ConversationEvents) {
@@ -81,6 +82,25 @@ export class Conversation {
     const last = this.#entries.findLastIndex(({ role }) => role === 'user')
     this.#entries = this.#entries.slice(0, last + 1)
     this.#events.onChange()
+  }
+
+  /**
+   * Answers the open question without a model, if it is one that must not be left to a model. Resolves with
+   * whether it did. `assist`: which questions these are.
+   */
+  async answerAlone(assist: Assist): Promise<boolean> {
+    const asked = this.#entries
+    if (!this.isWaiting || assist === 'none') return false
+    const { careAnswer, exactAnswer } = await import('../../assist/index.ts')
+    if (this.#entries !== asked || !this.isWaiting) return false
+    const question = asked.at(-1)?.content ?? ''
+    const own = careAnswer(question) ?? (assist === 'all' ? exactAnswer(question) : undefined)
+    if (own === undefined) return false
+    const entry: Entry = { role: 'assistant', content: own.text }
+    this.#error = undefined
+    this.#finish([...asked, entry])
+    this.#events.onEntry(entry)
+    return true
   }
 
   /**
@@ -157,6 +177,12 @@ export class Conversation {
     this.#generation = generation
     for await (const { text: said, reasoning = '', toolRun } of generation) {
       text += said
+      const loopAt = said === '' ? undefined : beforeLoop(text)
+      if (loopAt !== undefined) {
+        text = text.slice(0, loopAt).trimEnd()
+        generation.cancel()
+        return { ...entry(), ending: 'loop' }
+      }
       thoughts += reasoning
       if (toolRun !== undefined) {
         const run = shownRun(toolRun, settings.tools)

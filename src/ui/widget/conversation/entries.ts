@@ -9,7 +9,7 @@ export interface WidgetTool extends RunnableTool {
   execute(args: { readonly [name: string]: unknown }, options: ExecuteOptions): unknown
 }
 
-/** A text in which answers are looked up. */
+/** A text for looking up answers. */
 export interface WidgetDocument {
   readonly text: string
   /** Shown with its passages, and read by the model. */
@@ -46,10 +46,16 @@ export interface Entry {
   /** The model's thought before its answer. */
   readonly thoughts?: string | undefined
   /** Why an answer ended early. */
-  readonly ending?: 'stopped' | 'length' | undefined
+  readonly ending?: 'stopped' | 'length' | 'loop' | undefined
   readonly passages?: readonly Passage[] | undefined
   readonly toolRuns?: readonly ToolRun[] | undefined
 }
+
+/**
+ * Which questions are answered without the model: those of people in need (`care`), those and sums, units,
+ * dates and times (`all`), or `none`.
+ */
+export type Assist = 'care' | 'all' | 'none'
 
 /** The page's reply options, read for each reply. */
 export interface Settings {

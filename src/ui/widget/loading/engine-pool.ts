@@ -12,7 +12,7 @@ export interface Lease {
   readonly engine: Promise<Engine>
   /** Releases the engine, which is disposed when nobody uses it. */
   release(): void
-  /** The engine has failed: the next caller gets another. */
+  /** Called when the engine has failed: the next caller gets another. */
   discard(): void
 }
 

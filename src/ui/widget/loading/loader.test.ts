@@ -96,7 +96,7 @@ test('widgets with the same model share one engine, even while it loads, and joi
   expect(asked).toEqual(['load ""', 'load 9'])
 })
 
-test('an engine ends with its last user, but the page’s own does not', async () => {
+test('an engine is disposed with its last user, but the page’s own is not', async () => {
   const { it } = outside()
   const one = loader(it)
   const two = loader(it)
@@ -115,7 +115,7 @@ test('an engine ends with its last user, but the page’s own does not', async (
   expect(await given.countTokens('a')).toBeGreaterThan(0)
 })
 
-test('a failure is shown and the next try loads again, as after an engine failure', async () => {
+test('a failure is shown and the next try loads again, as it does after an engine failure', async () => {
   const error = new HalfbyteError('network', 'no answer')
   let count = 0
   const { it } = outside({ load: () => (count++ === 0 ? Promise.reject(error) : openToy()) })
@@ -158,7 +158,7 @@ test('cancelling aborts a load that nobody else waits for', async () => {
   expect([two.phase.name, signal?.aborted]).toEqual(['idle', true])
 })
 
-test('an invalid model fails with its sentence', async () => {
+test('an invalid model fails with its own message', async () => {
   const { loader: own, phases } = loader(outside().it)
   await own.begin({ source: 7 as never, options: {} })
   expect(phases.at(-1)).toMatchObject({ name: 'failed', error: { code: 'unsupported' } })

@@ -131,7 +131,7 @@ export class Loader {
     this.#show({ name: 'idle' })
   }
 
-  /** The engine failed: the next load creates another. `isTold`: the error has been shown. */
+  /** Called when the engine has failed: the next load creates another. `isTold`: the error has been shown. */
   fail(error: unknown, isTold = false): void {
     this.#lease?.discard()
     this.#release()
@@ -139,7 +139,10 @@ export class Loader {
     else this.#show({ name: 'failed', error })
   }
 
-  /** The widget was removed from the page. The page's own engine stays, in case the widget is put back. */
+  /**
+   * Called when the widget was removed from the page. The page's own engine stays, in case the widget is put
+   * back.
+   */
   leave(): void {
     if (this.#lease === undefined && this.#check === undefined) return
     this.cancel()

@@ -18,9 +18,12 @@ interface EntryView {
   readonly words: Words
   /** True while its text is streaming. */
   readonly isGrowing: boolean
-  /** Answers again; undefined for all but the last answer, and while an answer is in progress. */
+  /** Regenerates the answer; undefined for all but the last answer, and while an answer is in progress. */
   readonly onAgain: (() => void) | undefined
 }
+
+/** The words for each reason why an answer ended early. */
+const ENDINGS = { stopped: 'stopped', length: 'cut', loop: 'looped' } as const
 
 /** `markdown` parses the text; for a streaming text it must be the same function each time. */
 function entryMessage(view: EntryView, markdown = new GrowingMarkdown()): TemplateResult {
@@ -50,7 +53,7 @@ function below({ entry, words, isGrowing, onAgain }: EntryView): unknown {
   if (isGrowing || role === 'user') return nothing
   return html`
     ${passages.length === 0 ? nothing : sourcesView(passages, words)}
-    ${ending === undefined ? nothing : html`<p class="ending">${ending === 'length' ? words.cut : words.stopped}</p>`}
+    ${ending === undefined ? nothing : html`<p class="ending">${words[ENDINGS[ending]]}</p>`}
     <div class="actions" part="actions">
       ${copyButton(content, words)}
       ${onAgain === undefined ? nothing : html`<button type="button" class="small again" @click=${onAgain}>${icon('again')}<span>${words.again}</span></button>`}
@@ -97,7 +100,7 @@ function placed(url: string, text: string): string {
   return `${url}${url.includes('#') ? '' : '#'}:~:text=${words.replaceAll('-', '%2D')}`
 }
 
-/** Stored conversations contain addresses too, so nothing executable may get into a link. */
+/** Stored conversations contain addresses too, so links must not be executable. */
 const isLink = (url: string | undefined): url is string =>
   url !== undefined &&
   URL.canParse(url, document.baseURI) &&

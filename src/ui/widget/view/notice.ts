@@ -1,4 +1,5 @@
-// What is asked, shown or offered below the messages, by the phase of the model and what failed.
+// The notice below the messages: a question, progress or an error, depending on the model's phase and on
+// failures.
 
 import { html, nothing, type TemplateResult } from 'lit'
 import { isHalfbyteError, reasonOf } from '../../../core/base/errors.ts'
@@ -14,7 +15,7 @@ export const explain = (error: unknown, words: Words): Explained => ({
   details: reasonOf(error),
 })
 
-/** Causes with a separate sentence, identified by their errors. */
+/** Error causes with their own sentence. */
 function specialWord(error: unknown): 'oldBrowser' | 'noModel' | 'notFound' | undefined {
   const { status, safari, model } = isHalfbyteError(error) ? error.detail : {}
   if (safari !== undefined) return 'oldBrowser'

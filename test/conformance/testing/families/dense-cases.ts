@@ -1,5 +1,5 @@
 // Cases of dense families a trait or two away from Llama. Their tensors are those that their classes store;
-// the names in GGUF and the changes of llama.cpp's converter stand here.
+// the GGUF names and the changes that llama.cpp's converter makes are defined here.
 
 import { hfClass, hfConfig } from '../../../../src/core/arch/config/config-hf.ts'
 import { Fields } from '../../../../src/core/arch/config/fields.ts'
@@ -28,7 +28,7 @@ export interface StoredCase {
   /** The class. Default: the family's first. */
   readonly listed?: string
   readonly layers: number
-  /** Besides the sizes. */
+  /** In addition to the sizes. */
   readonly config: Json
   /** Tensors that the graph does not read. */
   readonly extra?: readonly CaseTensor[]
@@ -170,7 +170,7 @@ const casesOf = ({ headDim }: Sizes): readonly StoredCase[] => [
       ],
     },
   },
-  // llama.cpp has the windows of EXAONE 4 in models of 64 layers only.
+  // llama.cpp applies EXAONE 4's windows only in models of 64 layers.
   { family: 'exaone4', layers: 2, config: { sliding_window: null }, gguf: { keys: {}, names: POST_NORMS } },
   {
     family: 'cohere',

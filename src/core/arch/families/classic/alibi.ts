@@ -8,7 +8,7 @@ import { groupedQkv, stackedQkv } from './merged-qkv.ts'
 
 const TABLE: Names = { [ALIBI]: (config) => ({ tensor: '', constant: alibiValue(config) }) }
 
-/** What every model of a class has, whatever its file says. */
+/** What all models of the class have, regardless of the file. */
 const ownHeads = ({ heads, hiddenSize }: ModelConfig) => ({
   kvHeads: heads,
   headDim: hiddenSize / heads,

@@ -67,7 +67,7 @@ export const gptJ = family(TRAITS, {
   },
 })
 
-/** The matrix was cut for four devices: each part has the queries, the values and the keys of its heads. */
+/** The matrix was split for four devices: each part has the queries, values and keys of its heads. */
 const DEVICES = 4
 
 export const codegen = family(TRAITS, {

@@ -13,7 +13,7 @@ export const GPT: DecoderTraits = {
   activation: 'gelu',
 }
 
-/** Matrices or norms with their biases, by module. `form` is that of the matrices. */
+/** Matrices or norms with their biases, by module. `form` is the form of the matrices. */
 export const withBias = (modules: Readonly<Record<string, string>>, form?: StoredWeight['form']): Names =>
   Object.fromEntries(
     Object.entries(modules).flatMap(([name, file]): [string, Names[string]][] => [
@@ -31,7 +31,7 @@ export const gpt2 = family(
     hf: {
       classes: {
         GPT2LMHeadModel: {
-          // Absent: four times the hidden size.
+          // Default: four times the hidden size.
           ...defaults(50_257, 768, 0, 12, 12, 1024, { rms_norm_eps: 1e-5, tie_word_embeddings: true }),
         },
       },

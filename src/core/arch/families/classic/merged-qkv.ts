@@ -4,10 +4,7 @@ import type { Names, StoredWeight } from '../../family.ts'
 
 type Runs = NonNullable<StoredWeight['runs']>
 
-/**
- * `runsOf`: the rows of the part with this index, 0 for queries, 1 for keys, 2 for values. `form`: that of
- * the matrix.
- */
+/** `runsOf`: the rows of a part: 0 for queries, 1 for keys, 2 for values. `form`: the form of the matrix. */
 export const mergedParts = (
   name: string,
   runsOf: (config: ModelConfig, part: number) => Runs,
@@ -38,7 +35,7 @@ export const stackedQkv = (name: string, form?: StoredWeight['form']): Names =>
     form,
   )
 
-/** For each KV head its queries, its key and its value. */
+/** For each KV head: its queries, its key, its value. */
 export const groupedQkv = (name: string): Names =>
   mergedParts(name, ({ heads, kvHeads, headDim }, part) => {
     const queries = heads / kvHeads

@@ -1,5 +1,5 @@
-// OPT and GPT-Neo: GPT-2 in matrices that are not transposed. OPT has ReLU, GPT-Neo windows in every other
-// layer.
+// OPT and GPT-Neo: GPT-2 with matrices that are not transposed. OPT has ReLU, GPT-Neo has windows in every
+// other layer.
 import type { ModelConfig } from '../../config/config.ts'
 import { type Fields, unbuiltVariant, windowOf } from '../../config/fields.ts'
 import { defaults, family, modules, NO_GGUF } from '../../family.ts'
@@ -7,7 +7,7 @@ import { GPT } from './gpt2.ts'
 
 const OPT = 'model.decoder.layers.N'
 
-/** The table of positions begins with two rows that no text reaches. */
+/** The position table begins with two unused rows. */
 const UNUSED_POSITIONS = 2
 
 function hfOpt(fields: Fields, { heads, hiddenSize }: ModelConfig) {
@@ -62,7 +62,7 @@ export const opt = family(
 
 const NEO = 'transformer.h.N'
 
-/** Whether each layer has a window: kinds in turn, with how often the turn is repeated. */
+/** Whether each layer has a window. The file lists sequences of kinds and how often each is repeated. */
 function localLayers(fields: Fields): boolean[] {
   return fields.list('attention_types').flatMap((entry) => {
     const [kinds, count] = Array.isArray(entry) ? entry : []

@@ -1,5 +1,5 @@
 // Phi-1, Phi-1.5 and Phi-2: parallel blocks that read one layer norm, rotation of a part of each head, biases
-// everywhere, also on logits.
+// everywhere, including the logits.
 
 import type { ModelConfig } from '../../config/config.ts'
 import { defaults, family, modules, type StoredWeight } from '../../family.ts'

@@ -1,5 +1,5 @@
-// StableLM: layer norms with biases, rotation of a part of each head, parallel blocks in some models, and in
-// some a norm of each head with weights of its own.
+// StableLM: layer norms with biases, rotation of a part of each head, parallel blocks in some models, and
+// norms with separate weights per head in some.
 
 import { PLAIN } from '../../blocks/parts.ts'
 import type { ModelConfig } from '../../config/config.ts'

@@ -1,5 +1,5 @@
-// Latent attention: DeepSeek V2 and V3, Youtu and MiniCPM3. DeepSeek's layers have experts, but for the
-// first.
+// Latent attention: DeepSeek V2 and V3, Youtu and MiniCPM3. All of DeepSeek's layers except the first ones
+// have experts.
 
 import { PLAIN } from '../../blocks/parts.ts'
 import type { ExpertsConfig, LatentConfig, ModelConfig } from '../../config/config.ts'
@@ -8,10 +8,10 @@ import { type Fields, unbuiltVariant } from '../../config/fields.ts'
 import { fullRope, hfRope } from '../../config/hf-rope.ts'
 import { defaults, family } from '../../family.ts'
 
-/** Norms of the short rows have the default of their class, whatever config.json says. */
+/** Norms of the short rows use their class's default, regardless of config.json. */
 const LATENT_EPSILON = 1e-6
 
-/** `valueDim`: where config.json does not say it. */
+/** `valueDim`: the default if config.json does not state it. */
 function hfLatent(fields: Fields, common: ModelConfig, valueDim?: number): Partial<ModelConfig> {
   for (const key of ['attention_bias', 'mlp_bias']) {
     if (fields.fact(key, false)) throw unbuiltVariant(fields.file, `${key} true`, `${key} false`)
@@ -48,13 +48,13 @@ function ggufLatent(fields: Fields, common: ModelConfig): Partial<ModelConfig> {
   }
   const scaling = rope.scaling
   if (scaling?.type !== 'yarn') return latentConfig(common, latent, rope)
-  // The key is a tenth of `mscale_all_dim`. Models have the same `mscale`, so rotations are not scaled.
+  // The key is a tenth of `mscale_all_dim`. Models have an equal `mscale`, so rotations are not scaled.
   const share = fields.number('rope.scaling.yarn_log_multiplier', 0)
   const magnitude = 1 + share * Math.log(scaling.factor)
   return latentConfig(common, latent, { ...rope, scaling: { ...scaling, magnitude: 1 } }, magnitude ** 2)
 }
 
-/** V3 and its successors have `sigmoid`, V2 and Youtu a softmax. */
+/** V3 and its successors use `sigmoid`, V2 and Youtu softmax. */
 function hfExperts(fields: Fields, { layers }: ModelConfig, listed: string): Pick<ModelConfig, 'experts'> {
   if (listed === 'YoutuForCausalLM') return {}
   const isSigmoid = listed === 'DeepseekV3ForCausalLM'

@@ -6,11 +6,11 @@ import { Fields, unbuiltVariant } from '../../config/fields.ts'
 import { hfRope } from '../../config/hf-rope.ts'
 import { defaults, family, type StoredWeight } from '../../family.ts'
 
-/** The limit of gates, and their slope, which the activation has. */
+/** The limit of gates, and the activation's slope. */
 const LIMIT = 7
 const SLOPE = 1.702
 
-/** How models rotate whose files do not say it. */
+/** The rotation of models whose files do not state it. */
 const YARN = {
   rope_type: 'yarn',
   factor: 32,
@@ -25,7 +25,7 @@ const EXPERTS = 'model.layers.N.mlp.experts'
 const sizesOf = ({ experts, intermediateSize, hiddenSize }: ModelConfig) =>
   [experts?.count ?? 0, intermediateSize, hiddenSize] as const
 
-/** Gate and up are rows in turn, of each expert. Floats are stored as [inputs, outputs]. */
+/** In each expert, gate and up are alternating rows. Floats are stored as [inputs, outputs]. */
 const gateOrUp =
   (first: 0 | 1) =>
   (config: ModelConfig, expert: number): StoredWeight => {

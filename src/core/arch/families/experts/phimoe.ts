@@ -5,7 +5,7 @@ import { type Fields, unbuiltVariant } from '../../config/fields.ts'
 import { fullRope } from '../../config/hf-rope.ts'
 import { defaults, family, NO_GGUF } from '../../family.ts'
 
-/** The rule of the router is defined for so many choices. */
+/** The router's rule is defined for this many choices. */
 const CHOICES = 2
 
 const DEFAULTS = defaults(32_064, 4096, 6400, 32, 32, 131_072, {
@@ -47,7 +47,7 @@ export const phimoe = family(
   },
 )
 
-/** LongRoPE with magnitudes of its own, which must be the same for short and long contexts. */
+/** LongRoPE with explicit magnitudes, which must be the same for short and long contexts. */
 function magnified(fields: Fields, rope: ModelConfig['rope']): ModelConfig['rope'] {
   const { scaling } = rope
   const stated = fullRope(fields)

@@ -1,4 +1,4 @@
-// Falcon-H1: attention and Mamba-2 beside each other in every layer. Bamba: Mamba-2 in most layers, attention
+// Falcon-H1: attention and Mamba-2 in parallel in every layer. Bamba: Mamba-2 in most layers, attention
 // in some.
 import { hybrid } from '../../blocks/hybrid.ts'
 import { PLAIN } from '../../blocks/parts.ts'
@@ -38,7 +38,7 @@ const SIZES = {
   mamba_d_state: 256,
 }
 
-/** What Falcon-H1 multiplies values by, as factors of the weights that make them. */
+/** Falcon-H1's multipliers of values, as factors of the weights that compute them. */
 function factorsOf(fields: Fields, { innerSize, stateSize, groups }: Mamba2Config): ModelConfig['factors'] {
   const factor = (key: string) => fields.number(`${key}_multiplier`, 1)
   const listed = (key: string, count: number): number[] => {

@@ -25,7 +25,7 @@ const parts = (ssm: ModelConfig['ssm'], { rope, normEpsilon }: ModelConfig): Par
   rope: { ...rope, dims: 0 },
 })
 
-/** The layers whose index leaves `offset` when divided by `period`. */
+/** The layers whose index modulo `period` is `offset`. */
 const inPeriod = (
   fields: Fields,
   kind: 'attn' | 'expert',
@@ -45,7 +45,7 @@ export const jamba: FamilyFile = {
     architecture: 'jamba',
     pairing: 'halves',
     config: (fields, common) => ({
-      // The files do not say which layers have experts; those of all published models are every second one.
+      // The files do not say which layers have experts; in all published models it is every second one.
       ...ggufExperts(fields, common, {
         normalize: false,
         ...denseLayers(common, (layer) => layer % 2 === 0),

@@ -102,7 +102,7 @@ export const nemotronH: FamilyFile = {
         attentionLayers: layersOfKind('full_attention'),
         mlpLayers: [...layersOfKind('mlp'), ...layersOfKind('moe')].toSorted((a, b) => a - b),
         ...(kinds.includes('moe') && { experts: hfExperts(fields, kinds) }),
-        // The class limits step sizes from below by the least it was made with.
+        // The class clamps step sizes to at least the minimum of its initialisation.
         ssm: { ...ssm, timeStepLimit: [fields.number('time_step_min'), Number.POSITIVE_INFINITY] as const },
         rope: { ...common.rope, dims: 0 },
       }

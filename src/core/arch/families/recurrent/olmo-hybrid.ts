@@ -7,7 +7,7 @@ import { defaults, type FamilyFile, NO_GGUF } from '../../family.ts'
 import { attentionLayers } from './qwen3-5.ts'
 
 const TRAITS: DecoderTraits = { ...PLAIN, norms: 'after', recurrentNorms: 'before', headNorms: 'row' }
-/** As the class names it, and as its files do. */
+/** The name in the class, and the name in its files. */
 const FIRST_OR_ONLY =
   'model.layers.N.post_attention_layernorm.weight|model.layers.N.feedforward_layer_norm.weight'
 const LINEAR = 'model.layers.N.linear_attn'
@@ -36,7 +36,7 @@ export const olmoHybrid: FamilyFile = {
       const betaScale = fields.fact('linear_allow_neg_eigval') ? 2 : 1
       return {
         attentionLayers: attentionLayers(fields, common),
-        // The class's norm after the rule has an epsilon of its own.
+        // In the class, the norm after the rule has its own epsilon.
         ssm: hfDelta(fields.renamed({}, sizes), 1e-5, betaScale),
         rope: fields.isNull('rope_parameters.rope_theta') ? { ...rope, dims: 0 } : rope,
       }

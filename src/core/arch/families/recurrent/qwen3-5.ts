@@ -24,7 +24,7 @@ export const gatedQueries = (tensor: string): Names => ({
 
 const lessOne = (tensor: string) => () => ({ tensor, change: { scale: 1, offset: 1 } })
 
-/** Norms in Hugging Face's files, which store the weight minus 1 but for the one after the delta rule. */
+/** Norms in Hugging Face files, which store the weight minus 1, except for the norm after the delta rule. */
 export const QWEN_NEXT_NORMS: Names = {
   'norm.weight': lessOne('model.norm.weight'),
   'layers.N.attn_norm.weight': lessOne('model.layers.N.input_layernorm.weight'),

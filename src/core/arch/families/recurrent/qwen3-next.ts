@@ -71,7 +71,7 @@ export const qwen3next: FamilyFile = {
     },
     names: {
       ...gatedQueries('blk.N.attn_q.weight'),
-      // Earlier files keep the projection whole.
+      // Earlier files store the whole projection in one tensor.
       'layers.N.ssm_in_x.weight': (config) => ({
         tensor: 'blk.N.attn_qkv.weight',
         orElse: projected('x', 'blk.N.ssm_in.weight')(config),

@@ -1,6 +1,6 @@
-// Names that a forged file may give to leave the model's folder, or to reach something else in it.
+// Names that a forged file may use to escape the model's folder, or to reach another file in it.
 
-/** None of these is a file below a folder. */
+/** None of these names a file below a folder. */
 export const FORGED_NAMES: readonly string[] = [
   // The folder above.
   '..',
@@ -11,7 +11,7 @@ export const FORGED_NAMES: readonly string[] = [
   '1_Pooling/../../..',
   './../secret',
   '../../../../api/whoami-v2?x=',
-  // The same in percent codes, once and twice.
+  // The same in percent-encoding, single and double.
   '%2e%2e/secret',
   '.%2e/secret',
   '..%2f..%2fsecret',
@@ -33,7 +33,7 @@ export const FORGED_NAMES: readonly string[] = [
   'file:///etc/passwd',
   'javascript:alert(1)',
   'C:w.bin',
-  // The root, and parts that are empty.
+  // The root, and empty parts.
   '/etc/passwd',
   '/../../../secret',
   'folder/',
@@ -43,13 +43,13 @@ export const FORGED_NAMES: readonly string[] = [
   // Queries and fragments.
   'w.bin?delete=1',
   'w.bin#x',
-  // Texts that no system stores unchanged.
+  // Strings that no system stores unchanged.
   '\ud800.bin',
   'w\udc00',
   'w\u0000.bin',
   'w\u2028.bin',
   'w.bin.',
   `${'x'.repeat(1025)}`,
-  // Two dots in one character.
+  // Two dots as one character.
   '\u2025/secret',
 ]

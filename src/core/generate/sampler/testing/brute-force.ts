@@ -3,8 +3,8 @@
 import { type NumberKey, SAMPLER_DEFAULTS, type SamplerOptions } from '../sampler-options.ts'
 
 /**
- * For each number a value at which its stage does something, all of them together. Mirostat would replace the
- * cuts.
+ * A value for each numeric option at which its stage has an effect, except mirostat, which would replace the
+ * other stages.
  */
 export const TRIALS: Readonly<
   Record<
@@ -95,7 +95,7 @@ export const CHAIN_CASES: Record<string, { given: Given; options: SamplerOptions
     given: { row: wave(30, 1), history: [1, 2, 3, 4, 9, 2, 3, 5, 1, 2, 3] },
     options: { ...off, dryMultiplier: 0.8, dryBase: 1.75, repeatLastN: 3, presencePenalty: 0.4 },
   },
-  // In another order each of these has another distribution.
+  // In a different order, each of these has a different distribution.
   'a bias before the penalties': {
     given: { row: wave(12, 1), history: [3, 3, 7] },
     options: { ...off, logitBias: { 3: 2, 7: -2 }, repeatPenalty: 1.8 },

@@ -17,34 +17,34 @@ export interface ParsedCall {
 /** The parts of a tool that are needed to read its calls. */
 export interface CallableTool {
   readonly name: string
-  /** JSON Schema of the arguments. Says which of them are texts where a form has no quotes. */
+  /** JSON Schema of the arguments. In forms without quotes it tells which of them are texts. */
   readonly parameters?: object | undefined
 }
 
 export type CallableTools = ReadonlyMap<string, CallableTool>
 
-/** The call of a known tool with an object of arguments, else undefined. */
+/** A call of a known tool whose arguments are an object; undefined for anything else. */
 export function namedCall(name: unknown, json: string, tools: CallableTools): ParsedCall | undefined {
   if (typeof name !== 'string' || !tools.has(name)) return undefined
   const strict = parsed(json, false)
   if (isObject(strict)) return { name, arguments: strict, json }
-  // Python writes numbers that JSON lacks.
+  // Python can write numbers that JSON cannot.
   const given = parsed(json)
   return isObject(given) ? { name, arguments: given, json: JSON.stringify(given) } : undefined
 }
 
-/** The same. Throws `MISMATCH` where that is undefined. */
+/** Like `namedCall`, but throws `MISMATCH` instead of returning undefined. */
 export function callOf(name: string, json: string, tools: CallableTools): ParsedCall {
   const call = namedCall(name, json, tools)
   if (call === undefined) throw MISMATCH
   return call
 }
 
-/** The text of an object with these members, whose values are JSON texts. */
+/** The JSON text of an object with these members, whose values are JSON texts. */
 export const objectJson = (members: readonly (readonly [name: string, json: string])[]): string =>
   `{${members.map(([name, json]) => `${JSON.stringify(name)}: ${json}`).join(', ')}}`
 
-/** The text of a list of these JSON texts. */
+/** The JSON text of a list of these JSON texts. */
 export const listJson = (items: readonly string[]): string => `[${items.join(', ')}]`
 
 /** The schema of an argument, if the tool has one. */

@@ -1,5 +1,4 @@
-// How the calls of each form are read, behind the mark that opens them. `base/calls/marks.ts` draws the
-// forms.
+// A reader for the calls of each form, after the mark that opens them. `base/calls/marks.ts` shows the forms.
 //
 // A call may also be the whole reply without a mark: JSON, a list of f(a=1), or either in a fence.
 import { CALL_MARKS, type CallForm, DEEPSEEK, formOf, KIMI } from '../../../base/calls/marks.ts'
@@ -10,19 +9,19 @@ import { pythonCalls, pythonStatements } from './python-calls.ts'
 import { functionCall, gemmaCall, knownTool, pairedCall } from './tagged-calls.ts'
 
 /**
- * Reads a block of calls and adds each to `found` once it is whole, or all at once where the form is a list.
+ * Reads a block of calls and adds each to `found` once it is complete, or all at once if the form is a list.
  * Throws `MISMATCH` or `CUT`.
  */
 export type ReadCalls = (source: GrowingText, tools: CallableTools, found: ParsedCall[]) => Reading<void>
 
-/** What follows one of `MARKERS`. */
+/** The reader for what follows one of `MARKERS`. */
 export function readerAfter(marker: string): ReadCalls {
   return READERS[formOf(marker)](marker)
 }
 
 /**
- * The text that ends a block. At the end of the reply, part of it or nothing will do; with `isOptional`
- * anything may follow instead.
+ * Reads the text that ends a block. At the end of the reply, part of it or nothing is enough; with
+ * `isOptional`, anything may follow instead.
  */
 function* closing(source: GrowingText, marks: readonly string[], isOptional = false): Reading<void> {
   const start = source.at
@@ -46,7 +45,7 @@ const enclosed = (form: CallForm, read: ReadCalls, isOptional = false): ReadCall
     yield* closing(source, [CALL_MARKS[form].close!], isOptional)
   }
 
-/** JSON, or Python up to the form's closing text. */
+/** JSON, or Python calls up to the form's closing text. */
 const listed = (form: CallForm): ReadCalls =>
   enclosed(form, function* (source, tools, found) {
     if (yield* isJsonNext(source)) yield* jsonValue(source, tools, found)
@@ -74,7 +73,7 @@ const gemma = (form: CallForm, quote: string): ReadCalls =>
     single((source, tools) => gemmaCall(source, tools, quote)),
   )
 
-/** Calls that each have marks of their own, in a section with marks around it. */
+/** Calls that each have their own marks, in a section enclosed in marks. */
 const section = (
   call: readonly string[],
   end: readonly string[],
@@ -95,7 +94,7 @@ const single = (readCall: (source: GrowingText, tools: CallableTools) => Reading
     found.push(yield* readCall(source, tools))
   }
 
-/** The call of a name with arguments that are JSON, perhaps in a fence. */
+/** The call of `name` with JSON arguments, which may be in a fence. */
 function* argumentsOf(
   name: string,
   source: GrowingText,
@@ -108,7 +107,7 @@ function* argumentsOf(
   return call
 }
 
-/** `function<sep>f` and fenced JSON, or since V3.1 `f<sep>` and JSON. */
+/** `function<sep>f` and fenced JSON; since V3.1, `f<sep>` and JSON. */
 function* deepSeekCall(source: GrowingText, tools: CallableTools): Reading<ParsedCall> {
   yield* source.blanks()
   const first = yield* source.word(/[\w.-]/)
@@ -128,7 +127,7 @@ function* kimiCall(source: GrowingText, tools: CallableTools): Reading<ParsedCal
   return yield* argumentsOf(name, source, tools, [KIMI.callEnd])
 }
 
-/** `<function=f>..</function>`, once or more often. */
+/** One or more of `<function=f>..</function>`. */
 function* functionCalls(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
   do {
     yield* source.expect('<function=')
@@ -144,7 +143,7 @@ function* hermesBody(source: GrowingText, tools: CallableTools, found: ParsedCal
   else found.push(yield* pairedCall(source, tools, CALL_MARKS.hermes.close!))
 }
 
-/** A list or one object; since 2506 a name, perhaps with an id, and its arguments. */
+/** A list or one object; since 2506, a name, optionally an id, and the arguments. */
 function* mistral(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
   const first = yield* source.blanks()
   if (first === '[' || first === '{') return yield* jsonValue(source, tools, found)
@@ -203,7 +202,7 @@ const JSON_STARTS = ['{"name"', '{"type"', '{"function"', '{"tool_calls"'].flatM
 const JSON_FENCES = ['```json', '```tool_call', '```']
 const PYTHON_FENCE = '```tool_code'
 
-/** How calls without a marker begin, without blanks. */
+/** The beginnings of calls without a marker, without blanks. */
 export function bareStarts(tools: CallableTools): readonly string[] {
   return [
     ...JSON_STARTS,
@@ -213,7 +212,7 @@ export function bareStarts(tools: CallableTools): readonly string[] {
   ]
 }
 
-/** A whole reply that begins as `bareStarts` says. */
+/** A whole reply that begins with one of `bareStarts`. */
 export function* bareCalls(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
   const first = yield* source.blanks()
   const calls: ParsedCall[] = []
@@ -227,7 +226,7 @@ export function* bareCalls(source: GrowingText, tools: CallableTools, found: Par
   found.push(...calls)
 }
 
-/** JSON values; of a last one that is cut off, the ones before it count. */
+/** JSON values. If the last one is cut off, those before it count. */
 function* bareJson(source: GrowingText, tools: CallableTools, calls: ParsedCall[]): Reading<void> {
   try {
     yield* jsonRun(source, tools, calls)

@@ -1,21 +1,21 @@
-// A text that arrives in pieces, for readers that are written as if all of it were there: they are
-// generators, and pause where they need more.
+// A text that arrives in pieces, for readers written as if all of it had arrived: they are generators and
+// pause when they need more.
 
-/** A reader. It yields when the text so far does not tell how to go on. */
+/** A reader. It yields when it needs more text to continue. */
 export type Reading<T> = Generator<undefined, T, undefined>
 
-/** Thrown by readers to leave their callers: the text is not what they read. */
+/** Thrown by readers if the text is not in their form. */
 export const MISMATCH = new Error('the text has another form')
-/** The same, where the reply ends before the form does. */
+/** Thrown by readers if the reply ends before the form does. */
 export const CUT = new Error('the reply ends too early')
 
 const isBlank = (char: string): boolean => /^\s$/.test(char)
 
 export class GrowingText {
   text = ''
-  /** Where the next character is read. */
+  /** The position of the next character. */
   at = 0
-  /** Nothing more will come. */
+  /** True if no more text will arrive. */
   isOver = false;
 
   /** The next character; '' at the end of the reply. */
@@ -27,7 +27,7 @@ export class GrowingText {
     return this.text[this.at]!
   }
 
-  /** Whether `mark` comes next. Waits only while it may. */
+  /** Whether `mark` comes next. Waits for more text only while that is undecided. */
   *sees(mark: string): Reading<boolean> {
     for (;;) {
       const held = this.text.slice(this.at, this.at + mark.length)
@@ -62,7 +62,10 @@ export class GrowingText {
     }
   }
 
-  /** The characters up to the first that does not fit; none if there are more than `most`. */
+  /**
+   * The characters before the first that does not satisfy `fits`. Throws `MISMATCH` if there are more than
+   * `most`.
+   */
   *word(fits: RegExp, most = 256): Reading<string> {
     const start = this.at
     for (;;) {
@@ -74,8 +77,8 @@ export class GrowingText {
   }
 
   /**
-   * The text before the first `mark` that `isEnd` accepts, which reads on behind the mark and may look ahead.
-   * Stops behind that mark.
+   * The text before the first `mark` that `isEnd` accepts. `isEnd` reads on after the mark and may look
+   * ahead. Stops after that mark.
    */
   *upTo(mark: string, isEnd?: () => Reading<boolean>): Reading<string> {
     const start = this.at
@@ -96,7 +99,7 @@ export class GrowingText {
     }
   }
 
-  /** Leaves the form: cut if the reply ends here. */
+  /** Throws `CUT` if the reply ends here, otherwise `MISMATCH`. */
   fail(): never {
     throw this.isOver && this.at >= this.text.length ? CUT : MISMATCH
   }

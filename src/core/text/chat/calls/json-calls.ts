@@ -4,7 +4,7 @@ import { type CallableTools, namedCall, type ParsedCall, parsed } from './call.t
 import { CUT, type GrowingText, MISMATCH, type Reading } from './growing-text.ts'
 
 /**
- * The text of an object or a list. Follows brackets and strings; whether it is JSON shows when it is parsed.
+ * The text of an object or a list. Only matches brackets and strings; parsing will tell whether it is JSON.
  */
 export function* jsonText(source: GrowingText): Reading<string> {
   const start = source.at
@@ -41,7 +41,7 @@ export function* jsonCalls(source: GrowingText, tools: CallableTools): Reading<r
   return calls
 }
 
-/** Adds the calls of JSON values with blanks, commas or semicolons between them. */
+/** Adds the calls in JSON values separated by blanks, commas or semicolons. */
 export function* jsonRun(source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> {
   for (;;) {
     yield* source.blanks()
@@ -53,7 +53,7 @@ export function* jsonRun(source: GrowingText, tools: CallableTools, found: Parse
   }
 }
 
-/** What `read` returns, perhaps from within a fence. */
+/** What `read` returns, inside or outside a fence. */
 export function* inFence<T>(source: GrowingText, read: () => Reading<T>): Reading<T> {
   yield* source.blanks()
   const isFenced = yield* source.takes('```')
@@ -65,11 +65,11 @@ export function* inFence<T>(source: GrowingText, read: () => Reading<T>): Readin
   return found
 }
 
-/** The same as `jsonRun`, perhaps in a fence. */
+/** Like `jsonRun`, inside or outside a fence. */
 export const fencedJson = (source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> =>
   inFence(source, () => jsonRun(source, tools, found))
 
-/** One call, a list of calls, or OpenAI's `{"tool_calls": [..]}`. Undefined if any of it is no call. */
+/** One call, a list of calls, or OpenAI's `{"tool_calls": [..]}`. Undefined if any part is not a call. */
 function callsOf(text: string, tools: CallableTools): readonly ParsedCall[] | undefined {
   if (parsed(text) === undefined) return undefined
   const inner = members(text)?.get('tool_calls') ?? text
@@ -80,7 +80,7 @@ function callsOf(text: string, tools: CallableTools): readonly ParsedCall[] | un
   return calls.length > 0 && whole.length === calls.length ? whole : undefined
 }
 
-/** A call with its name as `name`, `tool_name` or `function`, its arguments as an object or as JSON text. */
+/** A call with its name as `name`, `tool_name` or `function`, and its arguments as an object or JSON text. */
 function objectCall(text: string, tools: CallableTools): ParsedCall | undefined {
   const call = members(text)
   if (call === undefined) return undefined

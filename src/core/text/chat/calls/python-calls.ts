@@ -5,7 +5,7 @@ import { itemsUpTo, pythonValue } from './python-values.ts'
 
 /**
  * Adds calls up to `end`, with or without brackets around them, separated by commas, semicolons or line ends.
- * Arguments are literals; those without a name take the names of the tool's properties in their order.
+ * Arguments are literals; those without a name take the names of the tool's properties in order.
  */
 export function* pythonCalls(
   source: GrowingText,

@@ -1,8 +1,8 @@
-// Reads Python's literals, as models write them in calls, into JSON text.
+// Converts Python literals in models' calls to JSON text.
 import { listJson, objectJson } from './call.ts'
 import { CUT, type GrowingText, MISMATCH, type Reading } from './growing-text.ts'
 
-/** Most levels of lists and objects in a value. */
+/** Maximum depth of lists and objects in a value. */
 const MOST_DEPTH = 100
 
 const WORDS: ReadonlyMap<string, string> = new Map([
@@ -24,7 +24,7 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
   ['\n', ''],
 ])
 
-/** Digits of the escapes that are codes. */
+/** The number of digits of numeric escapes. */
 const CODES: ReadonlyMap<string, number> = new Map([
   ['x', 2],
   ['u', 4],
@@ -47,7 +47,7 @@ export function* pythonValue(source: GrowingText, depth = 0): Reading<string> {
   return WORDS.get(word) ?? source.fail()
 }
 
-/** What `read` returns for each item up to `end`, which is taken too, with commas between them. */
+/** What `read` returns for each of the items, which commas separate, up to and including `end`. */
 export function* itemsUpTo<T>(source: GrowingText, end: string, read: () => Reading<T>): Reading<T[]> {
   const items: T[] = []
   for (;;) {
@@ -59,7 +59,7 @@ export function* itemsUpTo<T>(source: GrowingText, end: string, read: () => Read
   }
 }
 
-/** A member of an object: what `readName` returns, a colon, what `readValue` returns. */
+/** A member of an object: `readName`, a colon, `readValue`. */
 export function* member(
   source: GrowingText,
   readName: () => Reading<string>,
@@ -77,7 +77,7 @@ function* quotedName(source: GrowingText): Reading<string> {
   return yield* pythonString(source)
 }
 
-/** A number in the digits that were written, as JSON spells it. */
+/** A number with its digits as written, in JSON's notation. */
 function* number(source: GrowingText): Reading<string> {
   const text = yield* source.word(/[-+.\w]/)
   const found = NUMBER.exec(text)
@@ -88,7 +88,7 @@ function* number(source: GrowingText): Reading<string> {
   return `${sign === '-' ? '-' : ''}${digits}${rest}${exponent}`
 }
 
-/** A text between single, double or three quotes. */
+/** A text in single, double or triple quotes. */
 export function* pythonString(source: GrowingText): Reading<string> {
   const quote = yield* source.peek()
   const mark = (yield* source.sees(quote.repeat(3))) ? quote.repeat(3) : quote
@@ -103,7 +103,7 @@ export function* pythonString(source: GrowingText): Reading<string> {
   return found
 }
 
-/** The character of an escape, behind its backslash. */
+/** The character that an escape stands for, read after the backslash. */
 function* escaped(source: GrowingText): Reading<string> {
   const char = yield* source.peek()
   if (char === '') throw CUT

@@ -1,4 +1,4 @@
-// Reads tool calls whose arguments have a tag or a key each, without JSON's quotes: Qwen3-Coder, GLM, Gemma.
+// Reads tool calls whose arguments each have a tag or a key, without JSON's quotes: Qwen3-Coder, GLM, Gemma.
 import {
   type CallableTool,
   type CallableTools,
@@ -26,7 +26,7 @@ export function* knownTool(
   return tools.get(yield* source.word(fits)) ?? source.fail()
 }
 
-/** The rest of `<function=f>..</function>`, from the name on: tags of parameters, or a JSON object. */
+/** The rest of `<function=f>..</function>`, from the name on: parameter tags or a JSON object. */
 export function* functionCall(source: GrowingText, tools: CallableTools): Reading<ParsedCall> {
   const tool = yield* knownTool(source, tools, TAG_NAME)
   yield* source.expect('>')
@@ -39,7 +39,7 @@ export function* functionCall(source: GrowingText, tools: CallableTools): Readin
 
 function* parameterTags(source: GrowingText, tool: CallableTool): Reading<[string, string][]> {
   const members: [string, string][] = []
-  // A value may have the text of its own end, so that is the end only before another tag.
+  // A value may contain its own end tag, so that ends the value only before another tag.
   const isEnd = function* (): Reading<boolean> {
     yield* source.blanks()
     for (const mark of [PARAMETER, FUNCTION_END, PARAMETER_END]) if (yield* source.sees(mark)) return true
@@ -56,7 +56,7 @@ function* parameterTags(source: GrowingText, tool: CallableTool): Reading<[strin
   return members
 }
 
-/** GLM's `f<arg_key>a</arg_key><arg_value>1</arg_value>`, up to `end`, which it leaves. */
+/** GLM's `f<arg_key>a</arg_key><arg_value>1</arg_value>`, up to but not including `end`. */
 export function* pairedCall(source: GrowingText, tools: CallableTools, end: string): Reading<ParsedCall> {
   const tool = yield* knownTool(source, tools)
   const members: [string, string][] = []
@@ -72,7 +72,7 @@ export function* pairedCall(source: GrowingText, tools: CallableTools, end: stri
     yield* source.expect('<arg_value>')
     members.push([name, typedJson(yield* source.upTo('</arg_value>', isEnd), name, tool)])
   }
-  // Without its end, the call may lack arguments.
+  // Without its end tag, the call may lack arguments.
   if (!(yield* source.sees(end))) source.fail()
   return callOf(tool.name, objectJson(members), tools)
 }

@@ -18,7 +18,7 @@ function parse(pieces: readonly string[]) {
 
 const weather = { name: 'weather', arguments: { city: 'Oslo' } }
 const OSLO = { city: 'Oslo' }
-/** How DeepSeek's marks begin. */
+/** The beginning of DeepSeek's marks. */
 const DEEP = '<｜tool▁call'
 const add = { name: 'add', arguments: { a: 1, b: [2, { c: '}</tool_call>]' }] } }
 const json = JSON.stringify
@@ -222,7 +222,7 @@ const REPLIES: readonly [string, string, string, readonly object[]][] = [
   ['a list of calls', `[${json(weather)}, ${json(add)}]`, '', [weather, add]],
 ]
 
-/** Cut off by the end of the reply: neither calls nor text. */
+/** Calls cut off by the end of the reply: neither calls nor text. */
 const CUT: readonly [string, string, string][] = [
   ['Hermes', '<tool_call>{"name": "weather", "argu', ''],
   ['a marker alone', 'Well. <tool_call>', 'Well. '],
@@ -239,7 +239,7 @@ const CUT: readonly [string, string, string][] = [
   ['fenced JSON', '```json\n{"name": "weather", "arguments": {', ''],
 ]
 
-/** Left exactly as they are. */
+/** Texts that are not calls and stay exactly as they are. */
 const TEXTS: readonly [string, string][] = [
   ['a name that is not a tool', `<tool_call>${json({ name: 'rm', arguments: {} })}</tool_call>`],
   ['no name', `<tool_call>${json({ arguments: {} })}</tool_call>`],
@@ -274,12 +274,12 @@ describe('a reply of', () => {
   })
 })
 
-describe('a call that the end of the reply cuts is neither text nor a call:', () => {
+describe('a call cut off by the end of the reply is neither text nor a call:', () => {
   test.each(CUT)('%s', (_, reply, text) => {
     expect(parse([reply])).toEqual({ text, calls: [] })
   })
 
-  test('whole calls before it count', () => {
+  test('complete calls before it count', () => {
     expect(parse([`<tool_call>${json(weather)}</tool_call><tool_call>{"na`])).toEqual({
       text: '',
       calls: [weather],
@@ -293,7 +293,7 @@ describe('what does not match a call exactly stays text:', () => {
     expect(parse([reply])).toEqual({ text: reply, calls: [] })
   })
 
-  test('and a good call after it is found', () => {
+  test('and a valid call after it is found', () => {
     const bad = '<tool_call>{"name": "rm", "arguments": {}}</tool_call>'
     const { text, calls } = parse([`${bad}\n<tool_call>${json(weather)}</tool_call>`])
     expect({ text, calls }).toEqual({ text: `${bad}\n`, calls: [weather] })
@@ -320,7 +320,7 @@ test('chunking makes no difference, and text is released once it cannot be a cal
   expect(parser.push('box>')).toBe('<toolbox>')
 })
 
-test('a long call costs no more than its length, and depth does not matter', () => {
+test('a long call takes linear time, regardless of its depth', () => {
   const parser = new ToolCallParser(TOOLS)
   let text = parser.push('<tool_call>')
   for (let index = 0; index < 100_000; index++) text += parser.push('[')
@@ -328,7 +328,7 @@ test('a long call costs no more than its length, and depth does not matter', () 
   expect(parser.calls).toEqual([])
 })
 
-test('a call that nests too deep to cross to a page stays text', () => {
+test('a call nested too deeply to send to a page stays text', () => {
   const call = (levels: number) =>
     `<tool_call>{"name":"add","arguments":{"a":${'['.repeat(levels)}${']'.repeat(levels)}}}</tool_call>`
   for (const [levels, calls] of [
@@ -342,7 +342,7 @@ test('a call that nests too deep to cross to a page stays text', () => {
   }
 })
 
-test('arguments keep the digits and the order that were written', () => {
+test('arguments keep their digits and order', () => {
   const jsonOf = (reply: string) => {
     const parser = new ToolCallParser(TOOLS)
     parser.push(reply)
@@ -361,7 +361,7 @@ test('arguments keep the digits and the order that were written', () => {
   expect(jsonOf('<tool_call>{"name": "add", "arguments": {"a": NaN}}</tool_call>')).toEqual(['{"a":null}'])
 })
 
-describe('a value without quotes has the type that its schema says:', () => {
+describe('a value without quotes has the type given by its schema:', () => {
   const properties = {
     text: { type: 'string' },
     note: { anyOf: [{ type: 'string' }, { type: 'null' }] },

@@ -1,22 +1,23 @@
 // Finds the tool calls in a reply that arrives in pieces, and releases the text around them.
 //
-// A complete block that does not match its form exactly stays text: a wrong call is worse than none. A block
-// that the end of the reply cuts off becomes neither text nor a call, because half of a call is of no use.
+// A complete block that does not match its form exactly stays text, because a wrong call is worse than none.
+// A block that is cut off by the end of the reply becomes neither text nor a call, because half a call is
+// useless.
 import { MARKERS } from '../../../base/calls/marks.ts'
 import { firstMark, partLength } from '../marks.ts'
 import type { CallableTool, CallableTools, ParsedCall } from './call.ts'
 import { bareCalls, bareStarts, type ReadCalls, readerAfter } from './forms.ts'
 import { CUT, GrowingText, MISMATCH, type Reading } from './growing-text.ts'
 
-/** The longest beginning, without blanks, that may have to be compared. */
+/** Length of the longest beginning, without blanks, that may have to be compared. */
 const MOST_START = 512
 
 /** A block of calls that is being read. */
 interface Block {
-  /** '' where the calls are the whole reply. */
+  /** '' if the calls are the whole reply. */
   readonly marker: string
   readonly reading: Reading<void>
-  /** Its whole calls. */
+  /** Its complete calls. */
   readonly found: ParsedCall[]
 }
 
@@ -25,15 +26,15 @@ export class ToolCallParser {
   readonly #calls: ParsedCall[] = []
   readonly #tools: CallableTools
   readonly #bareStarts: readonly string[]
-  /** The text that was not released yet. */
+  /** The text not released yet. */
   readonly #source = new GrowingText()
   /** True while only white space has been released. */
   #atStart = true
-  /** True while only white space has come since the last call. */
+  /** True while only white space has arrived since the last call. */
   #isBetween = false
   #block: Block | undefined
 
-  /** `isMarked`: calls without a marker are text. */
+  /** `isMarked`: calls need a marker; those without one are text. */
   constructor(tools: readonly CallableTool[], { isMarked = false } = {}) {
     this.#tools = new Map(tools.map((tool) => [tool.name, tool]))
     this.#bareStarts = isMarked ? [] : bareStarts(this.#tools)
@@ -80,7 +81,7 @@ export class ToolCallParser {
     const found = firstMark(text, MARKERS)
     const end = found?.at ?? text.length - (isOver ? 0 : partLength(text, MARKERS))
     const isBlank = this.#isBetween && text.slice(0, end).trim() === ''
-    // White space behind a call belongs to it, unless other text follows.
+    // White space after a call belongs to it, unless other text follows.
     if (isBlank && found === undefined) return isOver ? this.#drop(text.length) : ''
     const before = this.#take(end)
     if (found !== undefined) this.#open(found.mark, readerAfter(found.mark))
@@ -93,7 +94,7 @@ export class ToolCallParser {
     this.#block = { marker, reading: read(this.#source, this.#tools, found), found }
   }
 
-  /** Follows a block to its end. Releases its beginning as text when it is not a call. */
+  /** Reads a block to its end. Releases its beginning as text if it is not a call. */
   #inside({ marker, reading, found }: Block): string {
     try {
       if (reading.next().done !== true) return ''
@@ -114,7 +115,8 @@ export class ToolCallParser {
   }
 
   /**
-   * Whether text that the reply cuts off is the beginning of a call. Without a marker it must name a tool.
+   * Whether text cut off by the end of the reply is the beginning of a call. Without a marker, it must name a
+   * tool.
    */
   #isCut(marker: string): boolean {
     if (marker !== '') return true

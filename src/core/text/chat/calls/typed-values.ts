@@ -1,13 +1,13 @@
-// Gives a value that was written without quotes its type, by the schema of its parameter.
+// Gives a value written without quotes the type in its parameter's schema.
 import { allowedBy } from '../../../base/calls/allowed-types.ts'
 import { type CallableTool, parsed, schemaOf } from './call.ts'
 import { CUT, GrowingText, MISMATCH } from './growing-text.ts'
 import { pythonValue } from './python-values.ts'
 
 /**
- * The value as JSON text. Where the schema allows texts, it is a text, except null where that is allowed too.
- * Elsewhere it is JSON or one of Python's literals, as it was written; what is neither stays a text. A value
- * of `enum` or `const` is matched as a text first.
+ * The value as JSON text. If the schema allows texts, it is a text, except null if that is allowed too.
+ * Otherwise it is JSON or a Python literal, as written; anything else stays a text. A value of `enum` or
+ * `const` is matched as a text first.
  */
 export function typedJson(text: string, name: string, tool: CallableTool): string {
   const quoted = JSON.stringify(text)
@@ -18,7 +18,7 @@ export function typedJson(text: string, name: string, tool: CallableTool): strin
   return literal(text.trim(), types.size > 0) ?? quoted
 }
 
-/** The text as JSON, if it is JSON or, with `isTyped`, one of Python's literals. */
+/** The text as JSON, if it is JSON or, with `isTyped`, a Python literal. */
 function literal(text: string, isTyped: boolean): string | undefined {
   if (parsed(text) !== undefined || text === 'null') return text
   if (!isTyped && !/^[[{]/.test(text)) return undefined

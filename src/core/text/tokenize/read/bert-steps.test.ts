@@ -1,5 +1,5 @@
-// BERT's steps before WordPiece. In: texts of all planes. Out: the ids that the Python library tokenizers
-// 0.23.3 gives.
+// BERT's steps before WordPiece. In: texts from all Unicode planes. Out: the same ids as the Python library
+// tokenizers 0.23.3.
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { bertNormalizer, bertWords } from './bert-steps.ts'
@@ -13,7 +13,7 @@ const { vocabulary, texts } = JSON.parse(
   readFileSync(new URL('../../../../../test/conformance/golden/word-piece.json', import.meta.url), 'utf8'),
 ) as Golden
 
-test.each(['uncased', 'cased'] as const)('%s texts have the ids of the library', (kind) => {
+test.each(['uncased', 'cased'] as const)('%s texts get the same ids as in the library', (kind) => {
   const steps = { clean_text: true, handle_chinese_chars: true, lowercase: kind === 'uncased' }
   const tokenizer = {
     normalizer: { type: 'BertNormalizer', ...steps },

@@ -1,8 +1,12 @@
 // BERT's normaliser and pre-tokenizer, for which Hugging Face's JavaScript library uses other character
-// classes: it treats ideographs beyond plane 0 as letters, and lower-cases a sigma by its place in the word.
+// classes: it treats ideographs beyond plane 0 as letters, and lower-cases a sigma according to its position
+// in the word.
 import type { JsonObject } from '../../../base/values.ts'
 
-/** The ideographs that become words: the blocks of the tokenizers library, one of which begins late. */
+/**
+ * The ideographs that become words: the blocks that the tokenizers library lists, one of which begins too
+ * late.
+ */
 const IDEOGRAPH =
   /[\u{4e00}-\u{9fff}\u{3400}-\u{4dbf}\u{20000}-\u{2a6df}\u{2a700}-\u{2b73f}\u{2b740}-\u{2b81f}\u{2b920}-\u{2ceaf}\u{f900}-\u{faff}\u{2f800}-\u{2fa1f}]/gu
 const REMOVED = /[\0\ufffd]|(?![\t\n\r])[\p{Cc}\p{Cf}\p{Co}\p{Cs}]/gu
@@ -11,7 +15,7 @@ const ACCENT = /\p{Mn}/gu
 /** A word, or one punctuation character, which includes ASCII symbols. */
 const WORD = /[\p{P}$+<=>^`|~]|[^\p{White_Space}\p{P}$+<=>^`|~]+/gu
 
-/** `strip_accents` that is absent or null is as `lowercase`. */
+/** If `strip_accents` is absent or null, `lowercase` decides. */
 export function bertNormalizer(json: JsonObject): (text: string) => string {
   const isLower = json['lowercase'] === true
   const strips = json['strip_accents'] ?? isLower
@@ -24,7 +28,7 @@ export function bertNormalizer(json: JsonObject): (text: string) => string {
   }
 }
 
-/** Character by character: only at the end of a word has a sigma another form. */
+/** Lower-cases character by character, because a sigma has a different form at the end of a word. */
 const lowered = (text: string): string =>
   text.includes('\u03a3')
     ? text

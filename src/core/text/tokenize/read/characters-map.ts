@@ -1,5 +1,5 @@
 // SentencePiece's compiled normaliser, as a tokenizer.json or a GGUF file holds it: replaces characters
-// by a table.
+// according to a table.
 //
 // Layout: u32 bytes of the trie | u32 units of the trie (a double array of darts-clone) | texts that end in a
 // zero byte, in UTF-8. Keys are UTF-8; a value is the offset of a text.
@@ -10,9 +10,9 @@ import { malformed, shown, unsupported } from '../../spec.ts'
 
 /** Longest text that replaces a character, in bytes; Unicode's own longest has 33. */
 const LONGEST_TEXT = 256
-/** How many times longer a text may become; of Unicode's own replacements the longest has 18 characters. */
+/** How many times longer a text may become; the longest of Unicode's own replacements has 18 characters. */
 const MOST_GROWTH = 32
-/** Replacements that are remembered. */
+/** Maximum number of cached replacements. */
 const REMEMBERED = 4096
 /** Clusters of this many bytes are replaced character by character only. */
 const LONG_CLUSTER = 6
@@ -23,7 +23,7 @@ const encoder = new TextEncoder()
 /**
  * The normaliser of `precompiled_charsmap`, which behaves like Hugging Face's: a short grapheme cluster is
  * replaced as a whole by the value of the first key that is its prefix; otherwise the same is done for each
- * character. Throws `format` for a map that points outside of itself, and so does the normaliser. That throws
+ * character. Throws `format` for a map that points outside itself, as does the normaliser, which also throws
  * `unsupported` for a text that becomes more than 32 times longer.
  */
 export function charactersMap(map: unknown): (text: string) => string {
@@ -60,7 +60,7 @@ const tooLong = (length: number) =>
     'choose another model',
   )
 
-/** A tokenizer.json has the bytes in base64, GGUF has a list of them. */
+/** A tokenizer.json stores the bytes in base64, GGUF as a list. */
 function decoded(map: unknown): Uint8Array {
   try {
     if (typeof map === 'string') return fromBase64(map)
@@ -80,7 +80,7 @@ function readUnits(bytes: Uint8Array): Uint32Array {
   return Uint32Array.from({ length: size / 4 }, (_, index) => view.getUint32(4 + 4 * index, true))
 }
 
-/** The value of the shortest key that begins `key`. */
+/** The value of the shortest key that is a prefix of `key`. */
 function firstValue(units: Uint32Array, key: Uint8Array): number | undefined {
   let at = childrenOf(units[0]!)
   for (const byte of key) {

@@ -1,5 +1,5 @@
-// Tests of the step check. In: patterns and steps of tokenizer.json files. Out: which may never end, and none
-// of the published ones.
+// Tests of the step check. In: patterns and steps of tokenizer.json files. Out: rejection of those that may
+// never end, and of no published one.
 import { describe, expect, test, vi } from 'vitest'
 import { isHalfbyteError } from '../../../base/errors.ts'
 import { jsonSpec } from '../../testing/tiny.ts'
@@ -42,14 +42,14 @@ test.each([
   '\\p{N}{1,3}(?=(?:\\p{N}{3})*(?:\\P{N}|$))',
   ' ?[^(\\s|[.,!?…。，、।۔،])]+',
   "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+",
-])('%s, which is published, is read', (Regex) => {
+])('%s is published and accepted', (Regex) => {
   const tokenizer = createTokenizer(
     jsonSpec({ pre_tokenizer: sequence([split(Regex), { type: 'ByteLevel', use_regex: false }]) }),
   )
   expect(tokenizer.decode(tokenizer.encode('hello world'))).toBe('hello world')
 })
 
-test('the patterns of GGUF names are bounded by the same rule', () => {
+test('the patterns for GGUF names obey the same limit', () => {
   for (const name of [
     'default',
     'llama-bpe',
@@ -107,7 +107,7 @@ describe('steps', () => {
     expect(() => createTokenizer(jsonSpec(changes))).toThrow(message)
   })
 
-  test('that a damaged file leaves incomplete end in a typed error, at the latest when they are used', () => {
+  test('that a damaged file leaves incomplete cause a typed error, at the latest when they are used', () => {
     // The library warns about invalid patterns.
     vi.spyOn(console, 'warn').mockImplementation(() => {})
     const odd: readonly unknown[] = [

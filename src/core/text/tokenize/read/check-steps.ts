@@ -1,4 +1,4 @@
-// Refuses the normaliser and pre-tokeniser of a tokenizer.json if they could run without end.
+// Rejects the normaliser and pre-tokeniser of a tokenizer.json if they might never terminate.
 import { isCount, isObject, type JsonObject } from '../../../base/values.ts'
 import { malformed, shown, type TokenizerSpec, unsupported } from '../../spec.ts'
 import { checkGrowth, growthOf, MAX_STEPS } from './json-parts.ts'
@@ -38,7 +38,7 @@ const FIELDS: { readonly [Kind in TokenizerSpec['kind']]: Readonly<Record<string
 /** Fields that every tokenizer must have. */
 const REQUIRED: readonly string[] = ['tokens', 'model', 'tokenizer']
 
-/** Treats null as absent. Throws `format`, naming the field that is wrong. */
+/** Treats null as absent. Throws `format` and names the invalid field. */
 export function checkedSpec(value: unknown): TokenizerSpec {
   const given: JsonObject = isObject(value) ? value : {}
   const { kind } = given
@@ -59,7 +59,7 @@ function isListOf(type: string) {
   return (value: unknown) => Array.isArray(value) && value.every((item) => typeof item === type)
 }
 
-/** The wrong value. In a list with a wrong item, that item. */
+/** The invalid value, or the invalid item of a list. */
 function shownItem(field: unknown, type: string): string {
   if (!Array.isArray(field) || (type !== 'strings' && type !== 'numbers')) return shown(field)
   const at = field.findIndex((item) => `${typeof item}s` !== type)
@@ -83,8 +83,8 @@ const MAX_CHARACTERS = 256
 const REFERENCE = /\$[$&`'<\d]/
 
 /**
- * Throws `format` for fields that are not texts. Throws `unsupported` for steps that together lengthen a text
- * too much, and for patterns whose time can grow faster than the square of a text's length.
+ * Throws `format` for fields that are not strings. Throws `unsupported` for steps that together lengthen a
+ * text too much, and for patterns whose time can grow faster than the square of a text's length.
  */
 export function checkSteps(...parts: readonly unknown[]): void {
   const steps = parts.flatMap(leaves)
@@ -121,7 +121,7 @@ interface Item {
   readonly min: number
   readonly max: number
   readonly body?: Branches | undefined
-  /** True when the part matches no characters. */
+  /** True if the part matches no characters. */
   readonly isAssertion: boolean
 }
 
@@ -134,8 +134,8 @@ const WIDE_WEIGHT = 8
 const MAX_WEIGHT = 15
 
 /**
- * The least number of characters that a pattern matches. Backtracking must be bounded: one unlimited
- * repetition and a few choices. Throws `unsupported` when it is not.
+ * The minimum number of characters that a pattern matches. Throws `unsupported` unless backtracking is
+ * bounded: at most one unlimited repetition and a few choices.
  */
 export function checkPattern({ source }: RegExp): number {
   const branches = parse(source)

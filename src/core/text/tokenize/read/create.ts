@@ -7,7 +7,7 @@ import { ggufTokenizer } from './gguf-tokenizer.ts'
 import { jsonTokenizer } from './json-tokenizer.ts'
 
 /**
- * Throws `format` for a specification that is damaged or contradicts itself, `unsupported` for an unknown
+ * Throws `format` for a damaged or contradictory specification, `unsupported` for an unknown
  * kind of tokenizer. Creating one with 150,000 tokens takes a few hundred milliseconds.
  */
 export function createTokenizer(spec: TokenizerSpec, options: TokenizerOptions = {}): Tokenizer {
@@ -16,8 +16,8 @@ export function createTokenizer(spec: TokenizerSpec, options: TokenizerOptions =
     return checked.kind === 'gguf' ? ggufTokenizer(checked, options) : jsonTokenizer(checked, options)
   } catch (cause) {
     if (isHalfbyteError(cause)) throw cause
-    // The file is the only input, so an unexpected error, such as from endless nesting, is caused by the
-    // file.
+    // The file is the only input, so it must have caused any unexpected error, for example by endless
+    // nesting.
     throw malformed(`cannot be read (${reasonOf(cause)})`)
   }
 }

@@ -1,6 +1,5 @@
-// Unigram tokenizers with a compiled character table, such as XLM-RoBERTa's. In: a small one that
-// SentencePiece trained, with the ids of Hugging Face's tokenizers. Out: the same ids, and errors for forged
-// tables.
+// Unigram tokenizers with a compiled character table, such as XLM-RoBERTa's. In: a small one trained by
+// SentencePiece, with ids from Hugging Face's tokenizers. Out: the same ids, and errors for forged tables.
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { encodePair, encoderTokenizer } from './encoder-tokenizer.ts'
@@ -11,13 +10,13 @@ const golden = JSON.parse(
 const tokenizerOf = (tokenizer: object) =>
   encoderTokenizer({ kind: 'json', tokenizer: { ...tokenizer } as Record<string, never> })
 
-test('texts have the ids of the definition', () => {
+test('texts get the reference ids', () => {
   const { prefix, suffix, encode } = tokenizerOf(golden.tokenizer)
   for (const { text, ids } of golden.texts)
     expect([...prefix, ...encode(text), ...suffix], JSON.stringify(text)).toEqual(ids)
 })
 
-test('pairs have the ids of the definition', () => {
+test('pairs get the reference ids', () => {
   const { pair, encode } = tokenizerOf(golden.tokenizer)
   for (const { first, second, ids } of golden.pairs)
     expect(encodePair(pair!, encode(first), encode(second), 10_000).words).toEqual(ids)
@@ -94,8 +93,8 @@ describe('a forged table', () => {
     )
   })
 
-  test('that makes a text far longer causes an error for that text', () => {
-    // A trie with one key, "a", whose value is a text of 255 letters.
+  test('that makes a text far longer throws for that text', () => {
+    // A trie with one key, "a", whose value has 255 letters.
     const units = new Uint32Array(1024)
     const at = 0x101 ^ 0x61
     units[0] = 0x101 << 10
@@ -108,7 +107,7 @@ describe('a forged table', () => {
     expect(() => tokenizer.encode('a'.repeat(1000))).toThrow(expect.objectContaining({ code: 'unsupported' }))
   })
 
-  test('with any byte damaged gives a text or a typed error', () => {
+  test('with any byte damaged returns a text or throws a typed error', () => {
     const texts = golden.texts.slice(0, 4).map(({ text }: { text: string }) => text)
     let refused = 0
     for (let at = 0; at < table.length; at += 3) {

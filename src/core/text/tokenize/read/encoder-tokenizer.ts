@@ -34,12 +34,12 @@ import { type PairPart, pairForm, readPairForm } from './pair-form.ts'
 /** Turns a text into the ids that an encoder reads. */
 export interface EncoderTokenizer {
   readonly vocabSize: number
-  /** Ids before and after each text, as [CLS] and [SEP]. */
+  /** Ids before and after each text, such as [CLS] and [SEP]. */
   readonly prefix: readonly number[]
   readonly suffix: readonly number[]
-  /** How two texts are joined; undefined where the file does not say. */
+  /** How two texts are joined; undefined if the file does not say. */
   readonly pair: readonly PairPart[] | undefined
-  /** The ids of a text without these. */
+  /** The ids of a text without prefix and suffix. */
   encode(text: string): readonly number[]
 }
 
@@ -47,7 +47,7 @@ export interface EncoderTokenizer {
 const LONGEST_WORD = 100
 /** Begins words in GGUF's vocabularies, where llama.cpp's converter has removed the `##` of other pieces. */
 const PHANTOM_SPACE = '\u2581'
-/** The text before it is split into words: BERT's own rules, without case and accents. */
+/** Normalisation before splitting into words: BERT's own rules, which strip case and accents. */
 const UNCASED = { type: 'BertNormalizer', clean_text: true, handle_chinese_chars: true, lowercase: true }
 const CASED = { ...UNCASED, lowercase: false, strip_accents: false }
 
@@ -59,7 +59,7 @@ interface GgufExtras {
 }
 
 /**
- * Special tokens that a text contains are recognised, as in the encoders' reference programs. Throws
+ * Special tokens in a text are recognised, as in the encoders' reference implementations. Throws
  * `format` or `unsupported`.
  */
 export function encoderTokenizer(
@@ -111,7 +111,7 @@ function jsonWordPiece({ tokenizer: json }: JsonTokenizerSpec): EncoderTokenizer
   })
 }
 
-/** How SentencePiece's unigram models are written, as for XLM-RoBERTa: pieces with scores, by id. */
+/** Reads a unigram model from SentencePiece, such as XLM-RoBERTa's: pieces with scores, by id. */
 function jsonUnigram({ tokenizer: json }: JsonTokenizerSpec): EncoderTokenizer {
   const model = objectAt(json, 'model')
   const pieces = listAt(model, 'vocab').map((entry, id) => {
@@ -141,8 +141,8 @@ function jsonUnigram({ tokenizer: json }: JsonTokenizerSpec): EncoderTokenizer {
 }
 
 /**
- * SentencePiece's table and BERT's steps are ours, because the library only approximates them; the other
- * steps are the library's.
+ * We implement SentencePiece's table and BERT's steps, because the library only approximates them; it
+ * performs all other steps.
  */
 function normaliser(json: unknown): (text: string) => string {
   if (!isObject(json)) return (text) => text
@@ -170,7 +170,7 @@ interface WordSteps {
   readonly encodeWord: (word: string, out: number[]) => void
 }
 
-/** Looks for added tokens first, then cuts the normalised rest into words. */
+/** Finds added tokens first, then splits the normalised rest into words. */
 function wordsTokenizer(
   json: JsonObject,
   vocabulary: Vocabulary,
@@ -212,7 +212,7 @@ function ggufWordPiece(spec: GgufTokenizerSpec, cls: unknown, sep: unknown): Enc
   }
   const unknownId = idOf('[UNK]', spec.unknownId)
   const encodeWord = createWordPiece(vocabulary, { first, inner, unknownId, longestWord: LONGEST_WORD })
-  // No key says whether a vocabulary has capital letters; its words do.
+  // No key says whether a vocabulary is cased, so check its words.
   const isCased = tokens.some((token, id) => types?.[id] !== 3 && /^\u2581?[A-Z][a-z]+$/.test(token))
   const normalize = bertNormalizer(isCased ? CASED : UNCASED)
   const special = tokens.flatMap((text, id) => (types?.[id] === 3 ? [{ id, text, special: true }] : []))
@@ -235,7 +235,7 @@ function ggufWordPiece(spec: GgufTokenizerSpec, cls: unknown, sep: unknown): Enc
   }
 }
 
-/** Types of GGUF's tokens that texts may be made of: normal, user defined and unused ones. */
+/** GGUF token types that may occur in texts: normal, user-defined and unused. */
 const PIECE_TYPES: readonly (number | undefined)[] = [undefined, 1, 4, 5]
 const METASPACE = { type: 'Metaspace', replacement: PHANTOM_SPACE, prepend_scheme: 'always', split: true }
 
@@ -280,7 +280,7 @@ function ggufUnigram(spec: GgufTokenizerSpec, { cls, sep, charsmap }: GgufExtras
   }
 }
 
-/** The ids of a text with those around it; of a longer one, the first that fit into `most`. */
+/** The ids of a text with prefix and suffix, truncated to `most` ids. */
 export function encodeWhole(
   tokenizer: EncoderTokenizer,
   text: string,
@@ -293,7 +293,7 @@ export function encodeWhole(
 }
 
 /**
- * The 32-bit words of a pair, which hold each token's id and its kind (abi.h), in `tokenizer`'s form. If
+ * The 32-bit words of a pair, which hold each token's id and its kind (abi.h), in the tokenizer's form. If
  * both texts and the tokens that join them exceed `most`, the longer one is truncated until they fit or are
  * equally long, then both are, as in Hugging Face's `longest_first`.
  */
@@ -313,7 +313,7 @@ export function encodePair(
   return { words, isTruncated: kept[0] < first.length || kept[1] < second.length }
 }
 
-/** The parts of two lengths that fit into `room`. */
+/** Truncates two lengths so that they fit into `room`. */
 function fittingPair(first: number, second: number, room: number): readonly [number, number] {
   if (first + second <= room) return [first, second]
   const shorter = Math.min(first, second)

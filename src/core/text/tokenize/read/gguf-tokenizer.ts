@@ -1,4 +1,4 @@
-// Makes a Tokenizer from the vocabulary of a GGUF file. It gives the same ids as llama.cpp.
+// Makes a Tokenizer from the vocabulary of a GGUF file. It produces the same ids as llama.cpp.
 import { isCount } from '../../../base/values.ts'
 import { type GgufTokenizerSpec, malformed, shown, unsupported } from '../../spec.ts'
 import { createBpe } from '../bpe.ts'
@@ -31,8 +31,8 @@ const KINDS: readonly (number | undefined)[] = [
 const SPM_IDS = { unknownId: 0, bosId: 1, eosId: 2 } as const
 
 /**
- * Models where most control tokens also strip the white space after them. No metadata key says so; llama.cpp
- * recognises them by name.
+ * Models in which most control tokens also strip the white space after them. No metadata key says so;
+ * llama.cpp recognises them by name.
  */
 const STRIPPING = /phi-?3/i
 const KEEPING_SPACE: readonly string[] = ['<unk>', '<s>', '<|endoftext|>']
@@ -43,7 +43,7 @@ const LINES: PreTokenizer = { patterns: [/[^\n]+|\n+/gu], addBos: true }
 type EncodeText = (text: string, section: Section, out: number[]) => void
 
 /**
- * Throws `format` when a vocabulary contradicts itself, `unsupported` for an unknown model or pre-tokeniser.
+ * Throws `format` if a vocabulary contradicts itself, `unsupported` for an unknown model or pre-tokeniser.
  */
 export function ggufTokenizer(spec: GgufTokenizerSpec, options: TokenizerOptions = {}): Tokenizer {
   const isSpm = spec.model === 'llama'

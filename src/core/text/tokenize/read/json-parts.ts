@@ -27,7 +27,7 @@ export function readTokens(model: JsonObject, added: readonly AddedToken[]): (st
     tokens[id] = token
   }
   const vocab = objectAt(model, 'vocab')
-  // Entries would be 150,000 arrays, for which the heap would grow and not shrink again.
+  // Object.entries would make 150,000 arrays, which would grow the heap permanently.
   for (const token of Object.keys(vocab)) {
     const id = vocab[token]
     if (!isId(id)) throw malformed(`has the id ${shown(id)} for ${shown(token)}; ids go to ${MAX_TOKENS - 1}`)
@@ -42,7 +42,7 @@ export interface JsonAddedToken extends AddedToken {
   readonly normalized: boolean
 }
 
-/** Reads the added tokens. When `vocab` also has a token, its id there counts. */
+/** Reads the added tokens. If `vocab` also has a token, its id there takes precedence. */
 export function readAdded(json: JsonObject, vocab: JsonObject): JsonAddedToken[] {
   const list = json['added_tokens'] ?? []
   if (!Array.isArray(list)) throw malformed(`has ${shown(list)} for added_tokens instead of an array`)
@@ -74,13 +74,13 @@ export function readAdded(json: JsonObject, vocab: JsonObject): JsonAddedToken[]
 
 export interface Decoding extends Spelling {
   readonly byteFallback: boolean
-  /** True when decoding drops a text's first space. */
+  /** True if decoding drops a text's first space. */
   readonly stripsFirstSpace: boolean
 }
 
 const PLAIN: Decoding = { byteLevel: false, replacements: [], byteFallback: false, stripsFirstSpace: false }
 
-/** Reads from the decoder how tokens become text. */
+/** Reads how tokens become text from the decoder. */
 export function readDecoding(decoder: unknown): Decoding {
   if (decoder === undefined || decoder === null) return PLAIN
   const json = isObject(decoder) ? decoder : {}
@@ -200,7 +200,7 @@ export function growthOf(content: string, length: number): number {
   return Math.max(1, content.length / length)
 }
 
-/** Throws `unsupported` when steps together lengthen a text so much that memory could run out. */
+/** Throws `unsupported` if the steps together could lengthen a text until memory runs out. */
 export function checkGrowth(growth: number): void {
   if (growth <= MAX_GROWTH) return
   throw unsupported(
@@ -209,7 +209,7 @@ export function checkGrowth(growth: number): void {
   )
 }
 
-/** Limit of steps, above that of any published tokenizer. */
+/** Maximum number of steps, more than any published tokenizer has. */
 export const MAX_STEPS = 64
 
 /** Reads a list of steps. */

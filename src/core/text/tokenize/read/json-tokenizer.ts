@@ -1,4 +1,4 @@
-// Makes a Tokenizer from a tokenizer.json and its tokenizer_config.json. It gives the same ids as the
+// Makes a Tokenizer from a tokenizer.json and its tokenizer_config.json. It produces the same ids as the
 // library.
 import { Tokenizer as Library } from '@huggingface/tokenizers'
 import { reasonOf } from '../../../base/errors.ts'
@@ -33,7 +33,7 @@ import {
 type EncodeText = (text: string, section: Section, out: number[]) => void
 
 /**
- * The library normalises text and splits it into words, by its translation of Oniguruma's patterns. Merging
+ * The library normalises text and splits it into words, with its translation of Oniguruma patterns. Merging
  * is our own code, which is several times faster. Throws `format` or `unsupported`.
  */
 export function jsonTokenizer(
@@ -141,7 +141,7 @@ function textEncoder(
   return { encodeText, normalized: { added: alike, normalize } }
 }
 
-/** How a tokenizer.json whose tokens are bytes cuts a text into words. Throws what reading it throws. */
+/** Splits a text into words like a byte-level tokenizer.json. Throws the same errors as reading it. */
 export function wordCutter(json: JsonObject): (text: string) => readonly string[] {
   const { preTokenizer, prefixSpace } = withoutByteLevel(json['pre_tokenizer'])
   const { normalize, words } = libraryParts(json['normalizer'], preTokenizer)
@@ -149,7 +149,7 @@ export function wordCutter(json: JsonObject): (text: string) => readonly string[
 }
 
 interface ByteLevelSplit {
-  /** The remaining steps, which the library does; null when there are none. */
+  /** The remaining steps, which the library performs; null if there are none. */
   readonly preTokenizer: JsonObject | null
   readonly byteLevel: boolean
   readonly prefixSpace: boolean
@@ -169,7 +169,7 @@ function withoutByteLevel(value: unknown): ByteLevelSplit {
   const whole = { preTokenizer: value, byteLevel: false, prefixSpace: false }
   if (!isObject(last) || last['type'] !== 'ByteLevel') return whole
   const prefixSpace = last['add_prefix_space'] === true
-  // In a sequence, the space is added before every piece, which only the library does.
+  // In a sequence, the space is added before every piece, which only the library supports.
   if (prefixSpace && steps.length > 1) return whole
   const pattern = {
     type: 'Split',
@@ -227,7 +227,7 @@ function ask<T>(action: () => T): T {
   }
 }
 
-/** The id of the token that a configuration key names, as text or as an added token. */
+/** The id of the token that a configuration key names, either as a string or as an added token. */
 function namedId(
   config: JsonObject,
   key: string,
@@ -267,8 +267,8 @@ function affixes(
 }
 
 /**
- * The template of that name. The only template is the default one, and so is the first where none has the
- * name.
+ * The template with that name. A single unnamed template is the default, and so is the first of several if
+ * none is named `default`.
  */
 function readTemplate(config: JsonObject, wanted: 'default' | 'tool_use' | 'rag'): string | undefined {
   const value = config['chat_template']

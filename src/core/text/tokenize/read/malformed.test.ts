@@ -226,7 +226,7 @@ describe('a field of another type', () => {
     },
   )
 
-  test('null means none, and anything but a specification is rejected', () => {
+  test('null means that there is no tokenizer, and anything but a specification is rejected', () => {
     expect(checkedSpec({ ...bytes, types: null })).toMatchObject({ types: undefined })
     for (const none of [
       undefined,
@@ -251,7 +251,7 @@ test('an endlessly nested field is rejected, not printed', () => {
   )
 })
 
-test('an unexpected error is reported as the file’s', () => {
+test('an unexpected error is blamed on the file', () => {
   let decoder: unknown = { type: 'Fuse' }
   for (let at = 0; at < 100_000; at++) decoder = { type: 'Sequence', decoders: [decoder] }
   expect(failure(() => createTokenizer(jsonSpec({ decoder })))).toMatchObject({
@@ -269,7 +269,7 @@ test('a vocabulary of millions of tokens is rejected before anything is built', 
   })
 })
 
-test('names from the prototype of objects are tokens like others', () => {
+test('names from Object.prototype are ordinary tokens', () => {
   const names = ['__proto__', 'constructor', 'hasOwnProperty']
   const text = JSON.stringify({ ...vocab }).replace(
     /}$/,

@@ -12,7 +12,10 @@ export type PairPart = { readonly kind: number } & (
 /** Token types are looked up in the model's table, which never has more. */
 const MAX_KINDS = 16
 
-/** Two texts with ids before, between and after them. `kind`: of the second text and of what follows it. */
+/**
+ * Two texts with ids before, between and after them. `kind`: the kind of the second text's tokens and of
+ * those after it.
+ */
 export const pairForm = (
   before: readonly number[],
   between: readonly number[],
@@ -26,7 +29,7 @@ export const pairForm = (
   { ids: after, kind },
 ]
 
-/** The parts of a pair in order; undefined for a post-processor that joins no texts. Throws `format`. */
+/** The parts of a pair in order; undefined for a post-processor that does not join texts. Throws `format`. */
 export function readPairForm(processor: unknown): readonly PairPart[] | undefined {
   const json = isObject(processor) ? processor : {}
   switch (json['type']) {

@@ -1,4 +1,4 @@
-// Sparse test matrices. In: dense panels, what to keep. Out: the panels with zeros.
+// Sparse test matrices. In: dense panels, and which weights to keep. Out: the panels with zeros.
 import type { SparseBase, SparseFormat } from '../../../abi/encodings.ts'
 import { PANEL_ROWS, panelBytes } from '../../../abi/encodings.ts'
 

@@ -1,4 +1,4 @@
-// The pixels of a JPEG outside a browser, by libjpeg-turbo, which browsers and Pillow use, too: in
+// The pixels of a JPEG outside a browser, decoded by libjpeg-turbo, as in browsers and Pillow: in
 // WebAssembly, with one instance, and so one memory, per image.
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -30,9 +30,7 @@ interface TurboJpeg {
 
 let compiled: WebAssembly.Module | undefined
 
-/**
- * In the package, beside this script. The build looks for modules of pages where an address is written out.
- */
+/** In the package, next to this script. Bundlers would copy the file if its address were written out here. */
 const BUILT = './jpeg-turbo.wasm'
 
 function turboJpegModule(): WebAssembly.Module {
@@ -62,8 +60,8 @@ function openTurboJpeg(): TurboJpeg {
 }
 
 /**
- * The pixels, upright by the file's own orientation. If the file is truncated or damaged, libjpeg fills in
- * the missing part. Throws as `readJpeg` does, and an `Error` where nothing can be decoded.
+ * The pixels, upright according to the file's orientation. If the file is truncated or damaged, libjpeg fills
+ * in the missing part. Throws like `readJpeg`, and an `Error` if nothing can be decoded.
  */
 export function jpegPixels(bytes: Uint8Array): Pixels {
   const { width, height, channels, end } = readJpeg(bytes)

@@ -39,7 +39,7 @@ export function pngPixels(bytes: Uint8Array): Pixels {
 function inflated({ data, rowBytes }: Png): Uint8Array {
   let rows: Uint8Array
   try {
-    // One piece of the right size: smaller ones would be joined, in twice the memory.
+    // One piece of the right size: smaller ones would have to be joined, which takes twice the memory.
     rows = inflateSync(joinBytes(data), { maxOutputLength: rowBytes, chunkSize: Math.max(64, rowBytes) })
   } catch (cause) {
     const isLarge = (cause as { code?: unknown }).code === 'ERR_BUFFER_TOO_LARGE'
@@ -124,7 +124,7 @@ function rowWriter(png: Png, data: Uint8ClampedArray): RowWriter {
   }
 }
 
-/** Samples of 8 bits: grey, grey and opacity, three colours, or these and opacity. */
+/** Samples of 8 bits: grey, grey and opacity, three colours, or three colours and opacity. */
 // hot
 function writeBytes(
   row: Uint8Array,
@@ -143,7 +143,7 @@ function writeBytes(
   }
 }
 
-/** Four bytes for each index; those without a colour are black. */
+/** Four bytes per index; indices without a colour are black. */
 function paletteOf({ palette = new Uint8Array(), transparency = new Uint8Array() }: Png): Uint8Array {
   const colours = new Uint8Array(4 * 256)
   for (let index = 0; index < 256; index++) {
@@ -153,7 +153,7 @@ function paletteOf({ palette = new Uint8Array(), transparency = new Uint8Array()
   return colours
 }
 
-/** The samples of the colour that is transparent. Bits above the depth do not count. */
+/** The samples of the transparent colour. Bits above the depth are ignored. */
 function clearSamples({ transparency, depth }: Png): readonly number[] | undefined {
   if (transparency === undefined) return undefined
   const mask = 2 ** depth - 1

@@ -1,4 +1,4 @@
-// The orientation of a JPEG file (Exif 2.32, 4.6.4, tag 274), and images turned by it.
+// The orientation of a JPEG file (Exif 2.32, 4.6.4, tag 274), and rotating images accordingly.
 import type { Pixels } from '../../../../core/formats/pixels.ts'
 
 const ORIENTATION = 274
@@ -7,7 +7,7 @@ const SHORT = 3
 /** The orientation of a JPEG file, 1 to 8; 1, upright, if it has none or a damaged one. */
 export function turnOf(bytes: Uint8Array): number {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  // Segments before the scan: a marker, then a length that counts itself.
+  // Segments before the scan: a marker, then a length that includes itself.
   for (let at = 2; at + 10 <= view.byteLength && view.getUint8(at) === 0xff; ) {
     const marker = view.getUint8(at + 1)
     const end = at + 2 + view.getUint16(at + 2)
@@ -20,7 +20,7 @@ export function turnOf(bytes: Uint8Array): number {
   return 1
 }
 
-/** `tiff`: from its byte order on. */
+/** `tiff`: the data from the byte order mark on. */
 function exifTurn(tiff: DataView): number {
   const little = tiff.getUint16(0) === 0x4949
   const start = tiff.getUint32(4, little)
@@ -36,7 +36,7 @@ function exifTurn(tiff: DataView): number {
   return 1
 }
 
-/** An upright copy of an image that is stored in this orientation, aligned to four bytes. */
+/** An upright copy of an image stored in this orientation, aligned to four bytes. */
 export function turned({ width, height, data }: Pixels, turn: number): Pixels {
   if (turn === 1) return { width, height, data: data.slice() }
   const swaps = turn >= 5

@@ -1,0 +1,80 @@
+// Emergency numbers. In: a region. Out: its emergency numbers.
+
+/** The numbers of a region. Instead of an unknown number, the answer says "your local emergency number". */
+export interface Numbers {
+  /** For both ambulance and police. */
+  readonly emergency?: string
+  /** Help lines for people in a crisis. */
+  readonly crisis?: string
+}
+
+/**
+ * Sources: 112 in the European Union by Directive (EU) 2018/1972, article 109, and in Iceland, Norway,
+ * Switzerland and Turkey; 911 in the United States by the Wireless Communications and Public Safety Act of
+ * 1999, and in Canada by the CRTC; 999, as well as 112, in the United Kingdom and Ireland; 000 in Australia
+ * by the Triple Zero Custodian; 111 in New Zealand by its police.
+ */
+const EUROPEAN =
+  'AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IT LT LU LV MT NL PL PT RO SE SI SK IS NO CH TR'.split(' ')
+
+/** Police and ambulance have separate numbers in Japan, Korea and Taiwan; 119 is the ambulance's. */
+const NUMBERS: ReadonlyMap<string, Numbers> = new Map<string, Numbers>([
+  ...['EU', ...EUROPEAN].map((region) => [region, { emergency: '112' }] as const),
+  ['US', { emergency: '911', crisis: '988' }],
+  ['CA', { emergency: '911', crisis: '988' }],
+  ['GB', { emergency: '999', crisis: '116 123' }],
+  ['IE', { emergency: '112', crisis: '116 123' }],
+  ['AU', { emergency: '000', crisis: '13 11 14' }],
+  ['NZ', { emergency: '111' }],
+])
+const AMBULANCES: ReadonlyMap<string, string> = new Map([
+  ['JP', '119'],
+  ['KR', '119'],
+  ['TW', '119'],
+])
+
+/**
+ * The numbers of a region, given as an ISO 3166 code. With `isMedical`, the ambulance's if the police have
+ * another.
+ */
+export const numbersOf = (region: string | undefined, isMedical: boolean): Numbers => {
+  if (region === undefined) return {}
+  const ambulance = isMedical ? AMBULANCES.get(region) : undefined
+  return ambulance === undefined ? (NUMBERS.get(region) ?? {}) : { emergency: ambulance }
+}
+
+/** The time zones of the regions above, by the beginning of their names. */
+const ZONES: readonly (readonly [RegExp, RegExp])[] = [
+  [/^(?:US|CA)$/, /^(?:America\/|Pacific\/Honolulu|US\/|Canada\/)/],
+  [/^AU$/, /^Australia\//],
+  [/^NZ$/, /^Pacific\/(?:Auckland|Chatham)/],
+  [/^JP$/, /^(?:Asia\/Tokyo|Japan)/],
+  [/^KR$/, /^(?:Asia\/Seoul|ROK)/],
+  [/^TW$/, /^(?:Asia\/Taipei|ROC)/],
+]
+const EUROPE = /^(?:Europe\/|Atlantic\/(?:Azores|Canary|Faroe|Madeira|Reykjavik))/
+/** Zones that contain only one of the regions above. */
+const ALONE: readonly string[] = ['AU', 'NZ', 'JP', 'KR', 'TW']
+
+/**
+ * The region of a user with this language and time zone, if both agree or the time zone alone determines it.
+ * Many browsers outside the United States are set to `en-US`, so the language alone does not.
+ */
+export function regionOf(tag: string | undefined, timeZone: string | undefined): string | undefined {
+  if (timeZone === undefined) return undefined
+  const region = namedRegion(tag)
+  const isEuropean = region !== undefined && (EUROPEAN.includes(region) || region === 'GB' || region === 'IE')
+  // 112 works everywhere in the European Union and in the neighbouring countries above.
+  if (EUROPE.test(timeZone)) return isEuropean ? region : 'EU'
+  const zone = ZONES.find(([regions]) => region !== undefined && regions.test(region))?.[1]
+  if (zone?.test(timeZone)) return region
+  return ALONE.find((each) => ZONES.find(([regions]) => regions.test(each))?.[1].test(timeZone))
+}
+
+function namedRegion(tag: string | undefined): string | undefined {
+  try {
+    return tag === undefined ? undefined : new Intl.Locale(tag).region
+  } catch {
+    return undefined
+  }
+}

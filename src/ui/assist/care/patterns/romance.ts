@@ -1,0 +1,165 @@
+// Spanish, Portuguese, French and Italian.
+import type { PatternSet } from './pattern-set.ts'
+
+const SPANISH: PatternSet = {
+  language: 'es',
+  selfHarm: [
+    '(?:quiero|quisiera|deseo|necesito|prefiero|ganas de|pienso en|pensando en|he pensado en|intente|voy a|planeo|como|quiero solo|solo quiero)(?: de)? (?:morir|morirme|estar muert[oa]|suicidarme|matarme|ahorcarme|quitarme la vida|desaparecer para siempre|acabar con mi vida|acabar con todo|terminar con mi vida|terminar con todo|hacerme dano|cortarme las venas|lastimarme|no despertar|no existir|tirarme (?:de|por|desde|al))(?! de (?:risa|hambre|verguenza|calor|sueno|frio|aburrimiento|ganas|amor))',
+    '(?:suicidarme|matarme|me voy a suicidar|me voy a matar|me quiero (?:morir|matar|suicidar)|me corto|me he cortado|me estoy cortando)(?! de (?:risa|hambre|verguenza|calor|sueno|frio)| el pelo| un dedo| las unas)',
+    '(?:no quiero|ya no quiero|no puedo|ya no puedo) (?:seguir )?(?:vivir|viviendo|vivir mas|existir|estar viv[oa]|estar aqui mas|despertar)(?! (?:en|con|aqui en|solo en|asi en|cerca) )',
+    '(?:no tengo|no hay|ya no hay|no encuentro|no veo) (?:ninguna |una )?(?:razon|razones|motivos?|ganas) (?:para|de) (?:seguir viviendo|vivir|seguir con vida)(?! en)',
+    '(?:mi vida|la vida|vivir) (?:no|ya no) (?:vale la pena|tiene sentido)',
+    '(?:estaria|estarian|estaran|estarias) mejor (?:muert[oa]|sin mi)|mejor (?:todos|mi familia|el mundo) sin mi',
+    '(?:pensamientos|ideas) (?:suicidas|de suicidio)|(?:pienso|pensando) en (?:el )?suicid',
+    'mi (?:\\S+ )?(?:amig[oa]|herman[oa]|hij[oa]|madre|padre|novi[oa]|espos[oa]|pareja)\\b.{0,40}(?:quiere (?:morir|morirse|suicidarse|matarse)|suicid|se corta|quitarse la vida)',
+    'cansad[oa] de (?:vivir|la vida)(?! en)|ojala (?:no (?:despierte|despertara|existiera|hubiera nacido)|(?:estuviera|estuviese) muert[oa]|me muera|me muriera)',
+    '(?:nadie|no) me (?:extranaria|echaria de menos|extranarian) si',
+    '(?:forma|manera|metodo)s? (?:mas )?(?:facil|indolor|rapida|sin dolor)?(?: de)? (?:suicidarse|suicidarme|morir sin dolor|matarme)|morir sin dolor',
+  ],
+  medical: [
+    '(?:tome|tomado|trague|tragado|me tome|se tomo|tomo|ingerido|ingirio|se trago|ha tomado|he tomado) (?:demasiadas|muchas|todas|un frasco|una caja|un monton|\\d\\d+|veinte|treinta|todo el frasco)[^.]{0,25}(?:pastillas|pildoras|paracetamol|ibuprofeno|aspirinas|somniferos|medicamentos|tranquilizantes)',
+    'sobredosis(?! de (?:azucar|ternura|informacion|cafe))',
+    '(?:bebio|bebi|bebido|trago|tragado|se comio|comio|ha bebido|ingirio|tomo) [^.]{0,20}(?:lejia|cloro|veneno|matarratas|detergente|pila|pilas|anticongelante|gasolina|producto de limpieza|limpiador|acido|setas venenosas)',
+    '(?:envenenad[oa]|intoxicad[oa])[^.]{0,30}(?:creo|ayuda|que hago|mi|estoy)|(?:estoy|me han|creo que)[^.]{0,20}envenenad',
+    '(?:no|deja de|dejo de|apenas|casi no|no puede|no puedo|no esta) (?:respira|respirar|respirando|respiro)(?! (?:bien )?por la nariz| bajo el agua| hondo)',
+    '(?:dolor|presion|opresion)(?: muy| fuerte| intenso)* (?:en el|de|al) pecho|me duele (?:mucho |muy fuerte |fuerte )?el pecho',
+    '(?:se esta|me estoy|esta) (?:ahogando|asfixiando|atragantando|desangrando|convulsionando)|(?:esta|se quedo|quedo|encontre[^.]{0,20}) inconsciente|no (?:despierta|reacciona|responde|tiene pulso)(?! (?:al|a mis|el (?:correo|mensaje|servidor|boton)))',
+    '(?:infarto|derrame cerebral|ataque al corazon|ictus)[^.]{0,30}(?:ahora|ayuda|creo|que hago|teniendo|dando)|(?:teniendo|dando|tengo|tiene|sufriendo) un (?:infarto|derrame|ictus|ataque al corazon)',
+    '(?:sangrado|sangre|sangrando)[^.]{0,20}(?:no para|mucho|no se detiene)|(?:se puso|esta|se ha puesto) (?:azul|morad[oa])\\b',
+  ],
+  violence: [
+    '(?:mi (?:marido|esposo|esposa|novio|novia|pareja|ex|padre|papa|madre|mama|padrastro|hermano|tio|jefe)|el|ella)(?: \\S+){0,2} (?:me (?:pega|golpea|pego|golpeo|maltrata|viola|violo|abusa|abuso|amenaza|amenazo|toca|ahorco|estrangulo|quiere matar|va a matar))',
+    'me (?:pega|golpea|maltrata|violaron|violo|estan pegando|han violado|esta pegando|amenaza con matarme|quiere matar|van a matar|agredieron|apunalaron|secuestraron|tienen secuestrad[oa])',
+    '(?:abusan|abuso|abusaron|abusa|abusado) (?:sexualmente )?de mi|(?:sufro|victima de) (?:maltrato|violencia|abusos?)',
+    '(?:miedo|pavor) (?:de|a) (?:mi (?:marido|esposo|novio|pareja|padre|ex|padrastro)|volver a casa|que me mate)',
+    '(?:alguien|un hombre|hay alguien)[^.]{0,20}(?:entrando|entro|esta) en mi casa|(?:me estan|alguien me|un hombre me) (?:siguiendo|sigue|persigue)',
+    '(?:quiero|voy a|tengo ganas de|planeo) (?:matar|apunalar|disparar|asesinar|envenenar) a (?:mi|mis|alguien|todos|el|ella)(?! (?:en el juego|jefe final|personaje))',
+  ],
+  harmless: [
+    'morir(?:me)? de (?:risa|hambre|verguenza|calor|sueno|frio|aburrimiento|ganas|amor|pena)',
+    'mat(?:ar|ando) el tiempo',
+    'escuadron suicida',
+  ],
+}
+
+const PORTUGUESE: PatternSet = {
+  language: 'pt',
+  selfHarm: [
+    '(?:quero|queria|gostaria de|vontade de|penso em|pensando em|pensei em|tentei|vou|preciso|planejo|como|pretendo|so quero) (?:morrer|me matar|estar mort[oa]|me suicidar|suicidar|suicidar-me|matar-me|me enforcar|tirar a minha vida|tirar minha vida|acabar com a minha vida|acabar com minha vida|acabar com tudo|desaparecer para sempre|me cortar|cortar os pulsos|me machucar|nao acordar|deixar de existir|pular da ponte|me jogar)(?! de (?:rir|fome|vergonha|calor|sono|frio|tedio|saudade)| (?:tempo|aula|a fome|a sede|o tempo))',
+    '(?:me matar|matar-me|suicidar-me|me suicidar|me corto|me cortando|me cortei de novo)(?! de (?:rir|trabalhar|estudar)| o cabelo)',
+    '(?:nao quero|nao aguento|nao consigo|nao posso|ja nao quero) (?:mais )?(?:viver|continuar viv[oa]|existir|estar viv[oa]|acordar|continuar a viver|continuar vivendo)(?: mais)?(?! (?:em|com|aqui em|no|na|longe|perto) )',
+    '(?:nao tenho|nao ha|nao vejo|sem) (?:mais )?(?:razao|razoes|motivos?|vontade)(?: nenhuma?)? (?:para|de|pra) (?:viver|continuar viv)(?! (?:em|no|na) )',
+    '(?:minha vida|a vida|viver) (?:nao|ja nao) (?:vale a pena|faz sentido|tem sentido)',
+    '(?:melhor|mais felizes?) (?:sem mim|se eu morresse|mort[oa])|(?:queria|quem me dera) (?:nunca ter nascido|nao ter nascido|estar mort[oa])',
+    '(?:pensamentos|ideias) (?:suicidas|de suicidio)|(?:penso|pensando|pensar) em suicidio',
+    '(?:meu|minha) (?:\\S+ )?(?:amig[oa]|irma|irmao|filh[oa]|mae|pai|namorad[oa]|espos[oa]|marido|mulher)\\b.{0,40}(?:quer (?:morrer|se matar|suicidar)|suicid|se corta|tirar a (?:propria )?vida)',
+    '(?:cansad[oa]|farto|farta) (?:de viver|da vida)(?! em)|ninguem (?:vai )?(?:sentiria|sentir) (?:a )?minha falta',
+    'morrer sem dor|(?:forma|maneira|jeito|metodo)s? (?:mais )?(?:facil|rapid[oa]|indolor)?(?: de)? (?:se matar|suicidio|me matar|morrer)\\b(?! (?:no|em) )',
+  ],
+  medical: [
+    '(?:tomei|tomou|engoli|engoliu|ingeriu|ingeri) (?:demasiados|muitos|muitas|todos|todas|um frasco|uma caixa|uma cartela|\\d\\d+|vinte|trinta|o frasco)[^.]{0,25}(?:comprimidos|remedios|pilulas|paracetamol|calmantes|medicamentos|aspirinas)',
+    '(?:teve|tive|tomou|tomei|sofreu|fez|com|de|por|uma) overdose(?! de (?:acucar|fofura|informacao|cafe))|sobredosagem',
+    '(?:bebeu|bebi|engoliu|engoli|comeu|tomou|ingeriu) [^.]{0,20}(?:agua sanitaria|lixivia|veneno|detergente|pilha|bateria|gasolina|anticongelante|produto de limpeza|soda caustica|chumbinho)',
+    '(?:envenenad[oa]|intoxicad[oa])[^.]{0,30}(?:acho|ajuda|que faco|estou|fui)|(?:estou|fui|acho que)[^.]{0,20}envenenad',
+    '(?:nao|parou de|mal|deixou de|nao esta|nao consegue|nao consigo) (?:esta )?(?:a )?(?:respira|respirar|respirando|respiro)(?! (?:bem )?pelo nariz| debaixo)',
+    '(?:dor|pressao|aperto)(?: muito| forte| intensa)* (?:no|do) peito|(?:doi|doendo) (?:muito )?o (?:meu )?peito|peito (?:doi|doendo|esta doendo)',
+    '(?:esta|estou) (?:se )?(?:engasgad[oa]|engasgando|sufocando|inconsciente|desmaiad[oa]|convulsionando|sangrando muito)|nao (?:acorda|reage|responde|tem pulso)(?! (?:ao|o (?:e-?mail|servidor)|as minhas))',
+    '(?:tendo|tem|tenho|sofrendo|teve) um (?:infarto|enfarte|avc|ataque cardiaco|derrame)|(?:infarto|avc|enfarte)[^.]{0,20}(?:agora|ajuda|que faco)',
+    'sangue[^.]{0,20}(?:nao para|muito)|(?:ficou|esta|ficando) (?:azul|rox[oa])\\b',
+  ],
+  violence: [
+    '(?:meu|minha|ele|ela)(?: (?:marido|esposo|esposa|namorado|namorada|parceiro|ex|pai|mae|padrasto|irmao|tio|chefe))?(?: \\S+){0,2} (?:me (?:bate|bateu|agride|agrediu|espanca|espancou|estuprou|abusa|abusou|ameaca|ameacou|toca|enforcou|quer matar|vai matar)|bate-me|bate em mim|bateu em mim|ameaca-me|quer me matar|vai me matar|ameaca me matar|abusa de mim|abusou de mim)',
+    '(?:fui|estou sendo|sou) (?:estuprad[oa]|violad[oa]|abusad[oa]|agredid[oa]|espancad[oa]|perseguid[oa]|vitima de (?:violencia|abuso))',
+    '(?:medo) (?:do meu (?:marido|pai|namorado|ex|padrasto)|de voltar para casa|de ir para casa|que ele me mate)',
+    '(?:alguem|um homem)[^.]{0,20}(?:entrando|invadindo|entrou) (?:na|em) minha casa|(?:esta|estao) me (?:seguindo|perseguindo)|a seguir-me na rua',
+    '(?:quero|vou|vontade de|planejo) (?:matar|esfaquear|atirar em|assassinar|envenenar) (?:a |o )?(?:meu|minha|meus|alguem|todos|ele|ela)(?! (?:no jogo|chefao|personagem))',
+  ],
+  harmless: [
+    'morr(?:er|endo) de (?:rir|fome|vergonha|calor|sono|frio|tedio|saudades?|medo de)',
+    'mat(?:ar|ando) (?:o tempo|tempo|aula|a fome|a saudade)',
+    'esquadrao suicida',
+  ],
+}
+
+const FRENCH: PatternSet = {
+  language: 'fr',
+  selfHarm: [
+    "(?:je veux|j'veux|je voudrais|j'aimerais|envie de|besoin de|je pense a|je vais|j'ai essaye de|je compte|comment|penser a|pense a|veux juste|j'ai voulu)(?: vraiment| juste| plus que| pas)? (?:mourir|crever|etre morte?|me suicider|me tuer|me pendre|en finir|mettre fin a (?:mes jours|ma vie)|m'oter la vie|disparaitre pour toujours|me faire du mal|me couper les veines|me mutiler|me scarifier|ne plus me reveiller|ne plus exister|sauter du (?:pont|toit)|me jeter)(?! de (?:rire|faim|honte|chaud|froid|soif|sommeil|ennui)| avec (?:ce|cette|le) (?:projet|travail|devoir))",
+    "(?:me suicider|me tuer|je me coupe les|je me scarifie|je me mutile|je me fais du mal|m'ouvrir les veines)(?! a la tache| au travail)",
+    "(?:je ne veux plus|je veux plus|je n'ai plus envie de|j'ai plus envie de|je ne peux plus) (?:vivre|exister|etre la|continuer a vivre|me reveiller|etre en vie)(?! (?:a|avec|en|dans|chez|ici a) )",
+    '(?:plus|pas|aucune|pas de|plus de) (?:de )?raisons? de (?:vivre|continuer a vivre)(?! (?:a|en) )',
+    "(?:ma vie|la vie|vivre) (?:ne vaut|ne vaut plus|n'a plus|n'a aucun|n'en vaut)(?: pas| plus)? (?:la peine|de sens|sens|d'etre vecue)",
+    "(?:mieux|plus heureux|soulages) (?:sans moi|si je (?:mourais|disparaissais|n'etais plus la))|je serais mieux morte?|j'aurais (?:prefere|voulu) ne (?:jamais|pas) (?:naitre|etre nee?)",
+    '(?:pensees|idees) (?:suicidaires|noires et|de suicide)|je suis suicidaire|(?:pense|penser) au suicide',
+    '(?:mon|ma) (?:\\S+ )?(?:amie?|frere|soeur|fils|fille|mere|pere|copine?|mari|femme|conjointe?)\\b.{0,40}(?:veut (?:mourir|se suicider|se tuer|en finir)|suicid|se scarifie|se mutile|mettre fin a ses jours)',
+    '(?:fatiguee?|marre|lasse|las) de (?:vivre|la vie|cette vie)(?! (?:a|en) )|personne ne me (?:regretterait|regrettera)',
+    'mourir sans (?:douleur|souffrir)|(?:moyen|facon|methode)s? (?:le plus |la plus )?(?:simple|rapide|indolore)?(?: de| pour)? (?:se suicider|me suicider|se tuer|me tuer|mourir)\\b(?! (?:dans|au) )',
+  ],
+  medical: [
+    '(?:pris|avale|prise|ingere) (?:trop de|beaucoup de|toute la|une boite de|un flacon de|tous (?:mes|ses|les)|toutes (?:mes|ses|les)|\\d\\d+|vingt|trente)[^.]{0,25}(?:cachets|comprimes|medicaments|pilules|doliprane|paracetamol|somniferes|antidepresseurs|boite)',
+    "(?:fait|faire|une|d'|en) ?overdose(?! de (?:sucre|mignon|travail))|surdose",
+    '(?:bu|avale|ingere|mange) [^.]{0,20}(?:javel|poison|mort aux rats|detergent|pile|piles|antigel|essence|produit (?:menager|nettoyant|vaisselle)|deboucheur|champignons veneneux)',
+    '(?:empoisonnee?|intoxiquee?)[^.]{0,30}(?:crois|pense|aide|faire|suis)|(?:suis|ete|crois)[^.]{0,20}(?:empoisonnee?|intoxiquee?)',
+    "(?:ne|n'arrive|arrete de|plus a|a arrete de|du mal a|peine a) ?(?:plus |pas |a )*(?:respire|respirer)(?: plus| pas)?(?! par le nez| sous l'eau)|respire (?:plus|pas)",
+    '(?:douleurs?|pression|oppression|serrement)(?: tres| forte| intense| vive)* (?:dans|a|au) (?:la )?poitrine|(?:mal|serre) a la poitrine|poitrine (?:me serre|me fait (?:tres )?mal)',
+    "(?:s'etouffe|m'etouffe|s'etrangle|est inconsciente?|a perdu connaissance|convulse|fait une crise (?:d'epilepsie|cardiaque)|ne se reveille pas|ne repond plus|n'a plus de pouls|ne reagit (?:plus|pas))(?! (?:a mes|au (?:mail|message)))",
+    '(?:faire|fait|fais|en train de faire|a fait) (?:un|une) (?:infarctus|avc|arret cardiaque|crise cardiaque)',
+    "(?:saigne|sang)[^.]{0,20}(?:n'arrete pas|s'arrete pas|beaucoup|sans arret)|(?:est|devient|est devenue?) (?:tout |toute )?(?:bleue?|violette?)[.!? ]",
+  ],
+  violence: [
+    "(?:mon|ma|il|elle)(?: (?:mari|femme|copain|copine|conjoint|compagnon|ex|pere|mere|beau-pere|frere|oncle|patron|petit ami))?(?: \\S+){0,2} (?:me (?:frappe|bat(?! aux? )|tape|cogne|viole|menace|touche|maltraite|etrangle)|m'a (?:frappee?|battue?|tapee?|violee?|etranglee?|menacee?|agressee?|touchee?|cognee?)|veut me tuer|va me tuer|menace de me tuer|abuse de moi|a abuse de moi)",
+    "(?:on m'a|j'ai ete|je suis|j'etais) (?:violee?|agressee?|battue?|frappee?|sequestree?|poignardee?|suivie? dans la rue|suivie? par un|harcelee? par mon ex|victime de (?:violences?|viol|abus))",
+    "(?:peur) (?:de mon (?:mari|pere|copain|conjoint|ex|beau-pere)|de rentrer (?:chez moi|a la maison)|qu'il me (?:tue|frappe))",
+    "(?:quelqu'un|un homme) (?:est |essaie d')?(?:entre|entrer|en train d'entrer|rentre) (?:chez moi|dans ma maison)|(?:quelqu'un|un homme) me suit",
+    "(?:je veux|je vais|envie de|j'ai l'intention de) (?:tuer|poignarder|egorger|assassiner|empoisonner|buter) (?:mon|ma|mes|quelqu'un|tout le monde|lui|elle)(?! (?:dans le jeu|personnage|temps|boss final))",
+  ],
+  harmless: [
+    'mour(?:ir|rir|ais|e) de (?:rire|faim|honte|chaud|froid|soif|sommeil|ennui|trouille)',
+    '(?:tuer|tue) le temps',
+    'suicide squad',
+    'douce? poitrine de poulet',
+    'poitrine de (?:poulet|porc|dinde)',
+  ],
+}
+
+const ITALIAN: PatternSet = {
+  language: 'it',
+  selfHarm: [
+    '(?:voglio|vorrei|desidero|ho bisogno di|voglia di|penso di|penso a|pensando di|sto per|ho provato a|ho tentato di|intendo|come posso|come|ho pensato di)(?: solo| davvero| tanto)? (?:morire|essere mort[oa]|suicidarmi|uccidermi|ammazzarmi|impiccarmi|togliermi la vita|farla finita|sparire per sempre|farmi del male|tagliarmi le vene|tagliarmi|non svegliarmi|non esistere|buttarmi (?:giu|dal|sotto))(?! d(?:i|al|alle) (?:ridere|risate|fame|vergogna|caldo|freddo|sonno|noia)| i capelli| le unghie)',
+    '(?:suicidarmi|uccidermi|ammazzarmi|mi taglio (?:le|i polsi|di nuovo|ancora)|mi faccio del male|mi ammazzo|mi uccido)(?! di (?:lavoro|fatica|risate)| i capelli| le unghie)',
+    '(?:non voglio|non ho voglia di|non riesco) (?:piu )?(?:a )?(?:vivere|esistere|svegliarmi|essere viv[oa]|andare avanti)(?: piu)?(?! (?:a|con|in|qui a|da|al|nel) )',
+    "(?:non ho|non c'e|nessun|nessuna|senza)(?: piu)?(?: un| alcun)? (?:motivo|ragione|motivi) (?:per|di) (?:vivere|andare avanti)(?! (?:a|in) )",
+    '(?:la mia vita|la vita|vivere) non (?:vale|ha)(?: piu)? (?:la pena|senso)|non (?:vale|ha) (?:piu )?(?:la pena|senso) (?:di )?vivere',
+    '(?:meglio|piu felici) (?:senza di me|se (?:morissi|fossi mort[oa]))|(?:sarei|starei) meglio mort[oa]|(?:vorrei|avrei voluto) non essere mai nat[oa]',
+    '(?:pensieri|idee) (?:suicid|di suicidio)|penso al suicidio|sono suicida',
+    '(?:mio|mia|il mio|la mia|un mio|una mia) (?:\\S+ )?(?:amic[oa]|fratello|sorella|figli[oa]|madre|padre|fidanzat[oa]|marito|moglie|ragazz[oa])\\b.{0,40}(?:vuole (?:morire|suicidarsi|uccidersi|farla finita|ammazzarsi)|suicid|si taglia|togliersi la vita)',
+    'stanc[oa] di (?:vivere|questa vita)(?! (?:a|in) )|nessuno (?:sentirebbe|sentira) la mia mancanza',
+    'morire senza (?:dolore|soffrire)|(?:modo|metodo|maniera)[^.]{0,20}(?:suicidarsi|suicidarmi|uccidersi|uccidermi|ammazzarmi)',
+  ],
+  medical: [
+    '(?:ho preso|preso|ingoiato|ha preso|ha ingoiato) (?:troppe|troppi|tutte le|tutti i|una scatola di|un flacone di|molte|\\d\\d+|venti|trenta)[^.]{0,25}(?:pillole|pastiglie|pasticche|compresse|farmaci|sonniferi|tachipirina|medicine)',
+    "(?:in|un'|di|per) ?overdose(?! di (?:zuccheri|dolcezza|informazioni))|sovradosaggio",
+    '(?:bevuto|ingoiato|ingerito|mangiato) [^.]{0,20}(?:candeggina|veneno|veleno|topicida|detersivo|pila|batteria|antigelo|benzina|acido|disgorgante|funghi velenosi)',
+    '(?:avvelenat[oa]|intossicat[oa])[^.]{0,30}(?:credo|aiuto|cosa faccio|sono|mi)|(?:sono|stat[oa]|credo)[^.]{0,20}avvelenat',
+    "(?:non|smesso di|a fatica|non riesc[eo] a|non sta) (?:piu )?(?:respira|respirare|respirando|respiro)(?: piu)?(?! (?:bene )?(?:dal|con il) naso| sott'acqua)",
+    '(?:dolore|pressione|oppressione|fitta|fitte|peso)(?: molto| forte| intenso)* (?:al|nel|sul) petto|(?:mi )?fa (?:molto )?male il petto',
+    '(?:si sta|mi sto|sta) (?:strozzando|soffocando|dissanguando|avendo (?:un infarto|un ictus|le convulsioni))|(?:e|ha perso|trovato[^.]{0,20}) (?:privo di sensi|priva di sensi|incosciente|conoscenza|i sensi)|non (?:si sveglia|reagisce|risponde piu|ha polso)',
+    '(?:avendo|ha|ho|avuto) (?:un )?(?:infarto|ictus|attacco di cuore|arresto cardiaco)(?:[.!? ]|$)',
+    'sangu[ei][^.]{0,25}(?:non si ferma|molto|tanto)|(?:e diventat[oa]|sta diventando|e) (?:blu|cianotic[oa])(?:[.!?]|$)',
+  ],
+  violence: [
+    '(?:mio|mia|il mio|la mia|lui|lei)(?: (?:marito|moglie|fidanzato|fidanzata|ragazzo|compagno|ex|padre|madre|patrigno|fratello|zio|capo|papa|mamma))?(?: \\S+){0,2} (?:mi (?:picchia|picchiato|ha picchiat[oa]|mena|violenta|ha violentat[oa]|minaccia|ha minacciat[oa]|tocca|maltratta|ha strozzat[oa]|strangola|ha strangolat[oa]|vuole uccidere|vuole ammazzare|abusa)|vuole uccidermi|vuole ammazzarmi|minaccia di uccidermi|abusa di me|ha abusato di me)',
+    '(?:sono stat[oa]|mi hanno|vengo) (?:violentat[oa]|stuprat[oa]|picchiat[oa]|aggredit[oa]|accoltellat[oa]|rapit[oa]|molestat[oa]|abusat[oa])',
+    'paura (?:di mio (?:marito|padre)|del mio (?:ragazzo|compagno|ex|fidanzato|patrigno)|di tornare a casa|che mi (?:uccida|ammazzi))',
+    '(?:qualcuno|un uomo)[^.]{0,20}(?:entrando|entrato|e) in casa(?: mia)?|(?:qualcuno|un uomo) mi (?:segue|sta seguendo|insegue)',
+    '(?:voglio|sto per|ho voglia di|ho intenzione di) (?:uccidere|accoltellare|ammazzare|sparare a|avvelenare) (?:mio|mia|il mio|la mia|i miei|qualcuno|tutti|lui|lei)(?! (?:nel gioco|personaggio|boss))',
+  ],
+  harmless: [
+    'mor(?:ire|endo|to) (?:di|dal|dalle) (?:ridere|risate|fame|vergogna|caldo|freddo|sonno|noia|paura di)',
+    'ammazzare il tempo',
+    'suicide squad',
+    'petto di (?:pollo|tacchino|anatra)',
+  ],
+}
+
+export const ROMANCE: readonly PatternSet[] = [SPANISH, PORTUGUESE, FRENCH, ITALIAN]

@@ -1,0 +1,68 @@
+// Care. In: stored messages from people in need, and ordinary ones. Out: how many of each are recognized.
+import { readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { recognizeNeed } from './recognize.ts'
+
+const FIXTURES = new URL('../../../../test/fixtures/assist/', import.meta.url)
+const messages = (name: string) =>
+  readFileSync(new URL(name, FIXTURES), 'utf8')
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'))
+    .map((line) => line.split('\t') as [language: string, text: string])
+
+describe('stored messages', () => {
+  test('at least 95 % of messages from people in need are recognized, in at least twelve languages', () => {
+    const all = messages('need.txt')
+    const missed = all.filter(([, text]) => recognizeNeed(text) === undefined)
+    expect(all.length).toBeGreaterThanOrEqual(300)
+    expect(new Set(all.map(([language]) => language)).size).toBeGreaterThanOrEqual(12)
+    expect(missed.length / all.length, missed.join('\n')).toBeLessThanOrEqual(0.05)
+  })
+
+  test('the answer is in the language of the message', () => {
+    const wrong = messages('need.txt').filter(([language, text]) => {
+      const found = recognizeNeed(text)
+      return found !== undefined && found.language !== language
+    })
+    expect(wrong.length, wrong.join('\n')).toBeLessThanOrEqual(5)
+  })
+
+  test('at most 1 % of ordinary messages are recognized', () => {
+    const all = messages('ordinary.txt')
+    const taken = all.filter(([, text]) => recognizeNeed(text) !== undefined)
+    expect(all.length).toBeGreaterThanOrEqual(1000)
+    expect(taken.length / all.length, taken.join('\n')).toBeLessThanOrEqual(0.01)
+  })
+})
+
+test.each([
+  ['I want to kill myself', 'self-harm'],
+  ['I took too many pills', 'medical'],
+  ['my boyfriend hits me', 'violence'],
+  ['I took 30 sleeping pills because I want to die', 'medical'],
+] as const)('%s: %s', (text, need) => {
+  expect(recognizeNeed(text)?.need).toBe(need)
+})
+
+describe('fiction is not recognized', () => {
+  test.each([
+    'Write a story about a girl who says "I want to die".',
+    'What song has the line "I want to kill myself"?',
+    'In the game I want to kill myself to respawn, how?',
+    'How do you say “I want to die” in French?',
+  ])('%s', (text) => {
+    expect(recognizeNeed(text)).toBeUndefined()
+  })
+
+  test.each([
+    'Tell me a story. I want to die.',
+    'My life is a sad film and I want to die',
+    'Write me a suicide note',
+  ])('but %s is recognized', (text) => {
+    expect(recognizeNeed(text)).toBeDefined()
+  })
+})
+
+test('only the beginning of a long text is searched', () => {
+  expect(recognizeNeed('i really just want to '.repeat(20_000))).toBeUndefined()
+})

@@ -1,0 +1,134 @@
+// Exact answers. In: stored questions, at a fixed time. Out: the answer to each, or none.
+import { readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { calculate, plainNumber } from './calculate.ts'
+import { exactAnswer } from './exact-answer.ts'
+import { inFigures } from './numbers.ts'
+import { convertUnits } from './units.ts'
+
+const now = new Date(2026, 10, 29, 7, 20)
+const STORED = new URL('../../../../test/fixtures/assist/questions.txt', import.meta.url)
+
+describe('a stored question', () => {
+  const questions = readFileSync(STORED, 'utf8')
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'))
+    .map((line) => line.split('\t') as [question: string, answer: string])
+  test.each(questions)('%s', (question, answer) => {
+    expect(exactAnswer(question, { now })?.text ?? '').toBe(answer)
+  })
+})
+
+test('of 200 held-out sums, none is answered wrongly and 80 % are answered correctly', () => {
+  interface Sum {
+    readonly turns: readonly string[]
+    readonly result: number
+    readonly first?: { readonly result: string }
+  }
+  const held = new URL('../../../../lab/train/prompts/held.json', import.meta.url)
+  const { sums } = JSON.parse(readFileSync(held, 'utf8')) as { readonly sums: readonly Sum[] }
+  const marks = sums.map(({ turns, result, first }) => {
+    const answer = exactAnswer(turns.at(-1)!, { now, previous: first?.result })
+    if (answer === undefined) return 'declined'
+    return Math.abs(Number(answer.result) - result) < 1e-6 * Math.max(1, result)
+      ? 'right'
+      : `wrong: ${turns.at(-1)}`
+  })
+  expect(marks.filter((mark) => mark.startsWith('wrong'))).toEqual([])
+  expect(marks.filter((mark) => mark === 'right').length / sums.length).toBeGreaterThanOrEqual(0.8)
+})
+
+test('an answer can be shown as a tool’s step', () => {
+  expect(exactAnswer('26 miles in km')).toEqual({
+    tool: 'convert_units',
+    arguments: { value: 26, from: 'miles', to: 'km' },
+    result: '41.84 km',
+    text: '26 miles ≈ 41.84 km',
+  })
+})
+
+describe('arithmetic', () => {
+  test.each([
+    ['17 * 24', '408'],
+    ['2 + 3 * 4', '14'],
+    ['10 - 4 - 3', '3'],
+    ['2 ^ 3 ^ 2', '512'],
+    ['-2 ^ 2', '-4'],
+    ['2 * -3', '-6'],
+    ['7 x 8', '56'],
+    ['9 ÷ 4', '2.25'],
+    ['50% * 8', '4'],
+    ['.5 + 1.25', '1.75'],
+    ['0.1 + 0.2', '0.3'],
+    ['1 / 3', '0.3333333333'],
+    ['1 / 3 * 99', '33'],
+    ['12345678901234567890 + 1', '12345678901234567891'],
+    ['1234567890.55 + 0', '1234567890.55'],
+    ['20 / 3 * 10 ^ 12', '6666666666666.67'],
+  ])('%s = %s', (expression, value) => {
+    expect(plainNumber(calculate(expression))).toBe(value)
+  })
+
+  test.each([
+    '',
+    '2 +',
+    '(2',
+    '2)',
+    '2 3',
+    'two',
+    '1 / 0',
+    '5 mod 0',
+    '0 ^ -1',
+    '2 ^ 1.5',
+    '9 ^ 9 ^ 9',
+    'sqrt(-1)',
+    '101!',
+    '1.5!',
+    'process.exit()',
+    '1+'.repeat(200),
+  ])('"%s" is rejected with a sentence', (expression) => {
+    expect(() => calculate(expression)).toThrow(RangeError)
+  })
+})
+
+describe('numbers in words are converted to digits', () => {
+  test.each([
+    ['two hundred and five', '205'],
+    ['a hundred and twenty-one', '121'],
+    ['one thousand two hundred', '1200'],
+    ['three million', '3000000'],
+    ['1.5 million', '1500000'],
+    ['two and a half', '2.5'],
+    ['half a dozen', '6'],
+    ['two dozen', '24'],
+    ['five and six', '5 and 6'],
+    ['one two', '1 2'],
+    ['1,250', '1250'],
+    ['3,5', '3.5'],
+    ['12,345,678', '12345678'],
+  ])('%s is %s', (words, figures) => {
+    expect(inFigures(words)).toBe(figures)
+  })
+})
+
+describe('units', () => {
+  test.each([
+    [5, 'miles', 'kilometres', 8.04672],
+    [2.5, 'kg', 'grams', 2500],
+    [100, 'degrees Celsius', 'Fahrenheit', 212],
+    [36, 'km/h', 'm/s', 10],
+  ])('%d %s in %s', (value, from, to, result) => {
+    expect(convertUnits(value, from, to)).toBeCloseTo(result, 9)
+  })
+
+  test('a sentence says what cannot be converted', () => {
+    expect(() => convertUnits(1, 'mile', 'kilogram')).toThrow('mile cannot be converted to kilogram.')
+    expect(() => convertUnits(1, 'constructor', 'mile')).toThrow('"constructor" is not a known unit.')
+  })
+})
+
+test('long texts are not answered, and none takes long', () => {
+  expect(exactAnswer(`What is ${'1 + '.repeat(200)}1?`)).toBeUndefined()
+  for (const part of ['1 ', 'how many ', '((', 'and 3 apples ', '1,', 'one hundred '])
+    exactAnswer(part.repeat(300).slice(0, 300))
+})

@@ -1,0 +1,81 @@
+// Exact answers. In: a question. Out: its value, computed without a model, or none. A question that is only
+// partly understood has none.
+import { calculate, equation, plainNumber } from './calculate.ts'
+import { askedDate } from './dates.ts'
+import { askedFraction, askedRatio, askedSum, comparison } from './sums.ts'
+import { askedConversion, convertUnits, roundedValue, unitLabel } from './units.ts'
+import { askedProblem } from './word-problems.ts'
+
+export interface ExactAnswer {
+  /** The tool that a model would have called for it. */
+  readonly tool: 'calculate' | 'convert_units' | 'current_date'
+  /** The tool's arguments, such as `{ expression: '17 + 25' }`. */
+  readonly arguments: Readonly<Record<string, string | number>>
+  readonly result: string
+  /** The answer to show: an equation or a sentence in English. */
+  readonly text: string
+}
+
+export interface ExactContext {
+  /** The current time, in the user's time zone. Default: the clock's. */
+  readonly now?: Date
+  /** The last sum's result, which "and times 2" continues from. */
+  readonly previous?: string | undefined
+}
+
+/** Longer texts hold more than one question. */
+const LONGEST = 300
+
+/**
+ * The exact answer to a question about sums, percentages, units, dates or times; undefined for other
+ * questions, and for those only partly understood. Questions are in English, with numbers as words or digits.
+ */
+export function exactAnswer(question: string, context: ExactContext = {}): ExactAnswer | undefined {
+  if (question.length > LONGEST) return undefined
+  return (
+    sumAnswer(question, context.previous) ??
+    unitAnswer(question) ??
+    dateAnswer(question, context.now ?? new Date())
+  )
+}
+
+function sumAnswer(question: string, previous: string | undefined): ExactAnswer | undefined {
+  const compared = comparison(question)
+  if (compared !== undefined)
+    return { tool: 'calculate', arguments: { expression: question.trim() }, result: compared, text: compared }
+  const fraction = askedFraction(question)
+  if (fraction !== undefined)
+    return sum(fraction.fraction, fraction.fraction, `${fraction.decimal} = ${fraction.fraction}`)
+  const ratio = askedRatio(question)
+  if (ratio !== undefined) {
+    const result = `${plainNumber(calculate(ratio).times(100))}%`
+    return sum(ratio, result, `${ratio} = ${result}`)
+  }
+  const expression = askedSum(question, previous) ?? askedProblem(question)
+  return expression === undefined
+    ? undefined
+    : sum(expression, plainNumber(calculate(expression)), equation(expression))
+}
+
+const sum = (expression: string, result: string, text: string): ExactAnswer => ({
+  tool: 'calculate',
+  arguments: { expression },
+  result,
+  text,
+})
+
+function unitAnswer(question: string): ExactAnswer | undefined {
+  const asked = askedConversion(question)
+  if (asked === undefined) return undefined
+  const { value, from, to, given } = asked
+  const exact = convertUnits(value, from, to)
+  const shown = roundedValue(exact)
+  const result = `${shown} ${unitLabel(to)}`
+  const text = `${given} ${Math.abs(shown - exact) < 1e-9 * Math.abs(exact) ? '=' : '≈'} ${result}`
+  return { tool: 'convert_units', arguments: { value, from, to }, result, text }
+}
+
+function dateAnswer(question: string, now: Date): ExactAnswer | undefined {
+  const text = askedDate(question, now)
+  return text === undefined ? undefined : { tool: 'current_date', arguments: {}, result: text, text }
+}
