@@ -97,7 +97,11 @@ enum op_code {
     OP_LRU = 36,
     OP_WKV = 37,
     OP_LINEAR_W2A8_G256 = 38,
-    OP_COUNT = 39
+    OP_MIX_STREAMS = 39,
+    OP_MATCH_RMS = 40,
+    OP_CUT_LOW = 41,
+    OP_WEIGH = 42,
+    OP_COUNT = 43
 };
 
 enum encoding {
@@ -120,7 +124,7 @@ enum activation {
 enum pairing { PAIR_HALVES = 0, PAIR_INTERLEAVED = 1 };
 
 /* Norms of queries and keys: the bits of norm_kind. */
-enum norm_kind { NORM_ROW = 1, NORM_CENTRED = 2, NORM_EACH = 4, NORM_LATER = 8 };
+enum norm_kind { NORM_ROW = 1, NORM_CENTRED = 2, NORM_EACH = 4, NORM_LATER = 8, NORM_VALUES = 16 };
 
 /* Every record begins with its code and the kind of rows it works on, and is OP_BYTES long. */
 struct op { uint32_t code, rows; };
@@ -159,7 +163,8 @@ struct op_linear { uint32_t code, rows, w, bias, n, k, x, x_stride, y, y_stride,
  * [head_dim], for each head by itself. The bits of norm_kind change it. NORM_ROW: f32 [heads * head_dim] and
  * [kv_heads * head_dim], for all heads of a row together. NORM_CENTRED: the mean is subtracted first.
  * NORM_EACH: as many weights, but each head is normalised by itself. NORM_LATER: it runs after the rotation.
- * q_norm_bias, k_norm_bias: as many biases (0: none). k_bias (0: none): f32 [kv_heads][head_dim], subtracted
+ * NORM_VALUES: each head of v is normalised as well, without weights, before it is stored. kv_heads 0: only q is
+ * rotated; the layer attends to what another layer has stored. q_norm_bias, k_norm_bias: as many biases (0: none). k_bias (0: none): f32 [kv_heads][head_dim], subtracted
  * from rotated keys before they are stored, in pairs from `still` on and in dims past rope_dims. All scores
  * of a query then differ by the same number, so its softmax does not change. */
 struct op_rope_kv {
@@ -308,6 +313,23 @@ struct op_gate_rows { uint32_t code, rows, x, x_stride, y, y_stride, n; };
 /* Row m of y has `heads` heads of y_dim numbers. Each is s[m], `shared` numbers (0: none), then the first `own`
  * numbers of the same head of x[m], whose heads are x_dim apart, then zeros. */
 struct op_join_heads { uint32_t code, rows, s, s_stride, shared, x, x_stride, x_dim, own, y, y_stride, y_dim, heads; };
+
+/* Rows of `streams` streams of n numbers, `apart` numbers from one to the next. From stream `first` on, stream i of y[m]
+ * is that of x[m] plus the sum over j < inputs of (offset + c[m][i * inputs + j]) * stream j of z[m]; those before it are
+ * those of x[m]. c 0: the coefficients are `offset`. y overlaps neither x nor z. */
+struct op_mix_streams {
+    uint32_t code, rows, x, x_stride, z, z_stride, c, c_stride, y, y_stride, n, apart, streams, inputs, first;
+    float offset;
+};
+
+/* y[m] = x[m] * (root mean square of by[m] / that of x[m]); the mean square of x[m] counts as at least `least`. */
+struct op_match_rms { uint32_t code, rows, x, x_stride, by, by_stride, y, y_stride, n; float least; };
+
+/* y[m] = max(0, x[m] - (mean of x[m] + scale * its standard deviation)). y may be x. */
+struct op_cut_low { uint32_t code, rows, x, x_stride, y, y_stride, n; float scale; };
+
+/* y[m][i] = x[m][i] * weight[i] */
+struct op_weigh { uint32_t code, rows, x, x_stride, weight, y, y_stride, n; };
 
 /* y[m] = sum of weight * x[place] over the choices of row m, best first. rows: ROWS_TOKENS. */
 struct op_combine { uint32_t code, rows, x, x_stride, y, y_stride, n, route, experts, used; };

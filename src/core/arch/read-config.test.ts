@@ -264,13 +264,39 @@ describe('Hugging Face', () => {
     // theta grows to (4 * 2 - 3)^(8 / 6) times its value.
     expect(inverseFrequencies(rope, 512)[1]).toBeCloseTo((20_000 * 5 ** (8 / 6)) ** (-2 / 8), 12)
   })
+  test('keeps a window as long as the context where its layers rotate otherwise', async () => {
+    const gemma3 = {
+      architectures: ['Gemma3ForCausalLM'],
+      layer_types: ['sliding_attention', 'full_attention'],
+    }
+    expect((await read({ ...gemma3, sliding_window: 4096 })).window).toEqual({ positions: 4096, layers: [0] })
+    const gemma2 = { ...gemma3, architectures: ['Gemma2ForCausalLM'] }
+    expect((await read({ ...gemma2, sliding_window: 4096 })).window).toBeUndefined()
+  })
+  test('turns the first pairs of whole heads where scaling is proportional', async () => {
+    const proportional = { rope_type: 'proportional', partial_rotary_factor: 0.5, factor: 2 }
+    const { rope } = await read({ rope_scaling: proportional })
+    expect(rope.dims).toBe(8)
+    const turned = [...inverseFrequencies(rope)].map((each) => (each < 1e-20 ? 0 : each))
+    expect(turned).toEqual([0.5, 20_000 ** (-2 / 8) / 2, 0, 0])
+  })
   test.each([
-    [{ rope_scaling: { rope_type: 'proportional' } }, /RoPE scaling "proportional"/],
+    [{ rope_scaling: { rope_type: 'axial' } }, /RoPE scaling "axial"/],
+    [{ architectures: ['Gemma4ForCausalLM'], enable_moe_block: true }, /enable_moe_block true/],
+    [{ architectures: ['Gemma4ForCausalLM'], use_bidirectional_attention: 'all' }, /later positions/],
+    [
+      { architectures: ['Gemma4ForCausalLM'], per_layer_config: { 0: { head_dim: 4 } } },
+      /heads of several sizes/,
+    ],
+    [
+      { architectures: ['Gemma3nForCausalLM'], activation_sparsity_pattern: [0.5, 1] },
+      /activation_sparsity_pattern with 1/,
+    ],
     [{ hidden_act: 'quick_gelu' }, /activation "quick_gelu"/],
     [{ hidden_act: 'constructor' }, /activation "constructor"/],
     [{ is_causal: false }, /is_causal false/],
-    [{ head_dim: 6 }, /headDim 6, .* a multiple of 4 from 4 to 256/],
-    [{ head_dim: 512 }, /headDim 512, .* to 256/],
+    [{ head_dim: 6 }, /headDim 6, .* a multiple of 4 from 4 to 512/],
+    [{ head_dim: 516 }, /headDim 516, .* to 512/],
     [
       { architectures: ['Phi3ForCausalLM'], partial_rotary_factor: 0.4 },
       /rope.dims 3, .* a multiple of 2 from 2 to 8/,

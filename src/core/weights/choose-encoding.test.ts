@@ -39,6 +39,16 @@ test('w8 and w4 quantise matrices with more bits and leave the others unchanged'
   expect(chooseEncoding('w4', 'matrix', ['Q4_0'])).toBe('w4_g32')
 })
 
+test('a large table of rows has 4 bits where matrices have them, in groups', () => {
+  for (const policy of ['w4', 'w4_channel'] as const) {
+    expect(chooseEncoding(policy, 'rows', ['BF16'])).toBe('w4_g32')
+    expect(chooseEncoding(policy, 'rows', ['Q8_0'])).toBe('w4_g32')
+    expect(chooseEncoding(policy, 'rows', ['Q4_K'])).toBe('w4m_g32')
+  }
+  expect(chooseEncoding('w8', 'rows', ['BF16'])).toBe('w8_g32')
+  expect(chooseEncoding('auto', 'rows', ['Q8_0'])).toBe('w8_g32')
+})
+
 test('w4_channel requantises every matrix and leaves tables in 8 bits', () => {
   for (const dtype of ['F16', 'Q8_0', 'Q4_0', 'Q4_1'] as const)
     expect(chooseEncoding('w4_channel', 'matrix', [dtype])).toBe('w4_channel')

@@ -144,9 +144,11 @@ export function packerOf(dtype: DType, encoding: Encoding): Packer {
 }
 
 /**
- * `table`: the embedding, the logits matrix or both in one. `vector`: norm weights and biases, always f32.
+ * `table`: the embedding, the logits matrix or both in one. `rows`: a table that may be larger than all other
+ * weights, of which a step reads a row for each token; no scale per output fits its rows. `vector`: norm weights
+ * and biases, always f32.
  */
-export type WeightRole = 'matrix' | 'table' | 'vector'
+export type WeightRole = 'matrix' | 'table' | 'rows' | 'vector'
 
 const FLOATS: readonly Encoding[] = ['f32', 'f16', 'bf16']
 
@@ -162,12 +164,11 @@ export function chooseEncoding(policy: WeightPolicy, role: WeightRole, dtypes: r
   if (role === 'vector' || policy === 'f32') return 'f32'
   if (policy === 'auto') return lossless(role, dtypes)
   if (policy === 'w4_channel' && role === 'matrix') return policy
-  if (policy === 'w4' && role === 'matrix' && dtypes.every((dtype) => PACKINGS[dtype].nearest))
-    return 'w4m_g32'
-  const isKept = (dtype: DType) =>
-    policy === 'w4' && role === 'matrix' ? hasFewBits(dtype) : !isFloat(dtype)
+  const isFour = policy === 'w4' ? role !== 'table' : policy === 'w4_channel' && role === 'rows'
+  if (isFour && dtypes.every((dtype) => PACKINGS[dtype].nearest)) return 'w4m_g32'
+  const isKept = (dtype: DType) => (isFour ? hasFewBits(dtype) : !isFloat(dtype))
   if (dtypes.every(isKept)) return lossless(role, dtypes)
-  return policy === 'w4' && role === 'matrix' ? 'w4_g32' : 'w8_g32'
+  return isFour ? 'w4_g32' : 'w8_g32'
 }
 
 /**

@@ -196,6 +196,7 @@ export async function buildModel(
         }),
         file.name,
         text.text,
+        file.tower !== undefined,
       ),
       newSequence: (options) => new Sequence(cache, options),
       draft: drafting && draftSource(drafting, local, vocab, () => host.now()),

@@ -28,13 +28,21 @@ export function hfRope(
   const rope = stated ?? Fields.of(fields.file, {})
   const scaling = ropeScaling(rope, fields, contextLength)
   const share = rope.number('partial_rotary_factor', fields.number('partial_rotary_factor', 1))
-  return {
-    theta: rope.number('rope_theta', theta),
-    dims: isPartial || scaling !== undefined ? Math.trunc(headDim * share) : headDim,
-    pairing: 'halves',
-    scaling,
+  const own = { theta: rope.number('rope_theta', theta), pairing: 'halves' } as const
+  if (rope.text('rope_type', 'default') !== 'proportional') {
+    const dims = isPartial || scaling !== undefined ? Math.trunc(headDim * share) : headDim
+    return { ...own, dims, scaling }
   }
+  // All dimensions count in the frequencies, of which only the first are not zero.
+  const pairs = Math.min(headDim, 1 << 12) / 2
+  const factor = rope.number('factor', 1)
+  const turned = Math.floor(Math.trunc(share * headDim) / 2)
+  const factors = Array.from({ length: pairs }, (_, pair) => (pair < turned ? factor : UNTURNED))
+  return { ...own, dims: headDim, scaling: { type: 'factors', factors } }
 }
+
+/** By what frequencies are divided in files of llama.cpp where nothing is to turn. */
+const UNTURNED = 1e30
 
 /** The rotation of layers with a window: not scaled, unless the file says so. */
 export const localRope = (fields: Fields, common: ModelConfig, theta: number): RopeConfig =>

@@ -44,6 +44,25 @@ test('the language model of Qwen3.5 is read without its drafting layers', () => 
   expect(metadata.get('config')).toMatchObject({ architectures: ['Qwen3_5ForCausalLM'], hidden_size: 8 })
 })
 
+test.each(['gemma3n', 'gemma4'])('the language model of %s is separated from its towers', (kind) => {
+  const names = [
+    'model.language_model.embed_tokens_per_layer.weight',
+    'model.language_model.layers.0.layer_scalar',
+    'model.audio_tower.conformer.0.norm.weight',
+    'model.embed_vision.embedding.weight',
+    'model.embed_audio.embedding.weight',
+  ]
+  const config = { model_type: kind, text_config: { model_type: `${kind}_text` }, audio_config: {} }
+  const parts = (count: number) =>
+    partTower('folder', { config, tensors: tensorsOf(names.slice(0, count)) }, undefined)
+  expect([...parts(5).tensors.keys()]).toEqual([
+    'model.embed_tokens_per_layer.weight',
+    'model.layers.0.layer_scalar',
+  ])
+  expect(parts(5).tower?.tensors.size).toBe(3)
+  expect(parts(2).tower).toBeUndefined()
+})
+
 test('a language model keeps its tower', () => {
   expect(partsOf('gemma3').tower?.tensors.has('blocks.0.norm1.weight')).toBe(true)
 })

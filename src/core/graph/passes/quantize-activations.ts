@@ -45,6 +45,7 @@ function biasOf(
   { k }: NodeOf<'ropeKv'>,
   producerOf: (id: number) => Node | undefined,
 ): WeightRef | undefined {
+  if (k === undefined) return undefined
   const made = producerOf(k.id)
   const { start, input } = made?.op === 'slice' ? made : { start: 0, input: k }
   const linear = producerOf(input.id)

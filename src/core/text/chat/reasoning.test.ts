@@ -39,6 +39,7 @@ function split(form: ReasoningForm, pieces: readonly string[], prompt = '') {
 }
 
 const THINK = formOf('<think></think>')
+const GEMMA_4 = formOf("'<|channel>thought\\n<channel|>'")
 const HARMONY = formOf('<|channel|>')
 const GRANITE_32 = formOf('Here is my thought process: Here is my response:')
 const COMMAND = formOf('<|START_THINKING|>')
@@ -46,6 +47,8 @@ const COMMAND = formOf('<|START_THINKING|>')
 /** Form, prompt, reply, thought, answer. */
 const REPLIES: readonly [string, ReasoningForm, string, string, string, string][] = [
   ['Qwen3', THINK, '', '<think>\nA fox.\n</think>\n\nThe fox.', 'A fox.', 'The fox.'],
+  ['Gemma 4', GEMMA_4, '<|turn>model\n', '<|channel>thought\nA fox.<channel|>The fox.', 'A fox.', 'The fox.'],
+  ['Gemma 4, closed by the prompt', GEMMA_4, '<|turn>model\n<|channel>thought\n<channel|>', 'Hi', '', 'Hi'],
   ['Qwen3, empty', THINK, '', '<think>\n\n</think>\n\nHi', '', 'Hi'],
   ['DeepSeek', THINK, '<｜Assistant｜><think>\n', 'A fox.\n</think>\n\nHi', 'A fox.', 'Hi'],
   [

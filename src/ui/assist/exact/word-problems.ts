@@ -2,10 +2,10 @@
 // its expression, or none. Every clause and every number must be understood; otherwise there is none.
 import { inFigures } from './numbers.ts'
 
-const WHO = String.raw`(?:(?:if |then |and |but |so |suppose |later |first |now |today |yesterday )*)(i|you|we|they|he|she|it|there|[a-z]+|(?:my|your|the|a|an) [a-z]+)`
+const WHO = `(?:(?:if |then |and |but |so |suppose |later |first |now |today |yesterday )*)(i|you|we|they|he|she|it|there|[a-z]+|(?:my|your|the|a|an) [a-z]+)`
 const N = String.raw`(\d+(?:\.\d+)?)`
 const MORE = '(?:(?:only|just|about|another|more|other|extra) )?'
-const THING = String.raw`(?: (?:more |of (?:them|those|these|my|the|his|her|their) ?|red |green |blue |big |small |new )*([a-z]+)?(?: [a-z]+)?)?`
+const THING = `(?: (?:more |of (?:them|those|these|my|the|his|her|their) ?|red |green |blue |big |small |new )*([a-z]+)?(?: [a-z]+)?)?`
 
 const HAS =
   'have|has|had|own|owns|got|start with|starts with|started with|begin with|begins with|keep|keeps|hold|holds|held|contain|contains|are|were|is'
@@ -23,7 +23,7 @@ const COME =
 const PERSONS: readonly string[] = ['i', 'you', 'we', 'they', 'he', 'she', 'it']
 const MONEY = /^(?:dollars?|euros?|pounds?|cents?|francs?|yen)$/
 /** Objects of a loss that do not name the thing lost: "give 2 to Anna". */
-const TO_SOMEONE = String.raw`(?: (?:to|for|on|at|with) .+)?`
+const TO_SOMEONE = `(?: (?:to|for|on|at|with) .+)?`
 
 const singular = (noun: string): string =>
   noun
